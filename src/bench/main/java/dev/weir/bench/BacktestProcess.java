@@ -18,8 +18,8 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * What runs in the process of a {@link BacktestBench}: decides all requests of a file in each way, round by round, and tells
- * of each time which way it was, and how many nanoseconds it took by the clock and of the thread's CPU time.
+ * What runs in the process of a {@link BacktestBench}: decides all requests of a file in each way, round by round, and
+ * tells of each time which way it was, and how many nanoseconds it took by the clock and of the thread's CPU time.
  */
 final class BacktestProcess {
 

@@ -47,7 +47,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.utils.Utils;
 
-/** A broker in this process, or several processes of brokers, and the topics and requests of one measurement after the other. */
+/**
+ * A broker in this process, or several processes of brokers, and the topics and requests of one measurement after the
+ * other.
+ */
 public final class BenchCluster implements AutoCloseable {
 
     private static final int PRODUCERS = 2;

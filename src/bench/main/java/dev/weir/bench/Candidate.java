@@ -23,7 +23,9 @@ public final class Candidate implements AutoCloseable {
         SHARE,
         /** A topology that passes requests through. */
         PASS,
-        /** The topology that shapes, whose work are releases; beside it the one that decides, which tells it the rules. */
+        /**
+         * The topology that shapes, whose work are releases; beside it the one that decides, which tells it the rules.
+         */
         SHAPE
     }
 

@@ -26,7 +26,9 @@ public record CandidateSeries(String name, List<Double> values) {
         return values.stream().mapToDouble(Double::doubleValue).max().orElse(Double.NaN);
     }
 
-    /** Against another series of the same rounds: the median of the rounds' own ratios, so that drift hits both alike. */
+    /**
+     * Against another series of the same rounds: the median of the rounds' own ratios, so that drift hits both alike.
+     */
     public double ratioTo(CandidateSeries other) {
         double[] ratios = new double[Math.min(values.size(), other.values.size())];
         Arrays.setAll(ratios, i -> values.get(i) / other.values.get(i));

@@ -22,8 +22,8 @@ import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
 /**
- * Runs benchmarks in JVMs of their own. Each round measures all of them anew, so that what else the machine does meets them
- * all.
+ * Runs benchmarks in JVMs of their own. Each round measures all of them anew, so that what else the machine does meets
+ * them all.
  */
 final class JmhRunner {
 

@@ -22,8 +22,8 @@ import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 
 /**
- * A queue with a key, by how many keys are in use and how many requests wait in each. In process, by one thread, with RocksDB as {@code weir
- * run} has it, but without a changelog.
+ * A queue with a key, by how many keys are in use and how many requests wait in each. In process, by one thread, with
+ * RocksDB as {@code weir run} has it, but without a changelog.
  */
 public final class KeysBench {
 

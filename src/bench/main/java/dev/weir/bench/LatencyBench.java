@@ -14,9 +14,9 @@ import org.apache.kafka.common.IsolationLevel;
 /**
  * The time from a request to its decision, against a topology that only passes requests through.
  *
- * <p>Requests come at a steady rate, and the time of each counts from when it was due, whether or not it could be sent then. So
- * all that come due during a stall tell of it. Who sends the next request when the last one is answered hides it in one
- * of them: "coordinated omission", as Gil Tene calls it, whose HdrHistogram counts here.
+ * <p>Requests come at a steady rate, and the time of each counts from when it was due, whether or not it could be sent
+ * then. So all that come due during a stall tell of it. Who sends the next request when the last one is answered hides
+ * it in one of them: "coordinated omission", as Gil Tene calls it, whose HdrHistogram counts here.
  */
 public final class LatencyBench {
 

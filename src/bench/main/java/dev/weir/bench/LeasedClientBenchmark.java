@@ -25,7 +25,9 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** A decision by a client that holds slices, with broker and enforcer in the same process, which lend to it meanwhile. */
+/**
+ * A decision by a client that holds slices, with broker and enforcer in the same process, which lend to it meanwhile.
+ */
 @BenchmarkMode({Mode.AverageTime, Mode.SampleTime})
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @State(Scope.Benchmark)

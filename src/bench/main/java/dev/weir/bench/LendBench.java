@@ -31,8 +31,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * How much of a limit that all clients share is had where its quota is lent to several partitions, against one limiter that sees
- * all requests; by the times of the decisions.
+ * How much of a limit that all clients share is had where its quota is lent to several partitions, against one limiter
+ * that sees all requests; by the times of the decisions.
  */
 public final class LendBench {
 

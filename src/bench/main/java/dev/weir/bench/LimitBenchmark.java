@@ -26,12 +26,12 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * One limit of one key asked for one token: by one thread alone, as fast as it can. Weir tells what is left, and for how
- * long to wait; its peers' shortest answer is yes or no.
+ * One limit of one key asked for one token: by one thread alone, as fast as it can. Weir tells what is left, and for
+ * how long to wait; its peers' shortest answer is yes or no.
  *
- * <p>Time is an argument of Weir's limits. A peer that takes a clock is given one of the same kind, which goes on by 10 ms
- * a request; so 100 a second are just permitted, and of 1 a second one in a hundred is. Those that insist on the machine's
- * clock are compared with a limit that reads it too, at a rate that permits every request.
+ * <p>Time is an argument of Weir's limits. A peer that takes a clock is given one of the same kind, which goes on by 10
+ * ms a request; so 100 a second are just permitted, and of 1 a second one in a hundred is. Those that insist on the
+ * machine's clock are compared with a limit that reads it too, at a rate that permits every request.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

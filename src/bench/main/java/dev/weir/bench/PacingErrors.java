@@ -8,8 +8,8 @@ import java.util.Set;
 import org.HdrHistogram.Histogram;
 
 /**
- * How far releases are from the time at which their queue's rate puts them, early or late. A queue's time begins with its last
- * release before they count; so what a stall takes from the rate is told by all releases after it.
+ * How far releases are from the time at which their queue's rate puts them, early or late. A queue's time begins with
+ * its last release before they count; so what a stall takes from the rate is told by all releases after it.
  */
 final class PacingErrors {
 

@@ -12,8 +12,8 @@ import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
 
 /**
- * Measures the core and its peers in process, in JVMs of their own. Each round measures all of them anew, so that what else
- * the machine does meets them all.
+ * Measures the core and its peers in process, in JVMs of their own. Each round measures all of them anew, so that what
+ * else the machine does meets them all.
  */
 public final class PeerBench {
 

@@ -16,8 +16,8 @@ import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
 
 /**
- * What an instance holds of so many clients who have asked once each, and how long another one that has nothing on its disk
- * takes, from the start of its process, until it has restored them and decided the requests that wait.
+ * What an instance holds of so many clients who have asked once each, and how long another one that has nothing on its
+ * disk takes, from the start of its process, until it has restored them and decided the requests that wait.
  */
 public final class RestoreBench {
 

@@ -13,7 +13,9 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.kafka.common.utils.Utils;
 
-/** Queues in RocksDB, as a task of {@code weir run} keeps them, but without changelogs. Can be closed and opened again. */
+/**
+ * Queues in RocksDB, as a task of {@code weir run} keeps them, but without changelogs. Can be closed and opened again.
+ */
 final class RocksQueues implements AutoCloseable {
 
     private static final Map<String, Object> SETTINGS = Map.of(

@@ -116,7 +116,9 @@ public final class ShapingBench {
         }
     }
 
-    /** What a release costs with a small and a large backlog, few and many clients, and behind half a million deletions. */
+    /**
+     * What a release costs with a small and a large backlog, few and many clients, and behind half a million deletions.
+     */
     private static void cost() throws Exception {
         System.out.println("releases as fast as they go, 100,000 after a warm-up of 20,000");
         cost(125_000, 1, 0); // warms up the JVM

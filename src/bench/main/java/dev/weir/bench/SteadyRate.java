@@ -20,7 +20,10 @@ record SteadyRate(long perSecond) {
         return perSecond * time.toMillis() / 1_000;
     }
 
-    /** Sends each when it is due or, while that was held up, as soon as it can; it is told when it was due in both cases. */
+    /**
+     * Sends each when it is due or, while that was held up, as soon as it can; it is told when it was due in both
+     * cases.
+     */
     void run(long fromNanos, long count, LongConsumer sender) {
         for (long number = 0; number < count; number++) {
             long dueNanos = fromNanos + number * NANOS_PER_SECOND / perSecond;

@@ -4,9 +4,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Estimates the broker's time from the times at which the broker appended records, and a monotonic clock. A record is read after it was
- * appended, so no estimate is ahead of the broker's time; the best of the last {@value #WINDOW_SECONDS} to 2 × {@value
- * #WINDOW_SECONDS} s is behind it by as much as the fastest record took. The wall clock of the machine has no part in it.
+ * Estimates the broker's time from the times at which the broker appended records, and a monotonic clock. A record is
+ * read after it was appended, so no estimate is ahead of the broker's time; the best of the last {@value
+ * #WINDOW_SECONDS} to 2 × {@value #WINDOW_SECONDS} s is behind it by as much as the fastest record took. The wall clock
+ * of the machine has no part in it.
  */
 final class BrokerClock {
 

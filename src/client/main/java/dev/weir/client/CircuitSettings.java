@@ -5,8 +5,8 @@ import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import java.time.Duration;
 
 /**
- * When to ask no more for a while: if {@code failurePercent} of the last {@code window} requests were not answered, or could
- * not be written, none is sent for {@code openFor}; then {@code trials} are, and by them it closes or stays open.
+ * When to ask no more for a while: if {@code failurePercent} of the last {@code window} requests were not answered, or
+ * could not be written, none is sent for {@code openFor}; then {@code trials} are, and by them it closes or stays open.
  *
  * @param window 1 or more; nothing happens before as many have ended
  * @param failurePercent 1 to 100

@@ -53,8 +53,8 @@ public final class ClientBuilder {
     }
 
     /**
-     * Sets the {@code application-id} of the enforcers, {@code weir} by default. Only a {@linkplain #leased leased} client needs it: it
-     * is the end of the names of the topics on which leases are requested.
+     * Sets the {@code application-id} of the enforcers, {@code weir} by default. Only a {@linkplain #leased leased}
+     * client needs it: it is the end of the names of the topics on which leases are requested.
      */
     public ClientBuilder applicationId(String value) {
         applicationId = value;
@@ -81,7 +81,9 @@ public final class ClientBuilder {
         return this;
     }
 
-    /** How long the caller's thread waits for one of them to end, before it is refused; not at all if it is not said. */
+    /**
+     * How long the caller's thread waits for one of them to end, before it is refused; not at all if it is not said.
+     */
     public ClientBuilder maxWait(Duration value) {
         require(!value.isNegative(), "maxWait", value);
         maxWait = value;
@@ -90,8 +92,8 @@ public final class ClientBuilder {
 
     /**
      * Whether decisions count only once they are committed; not if it is not said. Uncommitted ones come some 70 ms
-     * earlier. After a crash of an enforcer they are made anew, from the same requests and so with the same content, unless
-     * a policy changed in between; what a queue said may differ, since it goes by the clock.
+     * earlier. After a crash of an enforcer they are made anew, from the same requests and so with the same content,
+     * unless a policy changed in between; what a queue said may differ, since it goes by the clock.
      */
     public ClientBuilder committed(boolean value) {
         committed = value;
@@ -111,9 +113,9 @@ public final class ClientBuilder {
     }
 
     /**
-     * Whether it decides in this process what it can, by slices of the quota that are lent to it: requests to which only policies
-     * with {@code lease: client} apply, and none of them has {@code idempotency} or shapes. All others go over the topic. Not, if it is not
-     * said.
+     * Whether it decides in this process what it can, by slices of the quota that are lent to it: requests to which
+     * only policies with {@code lease: client} apply, and none of them has {@code idempotency} or shapes. All others go
+     * over the topic. Not, if it is not said.
      */
     public ClientBuilder leased(boolean value) {
         leased = value;

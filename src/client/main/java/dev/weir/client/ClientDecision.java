@@ -9,8 +9,8 @@ import java.util.Optional;
  * What a caller goes by: Weir's decision, or what the client made up because there is none. One of {@code decision} and
  * {@code unanswered} is there.
  *
- * @param allowed whether the request may go on now, or {@code delayMs} from now where the decision says so; what waits in
- *     a queue may not, its release tells when
+ * @param allowed whether the request may go on now, or {@code delayMs} from now where the decision says so; what waits
+ *     in a queue may not, its release tells when
  * @param decision Weir's, if it answered
  * @param noDecisionReason why there is none
  */

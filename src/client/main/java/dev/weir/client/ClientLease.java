@@ -15,9 +15,8 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /** The leases that this client has of one shared quota, for threads that {@link #lock} it. */
 // The book of the holder is an immutable value, and a new one for each request would be much to make. So what is
-// available
-// until the book has to be read again is a number, and what is taken of it meanwhile is another, which is then settled
-// into the book:
+// available until the book has to be read again is a number, and what is taken of it meanwhile is another, which is
+// then settled into the book:
 //
 //   load      available = what the book has,  until a lease ends or the second is over (demand is counted by seconds)
 //   take      available −= cost,  taken += cost

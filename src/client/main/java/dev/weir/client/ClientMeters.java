@@ -10,8 +10,8 @@ import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 
 /**
- * What a {@link WeirClient} or a {@link ReleaseWorker} counts, told to <a href="https://micrometer.io">Micrometer</a>, which who
- * uses this brings along.
+ * What a {@link WeirClient} or a {@link ReleaseWorker} counts, told to <a href="https://micrometer.io">Micrometer</a>,
+ * which who uses this brings along.
  *
  * <pre>{@code
  * ClientMeters.of(weir).bindTo(registry);
@@ -21,7 +21,9 @@ public final class ClientMeters {
 
     private static final double NANOS_PER_SECOND = 1e9;
 
-    /** Where the figures of one source go. A counter holds what it asks weakly; the gauges beside it keep that alive. */
+    /**
+     * Where the figures of one source go. A counter holds what it asks weakly; the gauges beside it keep that alive.
+     */
     private record Figures<S>(MeterRegistry registry, Supplier<S> stats) {
 
         void counter(String name, Tags tags, ToDoubleFunction<S> of) {

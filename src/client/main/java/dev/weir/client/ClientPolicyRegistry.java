@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The policies in force, as the policies topic has them; of one that is not good, the last good one stays. One thread updates
- * them, all others read.
+ * The policies in force, as the policies topic has them; of one that is not good, the last good one stays. One thread
+ * updates them, all others read.
  */
 final class ClientPolicyRegistry {
 

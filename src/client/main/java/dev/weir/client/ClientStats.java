@@ -3,8 +3,8 @@ package dev.weir.client;
 import java.time.Duration;
 
 /**
- * What a {@link WeirClient} has done since it was started. Every request ends as one of answered, decidedHere, timedOut, notWritten,
- * refused, circuitOpen, noLease, unreadable, closed and rejected, or is in flight.
+ * What a {@link WeirClient} has done since it was started. Every request ends as one of answered, decidedHere,
+ * timedOut, notWritten, refused, circuitOpen, noLease, unreadable, closed and rejected, or is in flight.
  *
  * @param sent requests given to the producer
  * @param answered those that Weir decided in time

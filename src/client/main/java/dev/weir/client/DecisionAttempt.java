@@ -19,8 +19,8 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.PolicyTable;
 
 /**
- * Decides one request after the other by the leases that they use, for one thread. It locks the leases while it decides, in an order
- * that is the same for all threads.
+ * Decides one request after the other by the leases that they use, for one thread. It locks the leases while it
+ * decides, in an order that is the same for all threads.
  */
 final class DecisionAttempt implements WritableLeases {
 
@@ -74,7 +74,10 @@ final class DecisionAttempt implements WritableLeases {
         return undecided == LeasedDecisions.Undecided.WAITS && waitsOn == lease;
     }
 
-    /** Decides a request that does not wait: it is decided again by {@link #decide} instead. Null if it is {@link #undecided}. */
+    /**
+     * Decides a request that does not wait: it is decided again by {@link #decide} instead. Null if it is {@link
+     * #undecided}.
+     */
     Decision tryDecide(Request request) {
         return decide(request, true, true, (wait, on) -> restoreBooks());
     }

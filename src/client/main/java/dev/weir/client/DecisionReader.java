@@ -10,7 +10,9 @@ import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 
-/** Follows all partitions of a topic from their ends, outside of any group; a partition that is new, from its beginning. */
+/**
+ * Follows all partitions of a topic from their ends, outside of any group; a partition that is new, from its beginning.
+ */
 final class DecisionReader implements AutoCloseable {
 
     private final String topic;

@@ -23,9 +23,10 @@ import org.apache.kafka.common.MessageFormatter;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
- * Lets {@code kafka-console-consumer.sh} print decisions and releases as NDJSON, as {@code weir watch} does, and lease usage.
- * A topic whose name ends in {@code releases} or {@code lease-usage} has those records, any other has decisions, unless the
- * property {@code records} says which. The properties of Apicurio's serdes, as {@code apicurio.registry.url}, name a schema registry.
+ * Lets {@code kafka-console-consumer.sh} print decisions and releases as NDJSON, as {@code weir watch} does, and lease
+ * usage. A topic whose name ends in {@code releases} or {@code lease-usage} has those records, any other has decisions,
+ * unless the property {@code records} says which. The properties of Apicurio's serdes, as {@code
+ * apicurio.registry.url}, name a schema registry.
  */
 public final class JsonFormatter implements MessageFormatter {
 

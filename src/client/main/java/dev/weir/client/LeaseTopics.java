@@ -38,8 +38,8 @@ import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * What a client that holds slices reads and writes: policies, its questions to ledgers, what is answered in its partition of the
- * topic of grants, and what it tells of its own decisions.
+ * What a client that holds slices reads and writes: policies, its questions to ledgers, what is answered in its
+ * partition of the topic of grants, and what it tells of its own decisions.
  */
 final class LeaseTopics implements AutoCloseable {
 
@@ -64,8 +64,8 @@ final class LeaseTopics implements AutoCloseable {
     }
 
     /**
-     * Reads the policies to their end, and finds the end of the grants; what comes after is handed over once {@link #start} is
-     * called.
+     * Reads the policies to their end, and finds the end of the grants; what comes after is handed over once {@link
+     * #start} is called.
      *
      * @throws KafkaException if topics are missing, or the brokers refuse or do not answer
      */
@@ -124,7 +124,10 @@ final class LeaseTopics implements AutoCloseable {
         return settings;
     }
 
-    /** Without some of them it would start, and learn only later, with nobody to tell: what it uses would be on no topic. */
+    /**
+     * Without some of them it would start, and learn only later, with nobody to tell: what it uses would be on no
+     * topic.
+     */
     private void requireRights() {
         Map<String, Set<AclOperation>> needed = Map.of(
                 options.policies(),

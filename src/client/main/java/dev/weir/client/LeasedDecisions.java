@@ -24,9 +24,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Decides in this process by leases of shared quotas, which it requests from the ledgers. */
 // Callers' threads decide under the locks of the leases that they use. One thread does maintenance: it sends messages
-// to
-// the ledgers and decides the requests that wait. Another reads the responses. Quota that is returned is taken out of
-// the book, under its lock, before the message is sent, so it cannot be used afterwards.
+// to the ledgers and decides the requests that wait. Another reads the responses. Quota that is returned is taken out
+// of the book, under its lock, before the message is sent, so it cannot be used afterwards.
 final class LeasedDecisions implements AutoCloseable {
 
     /** How often what was used is looked after. */

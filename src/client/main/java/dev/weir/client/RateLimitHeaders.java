@@ -21,8 +21,8 @@ import java.util.Map;
  * id, with the figures of the limit that binds. {@code qu} and {@code pk} are left out: a decision does not know what
  * its tokens stand for, and whose it is concerns nobody else.
  *
- * <p>No figures, no fields: nothing is limited, it waits in a queue, or a queue or {@code max-size} refuses it; or it is
- * shadow-banned by a limit of 0.
+ * <p>No figures, no fields: nothing is limited, it waits in a queue, or a queue or {@code max-size} refuses it; or it
+ * is shadow-banned by a limit of 0.
  *
  * @see <a href="https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/">RateLimit header fields for
  *     HTTP, drafts 10 and 11</a>

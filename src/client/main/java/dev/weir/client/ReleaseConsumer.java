@@ -29,8 +29,8 @@ import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Hands out releases to a worker, each when its {@code releaseAt} has come and none before. Weir writes releases ahead of
- * their time, a batch a commit; so the worker sees the queue's steady drip, not the pulse of the commits.
+ * Hands out releases to a worker, each when its {@code releaseAt} has come and none before. Weir writes releases ahead
+ * of their time, a batch a commit; so the worker sees the queue's steady drip, not the pulse of the commits.
  *
  * <pre>{@code
  * Map<String, Object> kafka = Map.of("bootstrap.servers", "kafka-1:9092", "group.id", "sms-workers");
@@ -49,14 +49,14 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * here or by another member of the group. A commit for every release costs a round trip to the broker each; one for a
  * hundred or a second's worth costs less, and lets as many come twice.
  *
- * <p>Releases are returned in the order of {@code releaseAt} over all partitions, as far as they have been received; one that
- * arrives late is returned at once. Time is that of the broker, estimated from the times at which it appended releases: none is
- * returned early, and each as late as the fastest release of the last seconds took to arrive. The clock of the worker's machine does not
- * matter.
+ * <p>Releases are returned in the order of {@code releaseAt} over all partitions, as far as they have been received;
+ * one that arrives late is returned at once. Time is that of the broker, estimated from the times at which it appended
+ * releases: none is returned early, and each as late as the fastest release of the last seconds took to arrive. The
+ * clock of the worker's machine does not matter.
  *
- * <p>It holds back about {@value #MAX_HELD} releases, plus a {@code max.poll.records} for each partition; more stay with
- * the broker, and then come late if a queue's look-ahead spans more than that. Payloads count towards the heap. {@link
- * #next} must be called at least every {@code max.poll.interval.ms}, or the group takes the partitions away.
+ * <p>It holds back about {@value #MAX_HELD} releases, plus a {@code max.poll.records} for each partition; more stay
+ * with the broker, and then come late if a queue's look-ahead spans more than that. Payloads count towards the heap.
+ * {@link #next} must be called at least every {@code max.poll.interval.ms}, or the group takes the partitions away.
  *
  * <p>Not for several threads at once.
  */
@@ -138,7 +138,8 @@ public final class ReleaseConsumer implements AutoCloseable {
      * @return empty if none comes due within the timeout
      * @throws SerializationException if a record is no release; the message names topic, partition and offset. It is
      *     thrown again until the group's offset is set behind the record; what was handed out can still be committed.
-     * @throws RegistryException if the registry that has the schema of a release does not answer; none is lost, so ask again
+     * @throws RegistryException if the registry that has the schema of a release does not answer; none is lost, so ask
+     *     again
      * @throws org.apache.kafka.common.errors.InterruptException if the thread is interrupted
      * @throws KafkaException if the broker refuses
      */

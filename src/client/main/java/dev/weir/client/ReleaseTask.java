@@ -7,8 +7,8 @@ import dev.weir.event.Release;
  *
  * @param release the request whose turn has come; its {@code requestId} is another one for each attempt
  * @param attempt counts from 1
- * @param firstRequestId the {@code requestId} of the first attempt: the same for all, so good as a key for idempotency with
- *     whom the handler calls
+ * @param firstRequestId the {@code requestId} of the first attempt: the same for all, so good as a key for idempotency
+ *     with whom the handler calls
  */
 public record ReleaseTask(Release release, int attempt, String firstRequestId) {
 

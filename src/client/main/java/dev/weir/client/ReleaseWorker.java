@@ -20,8 +20,8 @@ import java.util.concurrent.atomic.LongAdder;
 import org.apache.kafka.common.KafkaException;
 
 /**
- * Hands releases to a handler, each when its {@code releaseAt} has come, several at a time; tries again what fails, through
- * the queue.
+ * Hands releases to a handler, each when its {@code releaseAt} has come, several at a time; tries again what fails,
+ * through the queue.
  *
  * <pre>{@code
  * Map<String, Object> kafka = Map.of("bootstrap.servers", "kafka-1:9092", "group.id", "sms-workers");
@@ -33,21 +33,22 @@ import org.apache.kafka.common.KafkaException;
  * }
  * }</pre>
  *
- * <p><b>At least once.</b> A release is committed when the handler has done it, or it waits in the queue again, or it was given
- * up; and only with all before it on its partition. One that takes long holds back the commits, and lets up to {@link
- * WorkerBuilder#ahead} others be done meanwhile. After a crash what was not committed is handed out again.
+ * <p><b>At least once.</b> A release is committed when the handler has done it, or it waits in the queue again, or it
+ * was given up; and only with all before it on its partition. One that takes long holds back the commits, and lets up
+ * to {@link WorkerBuilder#ahead} others be done meanwhile. After a crash what was not committed is handed out again.
  *
- * <p><b>Doubles.</b> What this worker has in hand, or has done lately ({@link WorkerBuilder#ahead} of them), is left alone if it
- * comes again, known by queue, client and requestId: after a rebalance that gave its partitions away and back, and where a
- * producer sent the same request twice. What another process did, or this one before it was started anew, is not known: a
- * handler that must not do a thing twice passes {@link ReleaseTask#firstRequestId} on.
+ * <p><b>Doubles.</b> What this worker has in hand, or has done lately ({@link WorkerBuilder#ahead} of them), is left
+ * alone if it comes again, known by queue, client and requestId: after a rebalance that gave its partitions away and
+ * back, and where a producer sent the same request twice. What another process did, or this one before it was started
+ * anew, is not known: a handler that must not do a thing twice passes {@link ReleaseTask#firstRequestId} on.
  *
- * <p><b>Failures.</b> Work that throws is sent as a request again, after a pause, with the same client, tier, cost, attributes and
- * payload, the requestId {@code <first>~<attempt>}, and without deadline and {@code sizeBytes}, which a release has not. So it takes its place in the queue like any other,
- * and is charged by its policies like any other. It may be refused, which counts as a failed attempt; or be allowed at once,
- * where its policy shapes only what exceeds its limits, and is then handled at once. If it waits until it expires or is
- * evicted, the decision that says so is on {@code weir.decisions}, and this worker is not told. What has failed {@link
- * WorkerBuilder#attempts} times goes to {@link WorkerBuilder#givenUp}, or to the dead letters; what is no release goes to the dead letters.
+ * <p><b>Failures.</b> Work that throws is sent as a request again, after a pause, with the same client, tier, cost,
+ * attributes and payload, the requestId {@code <first>~<attempt>}, and without deadline and {@code sizeBytes}, which a
+ * release has not. So it takes its place in the queue like any other, and is charged by its policies like any other. It
+ * may be refused, which counts as a failed attempt; or be allowed at once, where its policy shapes only what exceeds
+ * its limits, and is then handled at once. If it waits until it expires or is evicted, the decision that says so is on
+ * {@code weir.decisions}, and this worker is not told. What has failed {@link WorkerBuilder#attempts} times goes to
+ * {@link WorkerBuilder#givenUp}, or to the dead letters; what is no release goes to the dead letters.
  *
  * <p>Order is that of {@code releaseAt} as far as threads keep it: with one thread, and without failures, strictly.
  */
@@ -117,8 +118,8 @@ public final class ReleaseWorker implements AutoCloseable {
     /**
      * How a worker is made.
      *
-     * @param kafka what Kafka's clients take, at least {@code bootstrap.servers} and {@code group.id}; what begins with {@code
-     *     producer.} or {@code consumer.} is for those alone
+     * @param kafka what Kafka's clients take, at least {@code bootstrap.servers} and {@code group.id}; what begins with
+     *     {@code producer.} or {@code consumer.} is for those alone
      */
     public static WorkerBuilder builder(Map<?, ?> kafka, ReleaseTask.Handler handler) {
         return new WorkerBuilder(kafka, handler);

@@ -42,7 +42,9 @@ public final class RequestBuilder {
         return new RequestBuilder(client);
     }
 
-    /** Names it; without this, by a random UUID. Who sends a request again, after a time-out, gives the id that it had. */
+    /**
+     * Names it; without this, by a random UUID. Who sends a request again, after a time-out, gives the id that it had.
+     */
     public RequestBuilder requestId(String value) {
         requestId = value;
         return this;

@@ -22,8 +22,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 /**
  * Follows partitions outside of any group, on a thread of its own. Tries again each second after a failure.
  *
- * <p>Before {@link #start} its methods are called by one thread, after it only by {@link Handler}s, except {@link #failure} and
- * {@link #close}.
+ * <p>Before {@link #start} its methods are called by one thread, after it only by {@link Handler}s, except {@link
+ * #failure} and {@link #close}.
  */
 final class TopicFollower implements AutoCloseable {
 

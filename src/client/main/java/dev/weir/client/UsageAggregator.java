@@ -20,7 +20,9 @@ final class UsageAggregator {
     private final AtomicLong numbers;
     private long lastLease;
 
-    /** What was decided by one slice since it was told last; its times are those of what was allowed, if anything was. */
+    /**
+     * What was decided by one slice since it was told last; its times are those of what was allowed, if anything was.
+     */
     private static final class Count {
         private final long lease;
         private long sinceMs;
@@ -44,7 +46,9 @@ final class UsageAggregator {
         this.numbers = numbers;
     }
 
-    /** Counts what is used of slices in one book more than in another before it. Requests count for the first of them. */
+    /**
+     * Counts what is used of slices in one book more than in another before it. Requests count for the first of them.
+     */
     void allowed(LeaseBook before, LeaseBook after, long requests, long firstMs, long lastMs) {
         long uncounted = requests;
         for (int i = 0; i < after.leases().size(); i++) {

@@ -52,26 +52,25 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * }
  * }</pre>
  *
- * <p>{@link #check} always has a {@link ClientDecision}, which says whether it is Weir's; {@link #decide} has Weir's decision or
- * fails. A decision {@code QUEUED} is an answer like any other; how the wait ends is told by a release, or a later decision,
- * and not here.
+ * <p>{@link #check} always has a {@link ClientDecision}, which says whether it is Weir's; {@link #decide} has Weir's
+ * decision or fails. A decision {@code QUEUED} is an answer like any other; how the wait ends is told by a release, or
+ * a later decision, and not here.
  *
- * <p>A time-out says nothing about the request: it may be decided, and charged, later. Who sends it again gives the same
- * {@code requestId}, and is charged once where the policy has {@code idempotency}.
+ * <p>A time-out says nothing about the request: it may be decided, and charged, later. Who sends it again gives the
+ * same {@code requestId}, and is charged once where the policy has {@code idempotency}.
  *
  * <p>Each client reads all decisions, and unpacks its own. Threads share it; one for a process is enough.
  *
- * <p>One that is {@linkplain ClientBuilder#leased leased} decides some requests itself, by quota that is lent to it: these decisions
- * are on no topic, and their source is {@link Request.Source#NONE}.
+ * <p>One that is {@linkplain ClientBuilder#leased leased} decides some requests itself, by quota that is lent to it:
+ * these decisions are on no topic, and their source is {@link Request.Source#NONE}.
  */
 // How an answer finds its request
 //
-// Decisions keep the request's headers. So each request carries a header of this client's own: 16 bytes of the client,
-// 8 that count its requests. Others' decisions are known by it without being unpacked, two requests of one id get an
-// answer each, and so do a CONSUME and the SETTLE of the same id, which a decision does not tell apart. What ends a
-// wait
-// in a queue (EXPIRED, evicted, cancelled) has the header of the request that waited; that one was answered when it
-// began to wait.
+// Decisions keep the request's headers. So each request carries a header of this client's own: 16 bytes of the
+// client, 8 that count its requests. Others' decisions are known by it without being unpacked, two requests of one id
+// get an answer each, and so do a CONSUME and the SETTLE of the same id, which a decision does not tell apart. What
+// ends a wait in a queue (EXPIRED, evicted, cancelled) has the header of the request that waited; that one was
+// answered when it began to wait.
 public final class WeirClient implements AutoCloseable {
 
     /** Who asked and for what; topology-docs/client.md has its bytes. */
@@ -231,16 +230,16 @@ public final class WeirClient implements AutoCloseable {
     /**
      * Asks, and has an answer in any case: Weir's, or after the time-out the {@link Fallback}'s.
      *
-     * @return fails with an IllegalArgumentException, which names the field, if it is no request that Weir would take, and
-     *     with a {@link NoDecisionException} if the fallback is {@link Fallback#FAIL}
+     * @return fails with an IllegalArgumentException, which names the field, if it is no request that Weir would take,
+     *     and with a {@link NoDecisionException} if the fallback is {@link Fallback#FAIL}
      */
     public CompletableFuture<ClientDecision> check(Request request) {
         return check(request, options.timeout());
     }
 
     /**
-     * As {@link #check(Request)}, with less time than others have. For the {@link CircuitSettings} a time-out of this call is one
-     * like any other.
+     * As {@link #check(Request)}, with less time than others have. For the {@link CircuitSettings} a time-out of this
+     * call is one like any other.
      *
      * @param within 1 ms or more; at most {@link ClientBuilder#timeout}, which ends the wait in any case
      */
@@ -259,10 +258,12 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Decides in the caller's thread, by quota that is lent to this client. Nothing is waited for, and nothing is made but the decision.
+     * Decides in the caller's thread, by quota that is lent to this client. Nothing is waited for, and nothing is made
+     * but the decision.
      *
-     * @return empty if that is not at hand: the request goes over the topic, or waits for quota, which is asked for. {@link #check} does
-     *     that. It is always empty where the client is not {@linkplain ClientBuilder#leased leased}, or is closed
+     * @return empty if that is not at hand: the request goes over the topic, or waits for quota, which is asked for.
+     *     {@link #check} does that. It is always empty where the client is not {@linkplain ClientBuilder#leased
+     *     leased}, or is closed
      * @throws IllegalArgumentException names the field, if it is no request that Weir would take
      */
     public Optional<Decision> tryDecide(Request request) {
@@ -281,8 +282,8 @@ public final class WeirClient implements AutoCloseable {
     /**
      * Asks for Weir's decision.
      *
-     * @return fails with an IllegalArgumentException, which names the field, if it is no request that Weir would take, and
-     *     with a {@link NoDecisionException} if there is no decision in time
+     * @return fails with an IllegalArgumentException, which names the field, if it is no request that Weir would take,
+     *     and with a {@link NoDecisionException} if there is no decision in time
      */
     public CompletableFuture<Decision> decide(Request request) {
         return decide(request, options.timeout());
@@ -393,8 +394,8 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Ends all that waits, as {@link NoDecisionReason#CLOSED}; what was sent may still be decided, and charged. What is held of shared quota is
-     * given back.
+     * Ends all that waits, as {@link NoDecisionReason#CLOSED}; what was sent may still be decided, and charged. What is
+     * held of shared quota is given back.
      */
     @Override
     public void close() {

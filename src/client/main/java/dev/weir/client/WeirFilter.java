@@ -23,8 +23,8 @@ import java.util.function.Function;
  * server.start();
  * }</pre>
  *
- * <p>The exchange's thread waits for the decision, at most the client's time-out, and where the policy throttles, for the
- * decision's {@code delayMs}: the server needs threads for all that wait. What is no request is answered 400, what
+ * <p>The exchange's thread waits for the decision, at most the client's time-out, and where the policy throttles, for
+ * the decision's {@code delayMs}: the server needs threads for all that wait. What is no request is answered 400, what
  * {@link Fallback#FAIL} leaves unanswered 503. A shadow-banned client sees 200 and no body.
  */
 public final class WeirFilter extends Filter {

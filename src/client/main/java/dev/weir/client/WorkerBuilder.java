@@ -48,8 +48,8 @@ public final class WorkerBuilder {
     }
 
     /**
-     * How long after a failure the next attempt is asked for; twice as long each time. 1 s at first and 1 min at most if it
-     * is not said. The time in the queue comes on top.
+     * How long after a failure the next attempt is asked for; twice as long each time. 1 s at first and 1 min at most
+     * if it is not said. The time in the queue comes on top.
      */
     public WorkerBuilder backOff(Duration first, Duration most) {
         require(!first.isNegative() && first.compareTo(most) <= 0, "backOff", first);
@@ -59,8 +59,8 @@ public final class WorkerBuilder {
     }
 
     /**
-     * How many releases may be handed out behind one that is not done, and how many of those that are done are remembered;
-     * 10,000 if it is not said.
+     * How many releases may be handed out behind one that is not done, and how many of those that are done are
+     * remembered; 10,000 if it is not said.
      */
     public WorkerBuilder ahead(int value) {
         require(value >= 1, "ahead", value);
@@ -68,7 +68,9 @@ public final class WorkerBuilder {
         return this;
     }
 
-    /** How long closing, or giving partitions to another worker, waits for what is handed out; 20 s if it is not said. */
+    /**
+     * How long closing, or giving partitions to another worker, waits for what is handed out; 20 s if it is not said.
+     */
     public WorkerBuilder finishWithin(Duration value) {
         require(!value.isNegative(), "finishWithin", value);
         finishWithin = value;
@@ -81,7 +83,10 @@ public final class WorkerBuilder {
         return this;
     }
 
-    /** @throws KafkaException if the properties are wrong, the topics are missing, or the brokers refuse or do not answer */
+    /**
+     * @throws KafkaException if the properties are wrong, the topics are missing, or the brokers refuse or do not
+     *     answer
+     */
     public ReleaseWorker start() {
         return new ReleaseWorker(this);
     }

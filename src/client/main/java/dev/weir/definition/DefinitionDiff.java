@@ -20,8 +20,8 @@ import java.util.stream.Collectors;
 
 /**
  * Where two definitions of a policy or of a queue differ, as written: no default is filled in, and neither the order of
- * keys nor that of limits is a difference. A limit is held against the one that it goes on from, by {@link LimitMatcher}; any
- * other list is compared as a whole.
+ * keys nor that of limits is a difference. A limit is held against the one that it goes on from, by {@link
+ * LimitMatcher}; any other list is compared as a whole.
  */
 public final class DefinitionDiff {
 

@@ -11,8 +11,8 @@ import java.util.TreeMap;
 import java.util.function.Function;
 
 /**
- * The policies and queues in force after the records of the policies topic that were added so far. All readers of the topic
- * use {@link #step} to decide what a record does, so they agree on what is in force.
+ * The policies and queues in force after the records of the policies topic that were added so far. All readers of the
+ * topic use {@link #step} to decide what a record does, so they agree on what is in force.
  *
  * <p>One thread adds records; other threads may read.
  *
@@ -96,8 +96,8 @@ public final class PolicyFold<V> {
     }
 
     /**
-     * Returns the last good record of each key with deletions, policies before queues, each by id. A result that contains a record
-     * also reflects all earlier records.
+     * Returns the last good record of each key with deletions, policies before queues, each by id. A result that
+     * contains a record also reflects all earlier records.
      */
     public List<V> all() {
         synchronized (byKey) {

@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a record of the policies topic puts in force. Whoever reads the topic judges its records by {@link #read}, so all
- * hold the same of them for good.
+ * What a record of the policies topic puts in force. Whoever reads the topic judges its records by {@link #read}, so
+ * all hold the same of them for good.
  *
  * @param policies the versions of a policy, newest first; none of a queue, or if it was deleted
  * @param queue null of a policy, or if it was deleted

@@ -15,7 +15,10 @@ import org.yaml.snakeyaml.parser.Parser;
 import org.yaml.snakeyaml.parser.ParserImpl;
 import org.yaml.snakeyaml.reader.StreamReader;
 
-/** Reads YAML of a bounded line length, without what lets one part of a document stand for another: anchors, aliases, merge keys, tags. */
+/**
+ * Reads YAML of a bounded line length, without what lets one part of a document stand for another: anchors, aliases,
+ * merge keys, tags.
+ */
 public final class YamlText {
 
     /** The scanner's time for a word grows with the square of its length. */
@@ -88,8 +91,8 @@ public final class YamlText {
     /**
      * Throws if some other reader of YAML would take long to read a text.
      *
-     * @throws IllegalArgumentException if it has a line that is too long, or a character that YAML does not allow; the message follows
-     *     the name of the text
+     * @throws IllegalArgumentException if it has a line that is too long, or a character that YAML does not allow; the
+     *     message follows the name of the text
      */
     public static void requireReadable(String text) {
         try {

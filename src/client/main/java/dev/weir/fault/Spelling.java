@@ -13,7 +13,10 @@ public final class Spelling {
 
     private Spelling() {}
 
-    /** The known word nearest to {@code word}, null if none of the first thousand of about its length is within two edits. */
+    /**
+     * The known word nearest to {@code word}, null if none of the first thousand of about its length is within two
+     * edits.
+     */
     public static String nearest(String word, Collection<String> known) {
         String nearest = null;
         int least = TOO_FAR;

@@ -13,7 +13,9 @@ import java.util.List;
 /** Admissions as Avro. Threads may share an instance. */
 public final class AdmissionAvro {
 
-    /** A request's headers are bounded by its size alone: the most that fit into 2 MiB, of which each takes 10 bytes. */
+    /**
+     * A request's headers are bounded by its size alone: the most that fit into 2 MiB, of which each takes 10 bytes.
+     */
     private static final int MAX_HEADERS = (2 << 20) / 10;
 
     /** The version of the schema that is written field by field. */

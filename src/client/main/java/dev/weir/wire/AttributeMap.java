@@ -25,7 +25,10 @@ final class AttributeMap extends AbstractMap<String, String> {
         this.end = end;
     }
 
-    /** Reads a map, which is one of these if it is small and in one block. Of a name that comes twice, the last value counts. */
+    /**
+     * Reads a map, which is one of these if it is small and in one block. Of a name that comes twice, the last value
+     * counts.
+     */
     static Map<String, String> read(BytesDecoder in, StringInterner names) throws IOException {
         long count = in.readMapStart();
         if (count == 0) {

@@ -23,8 +23,9 @@ import org.apache.avro.specific.SpecificDatumReader;
 import org.apache.avro.specific.SpecificRecord;
 
 /**
- * Avro records in single-object encoding: two marker bytes, the schema's fingerprint, the record. With a schema registry
- * those in Confluent's wire format are read too: their first byte tells them apart. Threads may share an instance.
+ * Avro records in single-object encoding: two marker bytes, the schema's fingerprint, the record. With a schema
+ * registry those in Confluent's wire format are read too: their first byte tells them apart. Threads may share an
+ * instance.
  */
 final class AvroBytes<T extends SpecificRecord> {
 

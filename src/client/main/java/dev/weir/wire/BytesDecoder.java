@@ -12,8 +12,8 @@ import org.apache.avro.io.Decoder;
 import org.apache.avro.util.Utf8;
 
 /**
- * Avro's binary encoding, read from bytes that are all there. So what claims to be longer than the rest of them is refused
- * before anything is allocated for it, which Avro's own decoder does not do.
+ * Avro's binary encoding, read from bytes that are all there. So what claims to be longer than the rest of them is
+ * refused before anything is allocated for it, which Avro's own decoder does not do.
  */
 final class BytesDecoder extends Decoder {
 
@@ -197,8 +197,8 @@ final class BytesDecoder extends Decoder {
     }
 
     /**
-     * How many items follow, 0 at the end; a negative count is followed by the length of their bytes. In no schema is there
-     * an item of no bytes.
+     * How many items follow, 0 at the end; a negative count is followed by the length of their bytes. In no schema is
+     * there an item of no bytes.
      */
     private long readBlock() throws IOException {
         long count = readLong();

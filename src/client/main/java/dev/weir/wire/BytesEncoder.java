@@ -24,7 +24,9 @@ final class BytesEncoder {
 
     private BytesEncoder() {}
 
-    /** Begins a record with its header. What this thread has begun and not ended is gone: make what goes into it before. */
+    /**
+     * Begins a record with its header. What this thread has begun and not ended is gone: make what goes into it before.
+     */
     static BytesEncoder begin(byte[] header) {
         BytesEncoder out = OF_THREAD.get();
         System.arraycopy(header, 0, out.bytes, 0, header.length);

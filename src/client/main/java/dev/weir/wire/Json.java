@@ -10,7 +10,8 @@ import java.io.UncheckedIOException;
 
 /**
  * Jackson's mapper for JSON, which rejects duplicate keys and text after the value. The JSON is that of
- * {@link PrintableJson}. A reader or writer that needs another setting derives it, as in {@code MAPPER.reader().with(…)}.
+ * {@link PrintableJson}. A reader or writer that needs another setting derives it, as in {@code
+ * MAPPER.reader().with(…)}.
  */
 public final class Json {
 

@@ -10,8 +10,8 @@ import java.util.List;
 
 /**
  * Keys of the stores as bytes whose order is the keys' order: client, policy, further values; behind them shelf and
- * number for a segment; in a store of first answers, notes by number before answers by client, kind and id of the request.
- * A text ends in 0, and a 0 within it is followed by 255, with which no text begins.
+ * number for a segment; in a store of first answers, notes by number before answers by client, kind and id of the
+ * request. A text ends in 0, and a 0 within it is followed by 255, with which no text begins.
  */
 public final class KeyCodec {
 

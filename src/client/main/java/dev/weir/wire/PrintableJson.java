@@ -7,8 +7,9 @@ import com.fasterxml.jackson.core.io.SerializedString;
 import dev.weir.fault.SafeText;
 
 /**
- * JSON that says the same with escapes in place of what a terminal would obey or not show: JSON itself asks for them only
- * below the space, and a terminal knows more control characters. Of a pair of surrogates it sees each half, and lets both be.
+ * JSON that says the same with escapes in place of what a terminal would obey or not show: JSON itself asks for them
+ * only below the space, and a terminal knows more control characters. Of a pair of surrogates it sees each half, and
+ * lets both be.
  */
 public final class PrintableJson extends CharacterEscapes {
 

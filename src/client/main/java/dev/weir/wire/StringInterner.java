@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Short texts that come again and again, each kept with its bytes in UTF-8 until another takes its place. Threads may share
- * an instance: they may see different words in a place, but each one whole.
+ * Short texts that come again and again, each kept with its bytes in UTF-8 until another takes its place. Threads may
+ * share an instance: they may see different words in a place, but each one whole.
  */
 final class StringInterner {
 

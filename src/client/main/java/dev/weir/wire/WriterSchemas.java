@@ -15,8 +15,8 @@ import org.apache.avro.io.DatumReader;
 import org.apache.avro.specific.SpecificDatumReader;
 
 /**
- * The schemas that records in Confluent's wire format were written by, each asked of the registry once: a zero byte, the
- * schema's id in four bytes, highest first, the record.
+ * The schemas that records in Confluent's wire format were written by, each asked of the registry once: a zero byte,
+ * the schema's id in four bytes, highest first, the record.
  */
 final class WriterSchemas<T> {
 
@@ -26,8 +26,8 @@ final class WriterSchemas<T> {
     private static final int MAX_KNOWN = 1_000;
 
     /**
-     * How long an id that the registry does not have is not asked for again. Not for good: a registry may be given back what it has lost, and a
-     * schema may be registered under the id.
+     * How long an id that the registry does not have is not asked for again. Not for good: a registry may be given back
+     * what it has lost, and a schema may be registered under the id.
      */
     static final long MISSING_NANOS = 5_000_000_000L;
 

@@ -200,7 +200,9 @@ class RateLimitHeadersTest {
                 .containsExactly(new StructuredList.Item(told, Map.of("r", 1L, "t", 1L)));
     }
 
-    /** Whatever is decided: the fields are Lists of Strings, with the parameters and ranges of the draft's 3.1 and 4.1. */
+    /**
+     * Whatever is decided: the fields are Lists of Strings, with the parameters and ranges of the draft's 3.1 and 4.1.
+     */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
     void anyDecision_isToldInTheDraftsGrammar(long seed) {

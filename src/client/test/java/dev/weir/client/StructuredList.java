@@ -5,7 +5,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reads a List of Strings or Integers with parameters as RFC 9651, 4.2 does; inner lists and the other types are none. */
+/**
+ * Reads a List of Strings or Integers with parameters as RFC 9651, 4.2 does; inner lists and the other types are none.
+ */
 final class StructuredList {
 
     /**

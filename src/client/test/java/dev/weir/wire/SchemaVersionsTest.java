@@ -25,12 +25,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Of all versions that the schemas ever had: what they have written is read, by today's code, and by that of others. */
+/**
+ * Of all versions that the schemas ever had: what they have written is read, by today's code, and by that of others.
+ */
 class SchemaVersionsTest {
 
     private static final Path SCHEMAS = Path.of("schemas");
 
-    /** A line for each: name, version, fingerprint, a record that was written by it. Lines are added, and never changed. */
+    /**
+     * A line for each: name, version, fingerprint, a record that was written by it. Lines are added, and never changed.
+     */
     private static final Path WRITTEN = Path.of("src/client/test/resources/schemas/written.txt");
 
     private static final Map<String, Reading> READ = Map.of(

@@ -15,8 +15,8 @@ import java.util.function.Predicate;
 record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryAfterMs) {
 
     /**
-     * Returns the limit that refuses for longest, of the policies of one kind: the first that never permits the request, else
-     * the one with the longest retry; null if none refuses.
+     * Returns the limit that refuses for longest, of the policies of one kind: the first that never permits the
+     * request, else the one with the longest retry; null if none refuses.
      */
     static BindingLimit longestRetry(PolicyCheck[] claims, Predicate<PolicyCheck> kind) {
         PolicyCheck longest = null;
@@ -73,8 +73,8 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
     }
 
     /**
-     * The limit with the least remaining. Those of which only a part is at hand here stand back behind the others, and behind
-     * all of them those of policies that only observe.
+     * The limit with the least remaining. Those of which only a part is at hand here stand back behind the others, and
+     * behind all of them those of policies that only observe.
      */
     static BindingLimit leastRemaining(PolicyCheck[] claims, Reason reason) {
         PolicyCheck least = null;

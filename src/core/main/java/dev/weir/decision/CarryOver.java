@@ -43,8 +43,8 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
      *
      * @param label the new limit's
      * @param from the label of the old limit that it goes on from, null if there is none
-     * @param longestWaitMs how long a client that has used all of the old limit waits for the next token, if that is longer
-     *     because of the change; else 0
+     * @param longestWaitMs how long a client that has used all of the old limit waits for the next token, if that is
+     *     longer because of the change; else 0
      */
     public record LimitCarryOver(String label, Start start, String from, long longestWaitMs) {}
 

@@ -16,8 +16,8 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
 
 /**
- * Decides requests: finds the policies that apply, asks all of their limits, and charges either every one of them or none. The decision
- * is a pure function of the policies, the states, the leases and the request. Not thread-safe.
+ * Decides requests: finds the policies that apply, asks all of their limits, and charges either every one of them or
+ * none. The decision is a pure function of the policies, the states, the leases and the request. Not thread-safe.
  *
  * <pre>
  *   rejected  ⟺  too large for some enforcing policy, or a SETTLE below 0 and some enforcing policy has shared limits
@@ -28,28 +28,30 @@ import dev.weir.policy.ThrottleConflict;
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  * </pre>
  *
- * <p>Time does not run backwards for a key, nor do its terms: the versions of policies that apply are those in force at the time of
- * the request, or at that of the last charge of a key that it is counted by, if that is later ({@link PoliciesInForce}).
+ * <p>Time does not run backwards for a key, nor do its terms: the versions of policies that apply are those in force at
+ * the time of the request, or at that of the last charge of a key that it is counted by, if that is later ({@link
+ * PoliciesInForce}).
  *
  * <p>Policies that throttle put the request off, together, to the first moment at which all of their limits permit it,
- * and not before one that they put off earlier; they are charged at that moment. So the moments at which requests may start
- * are what the limits would have permitted as it came:
+ * and not before one that they put off earlier; they are charged at that moment. So the moments at which requests may
+ * start are what the limits would have permitted as it came:
  *
  * <pre>
  *   start  =  min { t ≥ now, t ≥ the last start : every limit permits the cost at t }
  *   delay  =  start − now,  refused if above max-delay
  * </pre>
  *
- * <p>A request that was answered before is answered as the first time, if its policies ask for that, and charges nothing. A request
- * with the same id but another content is denied, and charges nothing. Policies that only observe do not deny it: then it is
- * decided and charged as a request of its own ({@link IdempotencyCheck}).
+ * <p>A request that was answered before is answered as the first time, if its policies ask for that, and charges
+ * nothing. A request with the same id but another content is denied, and charges nothing. Policies that only observe do
+ * not deny it: then it is decided and charged as a request of its own ({@link IdempotencyCheck}).
  *
- * <p>Shared limits are decided by the leases of them that are at hand, in the time of their ledgers. Where these are not enough, but
- * more may be granted, the request is to wait, and nothing is charged; unless another limit refuses it anyway.
+ * <p>Shared limits are decided by the leases of them that are at hand, in the time of their ledgers. Where these are
+ * not enough, but more may be granted, the request is to wait, and nothing is charged; unless another limit refuses it
+ * anyway.
  *
- * <p>What is shaped cannot be put off as well, so a policy that throttles denies what it would put off ({@link ThrottleConflict}). What is
- * shaped is charged where it is within the limits, and goes to the queue of the first such policy, by layer.
- * A policy that observes is asked and charged as if it enforced, but refuses nothing.
+ * <p>What is shaped cannot be put off as well, so a policy that throttles denies what it would put off ({@link
+ * ThrottleConflict}). What is shaped is charged where it is within the limits, and goes to the queue of the first such
+ * policy, by layer. A policy that observes is asked and charged as if it enforced, but refuses nothing.
  */
 public final class Decider {
 

@@ -5,9 +5,9 @@ import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 
 /**
- * The first answers to the latest requests that may be repeated: at most so many, the oldest go first, and those whose time
- * is long over before that. What is remembered follows from the requests alone, in their order; neither clocks nor restarts
- * matter.
+ * The first answers to the latest requests that may be repeated: at most so many, the oldest go first, and those whose
+ * time is long over before that. What is remembered follows from the requests alone, in their order; neither clocks nor
+ * restarts matter.
  */
 // An answer has a note in the order of arrival, numbered without gaps from oldest to next. Each answer that comes takes
 // up to two notes off the other end, with their answers, unless a later answer to the same request has taken the place:

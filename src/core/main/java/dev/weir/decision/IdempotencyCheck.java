@@ -12,9 +12,9 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.RequestKey;
 
 /**
- * Answers a request that was answered before as the first time. It is a repeat if a request of the same client, kind and id was
- * answered, under policies that ask for that, less than their longest window ago. A repeat must have the {@linkplain
- * ContentHash content} of the first request; otherwise it is denied.
+ * Answers a request that was answered before as the first time. It is a repeat if a request of the same client, kind
+ * and id was answered, under policies that ask for that, less than their longest window ago. A repeat must have the
+ * {@linkplain ContentHash content} of the first request; otherwise it is denied.
  *
  * <pre>
  *   repeat    ⟺  now < first decision's time + the longest idempotency of the policies that applied then,
@@ -40,8 +40,8 @@ final class IdempotencyCheck {
     }
 
     /**
-     * The policy that denies a repeat with another content: of those that ask for idempotency and do not only observe, the one
-     * with the longest window, or the first of these by layer. Null if there is none.
+     * The policy that denies a repeat with another content: of those that ask for idempotency and do not only observe,
+     * the one with the longest window, or the first of these by layer. Null if there is none.
      */
     static Policy denyingPolicy(Policy[] applicable) {
         Policy longest = null;
@@ -54,7 +54,9 @@ final class IdempotencyCheck {
         return longest;
     }
 
-    /** The first answer to a request with the same client, kind and id; null if there is none, or its window is over. */
+    /**
+     * The first answer to a request with the same client, kind and id; null if there is none, or its window is over.
+     */
     static IdempotencyCache.Entry firstAnswer(Request request, PolicyStates states) {
         IdempotencyCache.Entry first = states.firstAnswer(RequestKey.of(request));
         return first == null || request.timestampMs() >= first.untilMs() ? null : first;
@@ -75,7 +77,10 @@ final class IdempotencyCheck {
         return ((Decision) first.answer()).asRepeated(request.source());
     }
 
-    /** Remembers a ruling for so long, unless it is to wait for one; gives it, marked if it is a queue that has to remember the answer. */
+    /**
+     * Remembers a ruling for so long, unless it is to wait for one; gives it, marked if it is a queue that has to
+     * remember the answer.
+     */
     static DecisionResult storeAnswer(
             Request request, DecisionResult ruling, long windowMs, WritablePolicyStates states) {
         if (ruling instanceof AwaitLease) {

@@ -11,8 +11,8 @@ import dev.weir.limit.Unlimited;
 import dev.weir.policy.Policy;
 
 /**
- * A policy whose limits are asked by what is held of them, with what is the same for all requests: who holds enough of all that apply
- * has {@link Decider}'s decision without asking it.
+ * A policy whose limits are asked by what is held of them, with what is the same for all requests: who holds enough of
+ * all that apply has {@link Decider}'s decision without asking it.
  */
 public final class LeasedPolicyDecider {
 
@@ -35,7 +35,8 @@ public final class LeasedPolicyDecider {
     }
 
     /**
-     * Whether clients may decide by what they hold of it. What also needs a queue, or what was answered before, is not decided there.
+     * Whether clients may decide by what they hold of it. What also needs a queue, or what was answered before, is not
+     * decided there.
      */
     public static boolean isForClients(Policy policy) {
         return policy.isShared() && policy.sharing().byClients() && !policy.shapes() && policy.idempotencyMs() == 0;

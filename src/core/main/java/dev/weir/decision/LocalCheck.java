@@ -68,8 +68,8 @@ final class LocalCheck extends PolicyCheck {
     }
 
     /**
-     * If the policy throttles: returns, from its clock on, how long until every limit that the request fits permits it. Longer once a
-     * denial was counted.
+     * If the policy throttles: returns, from its clock on, how long until every limit that the request fits permits it.
+     * Longer once a denial was counted.
      */
     long computeWaitMs() {
         if (throttles() && request.kind() != RequestKind.SETTLE) {
@@ -173,10 +173,10 @@ final class LocalCheck extends PolicyCheck {
     }
 
     /**
-     * Charges what is to be charged. Changed terms are written with a denial too, since the wait that it tells begins now; but not by
-     * a state that says nothing any more, as that may have been forgotten. What
-     * is put off is charged at the moment to which it is; all else at the policy's own time, so that it puts nothing off.
-     * Limits that counted a denial are asked again: it may pass later now.
+     * Charges what is to be charged. Changed terms are written with a denial too, since the wait that it tells begins
+     * now; but not by a state that says nothing any more, as that may have been forgotten. What is put off is charged
+     * at the moment to which it is; all else at the policy's own time, so that it puts nothing off. Limits that counted
+     * a denial are asked again: it may pass later now.
      *
      * @return whether a limit was charged
      */

@@ -5,8 +5,9 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 
 /**
- * The policies that apply to a request, in the versions that are in force at the monotonic time of its keys: a request that is older
- * than the last charge of one of its keys is decided at the time of that charge, and so by the terms of that time.
+ * The policies that apply to a request, in the versions that are in force at the monotonic time of its keys: a request
+ * that is older than the last charge of one of its keys is decided at the time of that charge, and so by the terms of
+ * that time.
  *
  * <pre>
  *   at 12:00 version 2 takes over
@@ -14,10 +15,10 @@ import dev.weir.policy.PolicyTable;
  *     11:59:59  a late request: decided at 12:00:02, under version 2
  * </pre>
  *
- * <p>Which keys a request has depends on the policies that apply, and these on the time. So the time is raised to the latest charge of
- * the keys found, the policies are found again, and so on until no key is ahead or no version takes over later. All versions of a
- * policy are looked at, since the key may have changed with them. Nearly always no version is yet to take over at the time of the
- * request, and nothing of this is done.
+ * <p>Which keys a request has depends on the policies that apply, and these on the time. So the time is raised to the
+ * latest charge of the keys found, the policies are found again, and so on until no key is ahead or no version takes
+ * over later. All versions of a policy are looked at, since the key may have changed with them. Nearly always no
+ * version is yet to take over at the time of the request, and nothing of this is done.
  *
  * @param policies one for each layer at most
  * @param atMs the time that selected them, not before the request's

@@ -57,7 +57,10 @@ abstract class PolicyCheck {
         return tooLarge;
     }
 
-    /** Whether the policy refuses the request whatever its limits permit: it is too large, or a refund of a shared limit. */
+    /**
+     * Whether the policy refuses the request whatever its limits permit: it is too large, or a refund of a shared
+     * limit.
+     */
     final boolean rejects() {
         return tooLarge || refund;
     }
@@ -124,8 +127,8 @@ abstract class PolicyCheck {
     }
 
     /**
-     * Returns the time from the request until one limit that refuses permits it. Not for a limit that it {@linkplain #neverFits
-     * never fits}.
+     * Returns the time from the request until one limit that refuses permits it. Not for a limit that it {@linkplain
+     * #neverFits never fits}.
      */
     abstract long retryAfterMs(int index);
 
@@ -135,8 +138,8 @@ abstract class PolicyCheck {
     }
 
     /**
-     * Returns the time from its clock until one limit permits the request. Only if the policy throttles and the request fits all
-     * of its limits.
+     * Returns the time from its clock until one limit permits the request. Only if the policy throttles and the request
+     * fits all of its limits.
      */
     abstract long waitMs(int index);
 }

@@ -88,7 +88,10 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] local, LeasedCheck[] leased)
         }
     }
 
-    /** The first policy that sends the request to a queue, null if none does; those that throttle then cannot put it off. */
+    /**
+     * The first policy that sends the request to a queue, null if none does; those that throttle then cannot put it
+     * off.
+     */
     PolicyCheck shaping() {
         PolicyCheck shaping = null;
         for (PolicyCheck claim : all) {

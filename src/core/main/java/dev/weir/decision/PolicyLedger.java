@@ -33,12 +33,13 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
     }
 
     /**
-     * This ledger under the policy's present limits: what was used stays used, within the bound of {@code Account.under}; what is
-     * lent stays lent.
+     * This ledger under the policy's present limits: what was used stays used, within the bound of {@code
+     * Account.under}; what is lent stays lent.
      *
-     * <p>The bound does not weaken the promise of {@link Ledger}. A limit that replaces another one promises something only of what is
-     * used from the change on, and a ledger with nothing used keeps that promise. Where more is in use, less is lent, so a ledger
-     * that carries over any usage at all keeps it too. Loans from before the change stay subtracted from what is free.
+     * <p>The bound does not weaken the promise of {@link Ledger}. A limit that replaces another one promises something
+     * only of what is used from the change on, and a ledger with nothing used keeps that promise. Where more is in use,
+     * less is lent, so a ledger that carries over any usage at all keeps it too. Loans from before the change stay
+     * subtracted from what is free.
      */
     public PolicyLedger migrateTo(Policy policy, long nowMs, IntFunction<SegmentStore> shelves) {
         if (usage().hasLimitsOf(policy)) {

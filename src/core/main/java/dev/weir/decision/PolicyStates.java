@@ -29,8 +29,8 @@ public interface PolicyStates {
     PolicyState get(StateKey key);
 
     /**
-     * The full segments of the log in one slot of the state of a key. What is written to them belongs to the state that is {@linkplain
-     * WritablePolicyStates#put put} next; where states are only read, it must not be visible to others.
+     * The full segments of the log in one slot of the state of a key. What is written to them belongs to the state that
+     * is {@linkplain WritablePolicyStates#put put} next; where states are only read, it must not be visible to others.
      */
     SegmentStore segments(StateKey key, int slot);
 

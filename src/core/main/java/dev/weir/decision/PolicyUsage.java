@@ -8,7 +8,8 @@ import java.util.List;
  * What one key has used of one policy, at some time.
  *
  * @param policy the version in force then
- * @param namesAndValues the names and values of its key fields beside the client, by turns, as in {@link StateKey#namesAndValues}
+ * @param namesAndValues the names and values of its key fields beside the client, by turns, as in {@link
+ *     StateKey#namesAndValues}
  * @param lastChargeMs the time of its last charge, null if it has none
  * @param limits in the order of the policy's limits; none if they are shared: {@link SharedPolicyUsage} tells those
  * @param held of limits that are shared: tokens that the client's partition has at hand; null if they are not

@@ -2,7 +2,9 @@ package dev.weir.decision;
 
 import dev.weir.policy.Policy;
 
-/** Decides where a {@link Decider} looks up shared limits: in its own states, or in the leases that it holds of them. */
+/**
+ * Decides where a {@link Decider} looks up shared limits: in its own states, or in the leases that it holds of them.
+ */
 public sealed interface QuotaSource permits QuotaSource.Local, LeaseContext {
 
     /** The source that counts shared limits in the decider's states, as all others. */

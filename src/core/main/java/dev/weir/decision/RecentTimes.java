@@ -1,8 +1,8 @@
 package dev.weir.decision;
 
 /**
- * The earliest time among the latest things seen: those of the epoch that began last and of the one before. As "now" for
- * what is to be forgotten, it is not moved by one clock that runs ahead.
+ * The earliest time among the latest things seen: those of the epoch that began last and of the one before. As "now"
+ * for what is to be forgotten, it is not moved by one clock that runs ahead.
  */
 public final class RecentTimes {
 

@@ -31,8 +31,9 @@ public final class UsageReport {
     public record Subject(Policy policy, StateKey key) {}
 
     /**
-     * What there is to tell of a client at a request's time: each policy that applies to the request, and each other that
-     * the client has a state of. Of a state whose policy is not in force, or counts by another key now, there is nothing.
+     * What there is to tell of a client at a request's time: each policy that applies to the request, and each other
+     * that the client has a state of. Of a state whose policy is not in force, or counts by another key now, there is
+     * nothing.
      *
      * @param stored the keys of the client's states
      */
@@ -54,8 +55,8 @@ public final class UsageReport {
     }
 
     /**
-     * What was used at a time, or at that of the last charge if it is later; as it goes on under the policy. Of one that
-     * throttles nothing can be had before the moment to which it has put off the last request.
+     * What was used at a time, or at that of the last charge if it is later; as it goes on under the policy. Of one
+     * that throttles nothing can be had before the moment to which it has put off the last request.
      */
     public static PolicyUsage of(Subject subject, long atMs, PolicyStates states) {
         Policy policy = subject.policy;

@@ -9,7 +9,8 @@ import java.util.Map;
  * @param sent which queue it is sent to, and why
  * @param key the values of the queue's key fields, by name; empty if it has none, or none was known yet
  * @param repeated its requestId was sent to the queue before: to be answered as it was then
- * @param idempotentUntilMs until when a repeated requestId is to be answered as this one, ms since the epoch; 0: not at all
+ * @param idempotentUntilMs until when a repeated requestId is to be answered as this one, ms since the epoch; 0: not at
+ *     all
  * @param headers of the request's record, for its release
  * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded
  */

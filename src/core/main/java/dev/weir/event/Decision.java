@@ -3,9 +3,9 @@ package dev.weir.event;
 import java.util.Map;
 
 /**
- * The answer to one request, with what explains it: the binding limit and its policy. The binding limit is, on a denial, the
- * refusing limit with the longest retry; otherwise the limit with the least remaining. Times are whole milliseconds, rounded
- * up.
+ * The answer to one request, with what explains it: the binding limit and its policy. The binding limit is, on a
+ * denial, the refusing limit with the longest retry; otherwise the limit with the least remaining. Times are whole
+ * milliseconds, rounded up.
  *
  * @param policy the policy of the binding limit; null if no policy matches
  * @param bindingLimit null if nothing is limited
@@ -63,7 +63,8 @@ public record Decision(
      *
      * @param decidedAtMs the time that was decided by: that of the request, or that of its key's last charge if later
      * @param retryAfterMs when the same cost passes if nothing else arrives: 0 if it passed, null if it never can
-     * @param delayMs the time for which the caller has to delay the request to keep the rate; null if its policies do not throttle
+     * @param delayMs the time for which the caller has to delay the request to keep the rate; null if its policies do
+     *     not throttle
      */
     public record Timing(long decidedAtMs, Long retryAfterMs, Long delayMs) {
 
@@ -82,7 +83,8 @@ public record Decision(
      * A place in a queue.
      *
      * @param key the values of the queue's key fields, by name; empty if it has none, or the request lacks one
-     * @param position the number of requests that are expected to leave before this one, plus one; null if it does not wait
+     * @param position the number of requests that are expected to leave before this one, plus one; null if it does not
+     *     wait
      * @param expectedWaitMs the expected wait if nothing more arrives; null if it does not wait
      */
     public record Queueing(String queue, Map<String, String> key, Long position, Long expectedWaitMs) {

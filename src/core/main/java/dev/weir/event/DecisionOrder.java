@@ -1,8 +1,9 @@
 package dev.weir.event;
 
 /**
- * The position of a decision among those of its task. A task decides most requests in the order of their offsets on its partition of
- * the request topic. A request that waited for shared quota, or was routed from another partition, is decided in between.
+ * The position of a decision among those of its task. A task decides most requests in the order of their offsets on its
+ * partition of the request topic. A request that waited for shared quota, or was routed from another partition, is
+ * decided in between.
  *
  * <pre>
  *   request offsets   17   18   19   20        18 waits

@@ -7,7 +7,8 @@ public sealed interface IdempotentAnswer permits Decision, IdempotentAnswer.Sent
      * The request was sent to a queue.
      *
      * @param policy the policy that sent it; null for a {@link RequestKind#CANCEL}, which is never remembered
-     * @param exceeded the label and the bound of the limit that the request exceeds; null if the policy sends everything
+     * @param exceeded the label and the bound of the limit that the request exceeds; null if the policy sends
+     *     everything
      */
     record SentToQueue(String queue, PolicyVersion policy, LimitStatus exceeded) implements IdempotentAnswer {}
 }

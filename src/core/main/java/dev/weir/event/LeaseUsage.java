@@ -7,7 +7,8 @@ import java.util.Map;
  *
  * @param policy the policy of the shared quota
  * @param key the fields of the policy's key and their values; a field that the requests lack has an empty value
- * @param sinceMs the time of the first request that was allowed, or of the first that was denied if none was, ms since the epoch
+ * @param sinceMs the time of the first request that was allowed, or of the first that was denied if none was, ms since
+ *     the epoch
  * @param untilMs the time of the last such request, ms since the epoch
  */
 public record LeaseUsage(

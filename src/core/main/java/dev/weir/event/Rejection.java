@@ -3,17 +3,23 @@ package dev.weir.event;
 /** Why a record is no request, or no rule, and goes to the dead letters; also a metric label, so the set is closed. */
 public enum Rejection {
     /**
-     * The bytes have no header of Avro's or, with a schema registry, of Confluent's, or do not hold what their schema says,
-     * or more than that.
+     * The bytes have no header of Avro's or, with a schema registry, of Confluent's, or do not hold what their schema
+     * says, or more than that.
      */
     NOT_AVRO,
-    /** This version does not know the schema's fingerprint; or the registry has no such id, or one that does not resolve. */
+    /**
+     * This version does not know the schema's fingerprint; or the registry has no such id, or one that does not
+     * resolve.
+     */
     UNKNOWN_SCHEMA,
     /** More than 2 MiB uncompressed; the dead letter has only the key, the record is where it was. */
     RECORD_TOO_LARGE,
     /** The record is not in the partition of its client, and {@code requests.misplaced} is {@code dead-letter}. */
     MISPLACED,
-    /** Of the topic of routed requests: the origin is missing or unreadable, or the record is not where its client belongs. */
+    /**
+     * Of the topic of routed requests: the origin is missing or unreadable, or the record is not where its client
+     * belongs.
+     */
     INVALID_ROUTING,
     /** The client is empty. */
     NO_CLIENT,

@@ -10,8 +10,8 @@ import java.util.Map;
  * @param tier the client's plan, null if it has none
  * @param queue which queue let it go
  * @param key the values of the queue's key fields, by name; empty if it has none
- * @param sequence counts the releases of the queue, or of this key, from 1, without a gap; that of a key starts again at 1 once its
- *     bucket has been empty for long enough that its rate no longer matters
+ * @param sequence counts the releases of the queue, or of this key, from 1, without a gap; that of a key starts again
+ *     at 1 once its bucket has been empty for long enough that its rate no longer matters
  * @param enqueuedAtMs when it began to wait, ms since the epoch
  * @param releaseAtNanos when it may go on, ns since the epoch
  * @param cost in tokens

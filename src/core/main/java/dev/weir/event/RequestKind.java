@@ -7,8 +7,8 @@ public enum RequestKind {
     /** Asks whether its cost would pass; takes nothing. */
     PEEK,
     /**
-     * Corrects an earlier request by a signed cost: allowed whatever is left, into debt if need be. A negative cost is a refund, which
-     * shared limits deny.
+     * Corrects an earlier request by a signed cost: allowed whatever is left, into debt if need be. A negative cost is
+     * a refund, which shared limits deny.
      */
     SETTLE,
     /** Withdraws a request of the same id and client that waits in a queue. */

@@ -4,20 +4,22 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * Names the state of one policy for one key. In order, so that a hash table of keys whose hashes somebody has made alike
- * still finds each of them fast.
+ * Names the state of one policy for one key. In order, so that a hash table of keys whose hashes somebody has made
+ * alike still finds each of them fast.
  *
  * @param client whose it is; {@link #NO_CLIENT}: what is shared
  * @param policyId of which policy
- * @param namesAndValues the names and values of the policy's key fields beside the client, by turns, in the policy's order; a field
- *     that the request lacks has an empty value
+ * @param namesAndValues the names and values of the policy's key fields beside the client, by turns, in the policy's
+ *     order; a field that the request lacks has an empty value
  */
 public record StateKey(String client, String policyId, List<String> namesAndValues) implements Comparable<StateKey> {
 
     /** No client is named so. */
     public static final String NO_CLIENT = "";
 
-    /** By hand, as {@link #hashCode}: a record's own goes through method handles, which cost more than all of the rest. */
+    /**
+     * By hand, as {@link #hashCode}: a record's own goes through method handles, which cost more than all of the rest.
+     */
     @Override
     public boolean equals(Object other) {
         return other instanceof StateKey key

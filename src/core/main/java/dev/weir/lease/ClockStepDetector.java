@@ -3,9 +3,10 @@ package dev.weir.lease;
 import java.util.function.LongSupplier;
 
 /**
- * Detects that the wall clock has advanced more than the monotonic clock: it was stepped forward, or the machine was suspended, during
- * which a monotonic clock may stand still. Leases from before that must not be used any more, because nobody knows how old they are.
- * A step back is harmless: the monotonic clock still runs. Threads may share an instance.
+ * Detects that the wall clock has advanced more than the monotonic clock: it was stepped forward, or the machine was
+ * suspended, during which a monotonic clock may stand still. Leases from before that must not be used any more, because
+ * nobody knows how old they are. A step back is harmless: the monotonic clock still runs. Threads may share an
+ * instance.
  */
 public final class ClockStepDetector {
 
@@ -18,7 +19,9 @@ public final class ClockStepDetector {
     private volatile long offsetMs = UNKNOWN;
     private volatile long count;
 
-    /** Compares a monotonic clock, in ns, with the wall clock, in ms. Returns how many steps forward there were so far. */
+    /**
+     * Compares a monotonic clock, in ns, with the wall clock, in ms. Returns how many steps forward there were so far.
+     */
     public long observe(LongSupplier monotonicNanos, LongSupplier wallMs) {
         long beforeMs = monotonicNanos.getAsLong() / NANOS_PER_MS;
         long nowMs = wallMs.getAsLong();

@@ -3,10 +3,11 @@ package dev.weir.lease;
 /**
  * A part of a shared quota that a ledger has lent to a holder for a while.
  *
- * <p>A use has a decision time {@code u} with {@code fromMs ≤ u < untilMs}: the broker's clock when it appended the request for the lease,
- * plus what has passed since the request was <em>sent</em> by the holder's monotonic clock. The request was sent before it was appended,
- * so decision times are never behind the broker's clock, but for the drift of clocks, and a lease {@linkplain #expiresAtMs expires} in
- * time, whatever the wall clocks of holder and ledger show (Gray and Cheriton, "Leases", SOSP 1989).
+ * <p>A use has a decision time {@code u} with {@code fromMs ≤ u < untilMs}: the broker's clock when it appended the
+ * request for the lease, plus what has passed since the request was <em>sent</em> by the holder's monotonic clock. The
+ * request was sent before it was appended, so decision times are never behind the broker's clock, but for the drift of
+ * clocks, and a lease {@linkplain #expiresAtMs expires} in time, whatever the wall clocks of holder and ledger show
+ * (Gray and Cheriton, "Leases", SOSP 1989).
  *
  * @param id names it among all of its ledger
  * @param amount tokens

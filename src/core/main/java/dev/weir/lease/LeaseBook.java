@@ -9,8 +9,8 @@ import java.util.List;
 /**
  * What one holder has of one shared limit, and how much it requests.
  *
- * <p>Two times occur: {@code nowMs} is the holder's monotonic clock, and {@code atMs} is the time of a decision, which is ledger time (see
- * {@link Lease}). It is derived from the leases themselves, so a wall clock is never read:
+ * <p>Two times occur: {@code nowMs} is the holder's monotonic clock, and {@code atMs} is the time of a decision, which
+ * is ledger time (see {@link Lease}). It is derived from the leases themselves, so a wall clock is never read:
  *
  * <pre>
  *   decision time    max(clockMs, from, at + time since sent) over the leases that can be used
@@ -43,7 +43,10 @@ public record LeaseBook(
     /** A key is in use for so long after it was last wanted. */
     private static final long MIN_IN_USE_MS = 2_000;
 
-    /** A request that is not answered is repeated after this, and each repetition doubles it: only a lost one needs that. */
+    /**
+     * A request that is not answered is repeated after this, and each repetition doubles it: only a lost one needs
+     * that.
+     */
     private static final long MIN_RESEND_MS = 5_000;
 
     private static final int MAX_DOUBLINGS = 6;
@@ -117,8 +120,8 @@ public record LeaseBook(
      * @param retries how often it was repeated
      * @param sentMs when it was sent or, if it is answered, when the answer came
      * @param refused tokens that were refused; {@link Long#MAX_VALUE} if none were
-     * @param retryAtMs when they may be granted; {@link Long#MAX_VALUE}: never. As other holders return leases, and limits change,
-     *     they are requested a term later at the latest
+     * @param retryAtMs when they may be granted; {@link Long#MAX_VALUE}: never. As other holders return leases, and
+     *     limits change, they are requested a term later at the latest
      * @param prefetchAtMs before this, a lease is requested only for a request that waits
      * @param scarcity what was not free according to the last response
      */
@@ -138,8 +141,8 @@ public record LeaseBook(
         }
 
         /**
-         * What is requested again when it may be granted, whether a request waits then or not: what was refused, if as much is wanted
-         * within two leads; else 0. The ledger keeps the place of such a holder ({@link Ledger}).
+         * What is requested again when it may be granted, whether a request waits then or not: what was refused, if as
+         * much is wanted within two leads; else 0. The ledger keeps the place of such a holder ({@link Ledger}).
          */
         long retryTokens(Demand demand, LeaseTerms terms) {
             return !isPending() && refused <= demand.steadyTokensWithin(2 * terms.leadMs()) ? refused : 0;
@@ -151,8 +154,8 @@ public record LeaseBook(
     }
 
     /**
-     * What the ledger does not have, according to its last response. It distinguishes a limit that is exceeded from a lease that is late, and
-     * has no effect on what is requested.
+     * What the ledger does not have, according to its last response. It distinguishes a limit that is exceeded from a
+     * lease that is late, and has no effect on what is requested.
      *
      * @param minUnavailable this number of further tokens, or any larger number, was not free
      * @param untilMs when this expires unless another response arrives before
@@ -186,8 +189,8 @@ public record LeaseBook(
     }
 
     /**
-     * A book in which so much is available at a decision time and, unless {@code retryAfterMs} is 0, more was just refused: what is
-     * reconstructed from a decision.
+     * A book in which so much is available at a decision time and, unless {@code retryAfterMs} is 0, more was just
+     * refused: what is reconstructed from a decision.
      */
     public static LeaseBook reconstructed(long available, long atMs, long retryAfterMs) {
         Lease lease = new Lease(1, available, 0, 0, atMs, atMs, Long.MAX_VALUE, 0, true, false);
@@ -213,7 +216,10 @@ public record LeaseBook(
         return earliestMs;
     }
 
-    /** How far the broker's clock is ahead of the holder's clock, by the leases that can be used; far behind if there are none. */
+    /**
+     * How far the broker's clock is ahead of the holder's clock, by the leases that can be used; far behind if there
+     * are none.
+     */
     public long brokerAheadMs(long nowMs) {
         long aheadMs = Lease.LONG_AGO_MS;
         for (Lease lease : leases) {
@@ -233,7 +239,10 @@ public record LeaseBook(
         return available;
     }
 
-    /** Until when, by the holder's clock, that stays so if nothing is used; {@link Long#MAX_VALUE} if nothing is available. */
+    /**
+     * Until when, by the holder's clock, that stays so if nothing is used; {@link Long#MAX_VALUE} if nothing is
+     * available.
+     */
     public long availableUntilMs(long nowMs, long atMs) {
         long untilMs = Long.MAX_VALUE;
         for (Lease lease : leases) {
@@ -280,7 +289,10 @@ public record LeaseBook(
         return new LeaseBook(atMs, next, demand, request, lastLeaseId, settled);
     }
 
-    /** Charges a correction (0 or more) in any case: what the leases do not cover is sent to the ledger, which bounds it. */
+    /**
+     * Charges a correction (0 or more) in any case: what the leases do not cover is sent to the ledger, which bounds
+     * it.
+     */
     public LeaseBook settle(long cost, long nowMs, long atMs) {
         long here = Math.min(cost, available(nowMs, atMs));
         LeaseBook taken = take(here, nowMs, atMs);
@@ -289,8 +301,9 @@ public record LeaseBook(
     }
 
     /**
-     * Makes all leases unusable, and a response under way as well: their age is not known any more, since another process requested
-     * them, or a clock was stepped. Their usage is reported with the next message, and the rest is returned.
+     * Makes all leases unusable, and a response under way as well: their age is not known any more, since another
+     * process requested them, or a clock was stepped. Their usage is reported with the next message, and the rest is
+     * returned.
      */
     public LeaseBook revoked() {
         if (leases.isEmpty() && !request.isPending()) {
@@ -432,7 +445,10 @@ public record LeaseBook(
         return lasting;
     }
 
-    /** The message that reports all usage and returns the rest: nothing will be used any more. Its message is null if there is none. */
+    /**
+     * The message that reports all usage and returns the rest: nothing will be used any more. Its message is null if
+     * there is none.
+     */
     public Transition lastMessage(String holder) {
         List<Report> reports = new ArrayList<>();
         for (Lease lease : leases) {
@@ -496,7 +512,10 @@ public record LeaseBook(
         return atMs;
     }
 
-    /** When what will not be used of a lease is returned, so that it arrives before the lease expires; or when, used up, it is reported. */
+    /**
+     * When what will not be used of a lease is returned, so that it arrives before the lease expires; or when, used up,
+     * it is reported.
+     */
     private static long closesAtMs(Lease lease, LeaseTerms terms) {
         long closesAtMs = lease.expiresAtMs() - terms.leadMs();
         return lease.remaining() == 0 ? Math.min(closesAtMs, lease.usedUpAtMs() + terms.leadMs()) : closesAtMs;

@@ -5,9 +5,9 @@ import java.util.Deque;
 import java.util.Optional;
 
 /**
- * A holder of one shared limit: its {@link LeaseBook}, and the requests that wait for a lease. It is the same for a stream task and for a
- * client library. It performs no action itself: whoever runs it asks {@link #isFirstReady} which waiting request to decide next,
- * {@link #nextMessage} what to send, and {@link #dueAtMs} when to ask again.
+ * A holder of one shared limit: its {@link LeaseBook}, and the requests that wait for a lease. It is the same for a
+ * stream task and for a client library. It performs no action itself: whoever runs it asks {@link #isFirstReady} which
+ * waiting request to decide next, {@link #nextMessage} what to send, and {@link #dueAtMs} when to ask again.
  *
  * <pre>
  *               park                       ready: decide again                removeFirst
@@ -131,7 +131,10 @@ public final class LeaseHolder<R> {
         waiting.remove();
     }
 
-    /** Whether the first request that waits is to be decided now: enough is available, was refused, or it waited long enough. */
+    /**
+     * Whether the first request that waits is to be decided now: enough is available, was refused, or it waited long
+     * enough.
+     */
     public boolean isFirstReady(long nowMs) {
         Waiting<R> first = waiting.peek();
         if (first == null) {

@@ -5,10 +5,12 @@ import java.util.List;
 /**
  * What a holder sends to a ledger: usage of the leases that it has, and a request for another one.
  *
- * @param number the response echoes it; a holder accepts only the response to its latest request. 0 if nothing is requested
+ * @param number the response echoes it; a holder accepts only the response to its latest request. 0 if nothing is
+ *     requested
  * @param holder who sends it
  * @param minTokens tokens that a waiting request needs, less cannot serve it; 0 if no request waits
- * @param requestedTokens tokens that the holder expects to use within a term, {@code least} or more; 0 if nothing is requested
+ * @param requestedTokens tokens that the holder expects to use within a term, {@code least} or more; 0 if nothing is
+ *     requested
  * @param reports usage of leases, each absolute since the lease was granted
  * @param settled tokens used beside all leases; ledgers ignore it if it is negative
  * @param roundTripMs how long requests of this holder take to be answered, 0 if it is not known

@@ -3,7 +3,10 @@ package dev.weir.lease;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
-/** What all leases of one holder have in common: its name, the numbers of its requests, and what it has measured. Threads may share it. */
+/**
+ * What all leases of one holder have in common: its name, the numbers of its requests, and what it has measured.
+ * Threads may share it.
+ */
 public final class LeaseSession {
 
     private static final long UNKNOWN = Long.MIN_VALUE;
@@ -35,7 +38,10 @@ public final class LeaseSession {
         return roundTrip;
     }
 
-    /** The ledgers' time at a moment of this holder's clock, as the last response had it; {@code otherwiseMs} if none has arrived. */
+    /**
+     * The ledgers' time at a moment of this holder's clock, as the last response had it; {@code otherwiseMs} if none
+     * has arrived.
+     */
     public long ledgerTimeMs(long nowMs, long otherwiseMs) {
         long ahead = ledgerAheadMs;
         return ahead == UNKNOWN ? otherwiseMs : nowMs + ahead;

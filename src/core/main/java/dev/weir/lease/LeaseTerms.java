@@ -5,8 +5,8 @@ package dev.weir.lease;
  *
  * @param termMs how long at most a lease may be used
  * @param leadMs how long before a lease is used up or expires the next one is requested
- * @param graceMs how long after its end a lease that is not reported counts as lent, before it is charged as used: a message that
- *     returns it may be under way for long
+ * @param graceMs how long after its end a lease that is not reported counts as lent, before it is charged as used: a
+ *     message that returns it may be under way for long
  */
 public record LeaseTerms(long termMs, long leadMs, long graceMs) {
 
@@ -30,13 +30,19 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
         require("grace", graceMs, 0);
     }
 
-    /** The terms for limits with such a window: usage of a lease counts at its last use, so a lease is short beside the window. */
+    /**
+     * The terms for limits with such a window: usage of a lease counts at its last use, so a lease is short beside the
+     * window.
+     */
     public LeaseTerms forWindow(long windowMs) {
         long partMs = Math.max(MIN_TERM_MS, windowMs / TERMS_PER_WINDOW);
         return of(Math.min(termMs, partMs), leadMs, Math.min(graceMs, partMs));
     }
 
-    /** The terms for a holder whose requests take so long to be answered: a lease outlives its own request and the next one. */
+    /**
+     * The terms for a holder whose requests take so long to be answered: a lease outlives its own request and the next
+     * one.
+     */
     public LeaseTerms withRoundTrip(long roundTripMs) {
         long boundedMs = Math.max(0, Math.min(roundTripMs, MAX_ROUND_TRIP_MS));
         return of(

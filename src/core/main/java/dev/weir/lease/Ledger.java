@@ -21,51 +21,59 @@ import java.util.Map;
  * </pre>
  *
  * <p>A use has the time {@code u} that its decision goes by, and {@code from ≤ u < until} of its slice. Why the sum of
- * all uses, by these times, keeps what each limit promises, whatever is delayed, lost or used at whichever of those moments:
+ * all uses, by these times, keeps what each limit promises, whatever is delayed, lost or used at whichever of those
+ * moments:
  *
- * <p><b>Every use is counted from the moment its slice is lent until the limit itself lets go of it:</b> first as a loan,
- * then as a charge whose time is that of the last use of its part or later, but not behind the slice's end.
+ * <p><b>Every use is counted from the moment its slice is lent until the limit itself lets go of it:</b> first as a
+ * loan, then as a charge whose time is that of the last use of its part or later, but not behind the slice's end.
  *
- * <p><b>Sliding window log</b> ({@code Σ in (x − W, x] ≤ L}). Of the slices with a use in the window take the one that was lent
- * last, at {@code g ≤ x}. Each of the others was lent before {@code g}. At {@code g} it was a loan, or charged at some {@code c ≥ u >
- * x − W}, and {@code g − c < W}, so the log still had it. All of them together were at most L when the last one was lent.
+ * <p><b>Sliding window log</b> ({@code Σ in (x − W, x] ≤ L}). Of the slices with a use in the window take the one that
+ * was lent last, at {@code g ≤ x}. Each of the others was lent before {@code g}. At {@code g} it was a loan, or charged
+ * at some {@code c ≥ u > x − W}, and {@code g − c < W}, so the log still had it. All of them together were at most L
+ * when the last one was lent.
  *
- * <p><b>Fixed and calendar windows</b> ({@code Σ in a window ≤ L}). In the same way: if the last slice was lent in the window, the
- * others were loans then, or charged in it; if it was lent before the window, all of them were loans then.
+ * <p><b>Fixed and calendar windows</b> ({@code Σ in a window ≤ L}). In the same way: if the last slice was lent in the
+ * window, the others were loans then, or charged in it; if it was lent before the window, all of them were loans then.
  *
- * <p><b>Sliding window counter</b> ({@code share(previous) + current ≤ L at each use}). Take the last one that was lent of those with a
- * use in the two windows up to {@code u}. If it was lent in the present window, each use in it was a loan or in the present count, and each use in
- * the previous one was there, or in the previous count: weighed as much as it weighs at {@code u}, or more. If it was lent in the
- * previous window, all uses in both were loans then, or in what was its present count.
+ * <p><b>Sliding window counter</b> ({@code share(previous) + current ≤ L at each use}). Take the last one that was lent
+ * of those with a use in the two windows up to {@code u}. If it was lent in the present window, each use in it was a
+ * loan or in the present count, and each use in the previous one was there, or in the previous count: weighed as much
+ * as it weighs at {@code u}, or more. If it was lent in the previous window, all uses in both were loans then, or in
+ * what was its present count.
  *
- * <p><b>Buckets</b> (token bucket, leaky bucket, GCRA, refill by steps: {@code Σ in [s, t] ≤ B + what flows in from s to t}).
- * Again, let the last of the slices with a use in {@code [s, t]} be lent at {@code g}. If {@code g < s}, all of them were loans then, at most B. Else
- * each of the others was a loan at {@code g}, or charged at some {@code c} in {@code [s, g]}, since {@code c ≥ u ≥ s}; of these charges the bucket still had all but what
- * flowed in from {@code s} to {@code g}; and what it had, the loans and the slice itself were at most B. (Charges have rising times, so a bucket whose
- * steps are forgotten has been full.)
+ * <p><b>Buckets</b> (token bucket, leaky bucket, GCRA, refill by steps: {@code Σ in [s, t] ≤ B + what flows in from s
+ * to t}). Again, let the last of the slices with a use in {@code [s, t]} be lent at {@code g}. If {@code g < s}, all of
+ * them were loans then, at most B. Else each of the others was a loan at {@code g}, or charged at some {@code c} in
+ * {@code [s, g]}, since {@code c ≥ u ≥ s}; of these charges the bucket still had all but what flowed in from {@code s}
+ * to {@code g}; and what it had, the loans and the slice itself were at most B. (Charges have rising times, so a bucket
+ * whose steps are forgotten has been full.)
  *
- * <p>None of this compares wall clocks: only the times of decisions count. The ledger's time is that of the broker, which stamps each
- * request when it is appended. A holder derives decision times from the times of its leases and from its monotonic clock ({@link Lease}),
- * so they are never behind the ledger's time, and ahead of it by at most the time that the request for the lease was under way. So, by
- * the broker's clock, too, no lease is used after its end, as long as monotonic clocks drift by no more than one part in
- * {@value Lease#MAX_DRIFT_PARTS}; across a change of the partition's leader, as long as the brokers' clocks agree.
+ * <p>None of this compares wall clocks: only the times of decisions count. The ledger's time is that of the broker,
+ * which stamps each request when it is appended. A holder derives decision times from the times of its leases and from
+ * its monotonic clock ({@link Lease}), so they are never behind the ledger's time, and ahead of it by at most the time
+ * that the request for the lease was under way. So, by the broker's clock, too, no lease is used after its end, as long
+ * as monotonic clocks drift by no more than one part in {@value Lease#MAX_DRIFT_PARTS}; across a change of the
+ * partition's leader, as long as the brokers' clocks agree.
  *
- * <p><b>Order of refused holders.</b> Two holders that want more than there is would race for each token that becomes free, and the one with
- * the shorter way to the ledger would win each time. So the ledger keeps a list of refused holders, in the order in which they
- * were refused, and grants a request only if what is free covers its {@code least} and those of the holders before it:
+ * <p><b>Order of refused holders.</b> Two holders that want more than there is would race for each token that becomes
+ * free, and the one with the shorter way to the ledger would win each time. So the ledger keeps a list of refused
+ * holders, in the order in which they were refused, and grants a request only if what is free covers its {@code least}
+ * and those of the holders before it:
  *
  * <pre>
  *   grant to h   ⟸  least(h) + Σ least of the refused before h  ≤ free(t)
  * </pre>
  *
- * <p>This only ever grants less, so the proof above is not affected. The ledger adds a holder to the list only if the holder's
- * reported demand reaches the refused amount within two leads. Such a holder repeats its request at the retry time of the refusal
- * ({@link LeaseBook}). A holder with less demand may never repeat it, and its entry would block the others. An entry expires two leads after
- * the retry time. Requests for more than a quarter of the capacity are not added: the others would wait until that much has accumulated.
+ * <p>This only ever grants less, so the proof above is not affected. The ledger adds a holder to the list only if the
+ * holder's reported demand reaches the refused amount within two leads. Such a holder repeats its request at the retry
+ * time of the refusal ({@link LeaseBook}). A holder with less demand may never repeat it, and its entry would block the
+ * others. An entry expires two leads after the retry time. Requests for more than a quarter of the capacity are not
+ * added: the others would wait until that much has accumulated.
  *
- * <p>Example: one token becomes free each 100 ms, and {@code a} and {@code b} want ten a second each. The ledger refuses both at 0 ms, {@code a}
- * with a retry time of 100 ms and {@code b} with one of 200 ms. At 100 ms it grants the token to {@code a}, even if a request of {@code b}
- * arrives first. If it then refuses {@code a} again, {@code a} is behind {@code b}.
+ * <p>Example: one token becomes free each 100 ms, and {@code a} and {@code b} want ten a second each. The ledger
+ * refuses both at 0 ms, {@code a} with a retry time of 100 ms and {@code b} with one of 200 ms. At 100 ms it grants the
+ * token to {@code a}, even if a request of {@code b} arrives first. If it then refuses {@code a} again, {@code a} is
+ * behind {@code b}.
  *
  * @param clockMs the latest time that it was asked at
  * @param lastChargeMs the time of the last charge
@@ -141,7 +149,9 @@ public record Ledger(
      */
     public record Result(Ledger ledger, LeaseResponse response) {}
 
-    /** This ledger under other limits: what was used stays used, as {@code Account.under} says; what is lent stays lent. */
+    /**
+     * This ledger under other limits: what was used stays used, as {@code Account.under} says; what is lent stays lent.
+     */
     public Ledger withAccounts(List<LimitAccount<?>> next) {
         return new Ledger(
                 clockMs, clockMs, next, loans, refusals, nextLeaseId); // what they say of the time before is not theirs
@@ -165,7 +175,10 @@ public record Ledger(
         return new Ledger(atMs, next.lastChargeMs, next.accounts, left, waiting, nextLeaseId);
     }
 
-    /** As {@link #handle(LeaseRequest, LeaseTerms, List, long)}, where a settlement leaves a debt of one capacity at most. */
+    /**
+     * As {@link #handle(LeaseRequest, LeaseTerms, List, long)}, where a settlement leaves a debt of one capacity at
+     * most.
+     */
     public Result handle(LeaseRequest request, LeaseTerms terms, long nowMs) {
         List<Long> maxUsed = accounts.stream()
                 .map(LimitAccount::limit)
@@ -191,7 +204,10 @@ public record Ledger(
                 : new Result(next, null);
     }
 
-    /** A holder's decision times may be ahead by as long as its request was under way: then it is later than was known here. */
+    /**
+     * A holder's decision times may be ahead by as long as its request was under way: then it is later than was known
+     * here.
+     */
     private long lastUsedMs(LeaseRequest request) {
         long latestMs = clockMs;
         for (LeaseRequest.Report report : request.reports()) {
@@ -218,7 +234,10 @@ public record Ledger(
         return loans.stream().mapToLong(Loan::amount).sum();
     }
 
-    /** Of a slice that has ended, nothing is left to account for. What cannot be of a slice is taken as that which can be. */
+    /**
+     * Of a slice that has ended, nothing is left to account for. What cannot be of a slice is taken as that which can
+     * be.
+     */
     private Ledger applyReport(String holder, LeaseRequest.Report report) {
         for (int place = 0; place < loans.size(); place++) {
             Loan loan = loans.get(place);
@@ -259,9 +278,9 @@ public record Ledger(
     }
 
     /**
-     * Charges what was used beside all leases, as much of it as keeps what is used and lent within the maximum of each limit. As all that
-     * is lent may be reported as used, no more than the maximum is ever in use. A negative settlement is ignored: a refund would let
-     * more pass than the limit permits.
+     * Charges what was used beside all leases, as much of it as keeps what is used and lent within the maximum of each
+     * limit. As all that is lent may be reported as used, no more than the maximum is ever in use. A negative
+     * settlement is ignored: a refund would let more pass than the limit permits.
      */
     private Ledger settle(long settled, List<Long> maxUsed) {
         if (settled <= 0) {
@@ -277,10 +296,11 @@ public record Ledger(
     }
 
     /**
-     * Grants what is wanted, as far as the other holders' wants can still be met: by max-min fairness, each of them is left what it wanted
-     * last, but no more than an even share of what is free. A holder that got its lease only now is left an even share, since it may not know
-     * yet what it will want. If a request waits, its cost is granted at least, unless that is due to a holder that was refused before; if none
-     * does, nothing is granted while little is free, so that leases which nobody may need do not withhold what others wait for.
+     * Grants what is wanted, as far as the other holders' wants can still be met: by max-min fairness, each of them is
+     * left what it wanted last, but no more than an even share of what is free. A holder that got its lease only now is
+     * left an even share, since it may not know yet what it will want. If a request waits, its cost is granted at
+     * least, unless that is due to a holder that was refused before; if none does, nothing is granted while little is
+     * free, so that leases which nobody may need do not withhold what others wait for.
      */
     private Result lend(LeaseRequest request, LeaseTerms terms, long nowMs) {
         long least = request.minTokens();
@@ -376,7 +396,10 @@ public record Ledger(
         return capacity;
     }
 
-    /** A slice that is used in two windows counts in the later one, so none is but one lent too shortly before the end for a next one. */
+    /**
+     * A slice that is used in two windows counts in the later one, so none is but one lent too shortly before the end
+     * for a next one.
+     */
     private long untilMs(LeaseTerms terms) {
         long untilMs = clockMs + terms.termMs();
         for (LimitAccount<?> account : accounts) {

@@ -1,8 +1,8 @@
 package dev.weir.lease;
 
 /**
- * Measures how long requests for leases take to be answered, and derives how long a decision waits for one. Smoothed as the
- * retransmission timeout of TCP (RFC 6298):
+ * Measures how long requests for leases take to be answered, and derives how long a decision waits for one. Smoothed as
+ * the retransmission timeout of TCP (RFC 6298):
  *
  * <pre>
  *   first sample r     smoothed = r,                        variation = r / 2
@@ -10,7 +10,8 @@ package dev.weir.lease;
  *   lease wait         2 × (smoothed + 4 × variation), between 100 ms and 2 s; 2 s before the first sample
  * </pre>
  *
- * <p>Example: samples of 40 and 80 ms give smoothed 45 and variation 25, so a decision waits 290 ms. Threads may share an instance.
+ * <p>Example: samples of 40 and 80 ms give smoothed 45 and variation 25, so a decision waits 290 ms. Threads may share
+ * an instance.
  */
 public final class RoundTripEstimator {
 

@@ -52,8 +52,8 @@ public sealed interface Limit<S>
     boolean countDenied();
 
     /**
-     * How many tokens may be in use once a denied cost was counted: one extra capacity. So a client that stops is served again
-     * within two windows, however much it was denied.
+     * How many tokens may be in use once a denied cost was counted: one extra capacity. So a client that stops is
+     * served again within two windows, however much it was denied.
      */
     default long maxUsedByDenied() {
         return 2 * capacity();
@@ -99,8 +99,8 @@ public sealed interface Limit<S>
 
     /**
      * The state to go on with when these terms replace those of {@code old}: that of terms which these {@linkplain
-     * #isCompatibleWith continue} is kept; else what is in use stays in use, in whole tokens rounded up, as if it had all been
-     * taken now. Where the wait grows with what is in use, at most {@code mostUsed} stays in use.
+     * #isCompatibleWith continue} is kept; else what is in use stays in use, in whole tokens rounded up, as if it had
+     * all been taken now. Where the wait grows with what is in use, at most {@code mostUsed} stays in use.
      *
      * @param mostUsed at least the capacity, so that the client waits no longer than one that has just used as much
      */

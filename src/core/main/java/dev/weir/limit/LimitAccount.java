@@ -25,20 +25,24 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
     }
 
     /**
-     * The account once a {@code cost} of either sign was charged, or as much of it as leaves at most {@code mostUsed} tokens in use.
-     * What is in use already stays in use.
+     * The account once a {@code cost} of either sign was charged, or as much of it as leaves at most {@code mostUsed}
+     * tokens in use. What is in use already stays in use.
      */
     public LimitAccount<S> chargeUpTo(long mostUsed, long cost, long nowMs) {
         return cost <= 0 ? charge(cost, nowMs) : charge(Math.min(cost, Math.max(0, mostUsed - used(nowMs))), nowMs);
     }
 
-    /** The account once a {@code cost} (0 or more) that was denied is counted: at most {@link Limit#maxUsedByDenied} are in use then. */
+    /**
+     * The account once a {@code cost} (0 or more) that was denied is counted: at most {@link Limit#maxUsedByDenied} are
+     * in use then.
+     */
     public LimitAccount<S> chargeDenied(long cost, long nowMs) {
         return chargeUpTo(limit.maxUsedByDenied(), cost, nowMs);
     }
 
     /**
-     * How long until {@code cost} passes if nothing else is charged, in whole milliseconds rounded up; 0 if it passes now.
+     * How long until {@code cost} passes if nothing else is charged, in whole milliseconds rounded up; 0 if it passes
+     * now.
      *
      * @param cost 0 or more, and one that {@linkplain Limit#fits fits} the limit: any other never passes
      */
@@ -77,8 +81,8 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
     }
 
     /**
-     * This account under other terms: what was used stays used, but only so much that the client waits no longer than one that has
-     * just used the whole of the new limit. A debt comes on top.
+     * This account under other terms: what was used stays used, but only so much that the client waits no longer than
+     * one that has just used the whole of the new limit. A debt comes on top.
      *
      * @param maxDebt the most of a debt that stays, in tokens
      */

@@ -28,7 +28,9 @@ public record Rate(long tokens, long perMs, long unitsPerToken, long unitsPerMs)
         return new Rate(tokens, perMs, perMs / divisor, tokens / divisor);
     }
 
-    /** Throws unless a bucket of {@code capacity} tokens, and as much debt, can be counted in units without overflow. */
+    /**
+     * Throws unless a bucket of {@code capacity} tokens, and as much debt, can be counted in units without overflow.
+     */
     void requireCountable(long capacity) {
         Limit.requireCapacity("burst", capacity);
         if (capacity > Limit.MAX_CAPACITY / unitsPerToken) {

@@ -38,7 +38,8 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
      * A log, but for its full segments.
      *
      * @param id tells this log's segments from those of other logs under the same key
-     * @param segments where the full segments are; a {@link #initialState} log has none until it is put {@link #withSegments} a shelf
+     * @param segments where the full segments are; a {@link #initialState} log has none until it is put {@link
+     *     #withSegments} a shelf
      * @param firstNumber the oldest segment that was not deleted yet
      * @param headNumber the segment of the oldest live entry
      * @param expiredSum the sum before the oldest live entry

@@ -7,12 +7,12 @@ import java.security.NoSuchAlgorithmException;
 import java.util.TreeMap;
 
 /**
- * The SHA-256 hash of what a request asks for, so that a repeat can be compared with the first request without storing that.
- * Finding two different contents with one hash is infeasible, also for a caller who chooses both.
+ * The SHA-256 hash of what a request asks for, so that a repeat can be compared with the first request without storing
+ * that. Finding two different contents with one hash is infeasible, also for a caller who chooses both.
  *
- * <p>The content is the cost, the tier, the size, the attributes and the payload. It does not include the client, the kind and
- * the id, which are the {@link RequestKey}, nor what a producer may legitimately change when it sends a request again: the
- * timestamp, the deadline and the headers.
+ * <p>The content is the cost, the tier, the size, the attributes and the payload. It does not include the client, the
+ * kind and the id, which are the {@link RequestKey}, nor what a producer may legitimately change when it sends a
+ * request again: the timestamp, the deadline and the headers.
  */
 // The hashed bytes are unambiguous: each part has a fixed size or is preceded by its length, and a part that is missing
 // has the length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.

@@ -43,7 +43,8 @@ public final class Glob {
     /**
      * Reads a pattern.
      *
-     * @throws IllegalArgumentException if the pattern is too long, ends in a lone backslash, or has half of a surrogate pair
+     * @throws IllegalArgumentException if the pattern is too long, ends in a lone backslash, or has half of a surrogate
+     *     pair
      */
     public Glob(String pattern) {
         if (pattern.codePointCount(0, pattern.length()) > MAX_LENGTH) {
@@ -93,8 +94,9 @@ public final class Glob {
     }
 
     /**
-     * Whether some text may match this pattern and another one. A pattern with wildcards is compared with another one by what precedes
-     * the first wildcard, so the answer may be true although no text matches both; it is never false if one does.
+     * Whether some text may match this pattern and another one. A pattern with wildcards is compared with another one
+     * by what precedes the first wildcard, so the answer may be true although no text matches both; it is never false
+     * if one does.
      */
     boolean mayOverlap(Glob other) {
         if (isLiteral()) {
@@ -129,8 +131,9 @@ public final class Glob {
     }
 
     /**
-     * Follows all places that the pattern may have reached, one character of the text at a time: a place is a bit, and a character moves all of
-     * them with a few operations on each word (R. Baeza-Yates, G. Gonnet: <i>A new approach to text searching</i>, CACM 35(10), 1992).
+     * Follows all places that the pattern may have reached, one character of the text at a time: a place is a bit, and
+     * a character moves all of them with a few operations on each word (R. Baeza-Yates, G. Gonnet: <i>A new approach to
+     * text searching</i>, CACM 35(10), 1992).
      */
     private boolean matchesFrom(int start, String text) {
         long[] reached = new long[words];

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.function.BiPredicate;
 
 /**
- * Which of a policy's earlier limits each of its limits goes on from: the same one, else one of the same algorithm, else
- * one that is left.
+ * Which of a policy's earlier limits each of its limits goes on from: the same one, else one of the same algorithm,
+ * else one that is left.
  */
 public final class LimitMatcher {
 

@@ -26,7 +26,8 @@ import java.util.regex.Pattern;
  * @param terms the limits, all of which must permit; 1 to {@value #MAX_LIMITS}, or none if all requests are shaped
  * @param maxSizeBytes the largest request, null for any
  * @param onExceed what happens to requests beyond the limits
- * @param idempotencyMs for how long a requestId seen before gets its first decision again, 1 ms to 30 days; 0 if it does not
+ * @param idempotencyMs for how long a requestId seen before gets its first decision again, 1 ms to 30 days; 0 if it
+ *     does not
  * @param sharing how it is shared by those who decide, which it is if its key leaves out the client; null if it is not
  */
 public record Policy(
@@ -191,8 +192,8 @@ public record Policy(
     }
 
     /**
-     * Whether it denies refunds: its limits are shared, so a refund could give back what others have used. Where nothing is counted,
-     * nothing is given back.
+     * Whether it denies refunds: its limits are shared, so a refund could give back what others have used. Where
+     * nothing is counted, nothing is given back.
      */
     public boolean deniesRefunds() {
         return isShared() && terms.stream().anyMatch(term -> Term.isCounted(term.limit));

@@ -278,8 +278,8 @@ public final class PolicyTable {
     }
 
     /**
-     * Identifies the versions of all policies in this table, whatever the order in which they were applied: 0 to 2^32 - 1, 0 for an
-     * empty table. The same on every machine.
+     * Identifies the versions of all policies in this table, whatever the order in which they were applied: 0 to 2^32 -
+     * 1, 0 for an empty table. The same on every machine.
      */
     public long checksum() {
         return checksum;

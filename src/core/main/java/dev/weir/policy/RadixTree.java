@@ -29,7 +29,10 @@ record RadixTree<V>(int length, String label, V value, char[] childChars, RadixT
         return node("", 0, filed, List.copyOf(filed.keySet()));
     }
 
-    /** The node behind this one that {@code text}, which starts as this one does, starts with too; null if there is none. */
+    /**
+     * The node behind this one that {@code text}, which starts as this one does, starts with too; null if there is
+     * none.
+     */
     RadixTree<V> child(String text) {
         if (length == text.length() || childChars.length == 0) {
             return null;

@@ -97,7 +97,10 @@ public final class RequestMatcher {
         return true;
     }
 
-    /** The values of a field that match, if they are listed without wildcards; empty if they are not, or if any value matches. */
+    /**
+     * The values of a field that match, if they are listed without wildcards; empty if they are not, or if any value
+     * matches.
+     */
     Optional<List<String>> literalValues(String field) {
         List<Glob> globs = conditions.get(field);
         return globs == null || !globs.stream().allMatch(Glob::isLiteral)

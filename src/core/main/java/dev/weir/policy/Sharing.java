@@ -5,8 +5,8 @@ import java.util.OptionalLong;
 /**
  * How a limit is shared: what is left of it is lent to those who decide.
  *
- * @param maxWaitMs how long a request waits for a lease if none is at hand, 0 to a minute; 0: it is denied at once; empty: as long as
- *     leases take to arrive, by the measured round trip
+ * @param maxWaitMs how long a request waits for a lease if none is at hand, 0 to a minute; 0: it is denied at once;
+ *     empty: as long as leases take to arrive, by the measured round trip
  * @param byClients whether client libraries may hold leases as well, and decide by themselves
  */
 public record Sharing(OptionalLong maxWaitMs, boolean byClients) {

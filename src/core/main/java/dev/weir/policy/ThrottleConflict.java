@@ -7,12 +7,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Two policies in different layers that may both apply to one request, of which one throttles and the other one shapes. They cannot
- * both keep their promise: the delay that the caller is told does not hold in the queue, which releases the requests at its own
- * rate, faster than the policy that throttles allows.
+ * Two policies in different layers that may both apply to one request, of which one throttles and the other one shapes.
+ * They cannot both keep their promise: the delay that the caller is told does not hold in the queue, which releases the
+ * requests at its own rate, faster than the policy that throttles allows.
  *
- * <p>Whether both may apply is decided by their layers, by the times at which they are in force, and by {@link RequestMatcher#mayOverlap}.
- * Priorities are not considered: a policy that another one of its layer always displaces still conflicts.
+ * <p>Whether both may apply is decided by their layers, by the times at which they are in force, and by {@link
+ * RequestMatcher#mayOverlap}. Priorities are not considered: a policy that another one of its layer always displaces
+ * still conflicts.
  */
 public record ThrottleConflict(Policy throttling, Policy shaping) {
 

@@ -5,8 +5,8 @@ import java.util.Comparator;
 import java.util.TreeSet;
 
 /**
- * When the buckets on the heap are due: which is first, and which of those that can be put away is last. Unlike {@link TimerQueue}, it adds no
- * objects of its own to those of the trees, since there is one for each key on the heap.
+ * When the buckets on the heap are due: which is first, and which of those that can be put away is last. Unlike {@link
+ * TimerQueue}, it adds no objects of its own to those of the trees, since there is one for each key on the heap.
  */
 final class HotTimers {
 

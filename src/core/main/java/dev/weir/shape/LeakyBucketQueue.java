@@ -30,8 +30,8 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * The leaky bucket as a queue: requests come as they like and leave at a steady rate, a higher priority first, tiers by weight,
- * clients evenly. Each that is taken in ends once: it is released, expires, is evicted, or is withdrawn.
+ * The leaky bucket as a queue: requests come as they like and leave at a steady rate, a higher priority first, tiers by
+ * weight, clients evenly. Each that is taken in ends once: it is released, expires, is evicted, or is withdrawn.
  *
  * <pre>
  *                 offer                       drain
@@ -72,7 +72,8 @@ final class LeakyBucketQueue {
     private boolean isSummarized; // whether the state that was saved last lists what waits
 
     /**
-     * A bucket as its store has it; if its state does not say what waits in it, once that is {@linkplain #restore restored}.
+     * A bucket as its store has it; if its state does not say what waits in it, once that is {@linkplain #restore
+     * restored}.
      *
      * @param queueRules those of its queue; by another rate than theirs if the state was counted by another
      * @param backlog what waits in all buckets of the queue, which this one updates
@@ -195,7 +196,8 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Lets a request in, or tells why not; answers in any case. A {@link RequestKind#PEEK} is answered as if it came in.
+     * Lets a request in, or tells why not; answers in any case. A {@link RequestKind#PEEK} is answered as if it came
+     * in.
      *
      * @param number its place in the order of arrival
      * @param enqueuedAtMs when it came, not after now
@@ -305,8 +307,8 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * How long it takes until all that waits has left. One that costs at most the burst leaves the burst before the end of its slots, whatever
-     * it costs: the same as if the last one cost 1.
+     * How long it takes until all that waits has left. One that costs at most the burst leaves the burst before the end
+     * of its slots, whatever it costs: the same as if the last one cost 1.
      */
     private long drainMs() {
         if (room.isEmpty()) {
@@ -382,8 +384,8 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * When there is something to {@link #drain}, or, if nothing waits in one of several buckets, when it is {@linkplain #isIdle idle}; {@link
-     * Long#MAX_VALUE} if nothing waits in the only one.
+     * When there is something to {@link #drain}, or, if nothing waits in one of several buckets, when it is {@linkplain
+     * #isIdle idle}; {@link Long#MAX_VALUE} if nothing waits in the only one.
      */
     long dueNanos() {
         if (room.isEmpty()) {
@@ -420,8 +422,8 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Since when the request that leaves next may leave by the pace of this bucket, or when it may; {@link Long#MAX_VALUE} if it expires
-     * before.
+     * Since when the request that leaves next may leave by the pace of this bucket, or when it may; {@link
+     * Long#MAX_VALUE} if it expires before.
      */
     long headTurnNanos() {
         FlowQueue next = room.next();
@@ -575,7 +577,8 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Sets the time back, because it was wrong. What was used of the burst stays used, and requests leave at the rate from the new time on.
+     * Sets the time back, because it was wrong. What was used of the burst stays used, and requests leave at the rate
+     * from the new time on.
      */
     void stepBack(long nowNanos) {
         clockNanos = nowNanos;

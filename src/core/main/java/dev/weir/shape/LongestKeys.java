@@ -10,11 +10,12 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * The buckets of a queue with the most waiting requests and those with the longest wait, up to {@value #MAX_LISTED} of each. An update costs
- * O(log {@value #MAX_LISTED}) and the heap is bounded, however many keys are in use.
+ * The buckets of a queue with the most waiting requests and those with the longest wait, up to {@value #MAX_LISTED} of
+ * each. An update costs O(log {@value #MAX_LISTED}) and the heap is bounded, however many keys are in use.
  *
- * <p>The figures of each listed bucket are exact. A bucket that longer ones have pushed out is listed again at its next update, not at the
- * moment at which the others become shorter: a bucket in which requests wait is updated at each admission and each release.
+ * <p>The figures of each listed bucket are exact. A bucket that longer ones have pushed out is listed again at its next
+ * update, not at the moment at which the others become shorter: a bucket in which requests wait is updated at each
+ * admission and each release.
  */
 final class LongestKeys {
 
@@ -78,7 +79,10 @@ final class LongestKeys {
         return List.copyOf(entries.keySet());
     }
 
-    /** Those of some keys that are among the first {@value #MAX_LISTED} in one of the two orders: most waiting first, then by key. */
+    /**
+     * Those of some keys that are among the first {@value #MAX_LISTED} in one of the two orders: most waiting first,
+     * then by key.
+     */
     static List<KeyView> of(List<KeyView> keys) {
         TreeSet<KeyView> first = new TreeSet<>(MOST_WAITING);
         for (Comparator<KeyView> order : List.of(MOST_WAITING, LONGEST_WAIT)) {

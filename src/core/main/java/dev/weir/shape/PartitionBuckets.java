@@ -15,9 +15,9 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * All buckets of a partition: at most so many of those with a key are hot, as objects on the heap; the others are cold, as a state and a
- * timer in the stores. If there are too many hot ones, those due last are put away. A cold one is read when its timer is due, and when
- * something else is to be done with it.
+ * All buckets of a partition: at most so many of those with a key are hot, as objects on the heap; the others are cold,
+ * as a state and a timer in the stores. If there are too many hot ones, those due last are put away. A cold one is read
+ * when its timer is due, and when something else is to be done with it.
  *
  * <pre>
  *              fresh, or its timer is due
@@ -26,8 +26,9 @@ import java.util.TreeSet;
  *        └──────────────────────────────────┘ too many are hot, and this is due last
  * </pre>
  *
- * <p>Of the buckets that contend for a slot of their queue's total, those of the lowest tier whose turn comes last are put away if there is no
- * other, and read again before their turn. A bucket of more flows than its state lists stays hot.
+ * <p>Of the buckets that contend for a slot of their queue's total, those of the lowest tier whose turn comes last are
+ * put away if there is no other, and read again before their turn. A bucket of more flows than its state lists stays
+ * hot.
  */
 final class PartitionBuckets {
 
@@ -182,9 +183,11 @@ final class PartitionBuckets {
     }
 
     /**
-     * Plans when a bucket is due after something was done with it, and saves it if it changed; or deletes it if it is idle.
+     * Plans when a bucket is due after something was done with it, and saves it if it changed; or deletes it if it is
+     * idle.
      *
-     * @param earliestNanos it is planned no earlier: a bucket that is due still goes behind those that are due before then
+     * @param earliestNanos it is planned no earlier: a bucket that is due still goes behind those that are due before
+     *     then
      */
     void reschedule(LeakyBucketQueue bucket, long earliestNanos, long nowNanos) {
         QueueBuckets queue = queues.get(bucket.id().queue());
@@ -251,7 +254,10 @@ final class PartitionBuckets {
         }
     }
 
-    /** Of the buckets of a queue that contend for a slot, one that is not needed soon and can be put away; null if there is none. */
+    /**
+     * Of the buckets of a queue that contend for a slot, one that is not needed soon and can be put away; null if there
+     * is none.
+     */
     private static LeakyBucketQueue lastContending(QueueBuckets queue) {
         if (queue.slots() == null) {
             return null;
@@ -307,7 +313,9 @@ final class PartitionBuckets {
         }
     }
 
-    /** Lets buckets take over rules, or the time, that were changed: the hot ones first, then those that are due first. */
+    /**
+     * Lets buckets take over rules, or the time, that were changed: the hot ones first, then those that are due first.
+     */
     void catchUp(long nowNanos, WorkBudget budget) {
         for (QueueBuckets queue : List.copyOf(outdated)) {
             catchUp(queue, nowNanos, budget);

@@ -11,8 +11,8 @@ import dev.weir.shape.total.SlotReport;
 import java.util.List;
 
 /**
- * What a partition does about the total of one queue: which of its buckets are to release next, which slots it has for them, and what it
- * reports to the {@link SlotLedger}.
+ * What a partition does about the total of one queue: which of its buckets are to release next, which slots it has for
+ * them, and what it reports to the {@link SlotLedger}.
  */
 final class PartitionSlots {
 
@@ -96,8 +96,8 @@ final class PartitionSlots {
     }
 
     /**
-     * The bucket that is to release next: of those whose own pace lets them until the next slot, or of those whose pace lets them first. Null if
-     * none contends, or there is no slot.
+     * The bucket that is to release next: of those whose own pace lets them until the next slot, or of those whose pace
+     * lets them first. Null if none contends, or there is no slot.
      */
     BucketId first(long nowNanos) {
         long slotNanos = slots.firstNanos(1, Long.MIN_VALUE, nowNanos);
@@ -123,8 +123,8 @@ final class PartitionSlots {
     }
 
     /**
-     * Updates the lag by the grant that came soonest. After a pause many grants come at once, and only the last of them tells how long grants
-     * take now.
+     * Updates the lag by the grant that came soonest. After a pause many grants come at once, and only the last of them
+     * tells how long grants take now.
      */
     private void measureLag() {
         if (shortestGrantMs < Long.MAX_VALUE) {
@@ -175,7 +175,10 @@ final class PartitionSlots {
         isReported = false;
     }
 
-    /** How long before a bucket may release it asks for a slot: until its report is sent, and the grant is made and arrives. */
+    /**
+     * How long before a bucket may release it asks for a slot: until its report is sent, and the grant is made and
+     * arrives.
+     */
     private long leadNanos() {
         return (SlotLedger.REPORT_INTERVAL_MS + 2 * SlotLedger.GRANT_INTERVAL_MS + 2 * lagMs) * NANOS_PER_MS;
     }

@@ -20,8 +20,9 @@ import java.util.function.LongConsumer;
 /**
  * The buckets of one queue, as far as they are on this partition: the hot ones, and when the cold ones are due.
  *
- * <p>In a queue with a total, a cold bucket may be one that contends for a slot. Then it is noted twice: in a wheel for the tier of its first
- * request, by when its own pace lets that leave; and, if something in it expires, by when it does.
+ * <p>In a queue with a total, a cold bucket may be one that contends for a slot. Then it is noted twice: in a wheel for
+ * the tier of its first request, by when its own pace lets that leave; and, if something in it expires, by when it
+ * does.
  */
 final class QueueBuckets {
 
@@ -150,7 +151,9 @@ final class QueueBuckets {
         }
     }
 
-    /** Forgets a cold bucket that was read; {@link #countCold} follows once the bucket has its place among the hot ones. */
+    /**
+     * Forgets a cold bucket that was read; {@link #countCold} follows once the bucket has its place among the hot ones.
+     */
     void removeCold(BucketState state) {
         coldBuckets--;
         for (TimerKey timer : state.timers()) {
@@ -190,8 +193,8 @@ final class QueueBuckets {
     }
 
     /**
-     * A cold bucket that contends in a tier before all hot ones do, as far as its slot of time tells; null if there is none, or the budget is
-     * spent before it is found.
+     * A cold bucket that contends in a tier before all hot ones do, as far as its slot of time tells; null if there is
+     * none, or the budget is spent before it is found.
      */
     BucketId nextContending(String tier, WorkBudget budget) {
         TimingWheel wheel = contending.get(tier);

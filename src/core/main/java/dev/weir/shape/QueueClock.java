@@ -1,8 +1,8 @@
 package dev.weir.shape;
 
 /**
- * The time of the queues of one partition: the broker's time, estimated from a monotonic clock and from the times at which the broker
- * appended what is read. The wall clock of the process has no part in it.
+ * The time of the queues of one partition: the broker's time, estimated from a monotonic clock and from the times at
+ * which the broker appended what is read. The wall clock of the process has no part in it.
  *
  * <pre>
  *   a record that was appended at a and is read at r:       offset ≥ a − r,   because it was appended before it was read
@@ -10,13 +10,14 @@ package dev.weir.shape;
  *   queue time = offset + monotonic time, and never before what it was
  * </pre>
  *
- * <p>The lower bounds alone are not enough: where the task lags, they are too low by the lag. So a queue releases nothing before the
- * first marker of its task has been read, by when the lag is gone. Afterwards lag does no harm, since only markers lower the offset;
- * they also correct a monotonic clock that runs fast. A record that is read more than {@value #MAX_OFFSET_AGE_MS} ms after the last correction
- * sets the offset, so that the drift of an idle time is not kept.
+ * <p>The lower bounds alone are not enough: where the task lags, they are too low by the lag. So a queue releases
+ * nothing before the first marker of its task has been read, by when the lag is gone. Afterwards lag does no harm,
+ * since only markers lower the offset; they also correct a monotonic clock that runs fast. A record that is read more
+ * than {@value #MAX_OFFSET_AGE_MS} ms after the last correction sets the offset, so that the drift of an idle time is
+ * not kept.
  *
- * <p>If a marker shows that queue time is more than {@value #TOLERANCE_MS} ms ahead, the broker's clock was wrong or was set back, and
- * queue time steps back. Smaller differences are waited for.
+ * <p>If a marker shows that queue time is more than {@value #TOLERANCE_MS} ms ahead, the broker's clock was wrong or
+ * was set back, and queue time steps back. Smaller differences are waited for.
  */
 public final class QueueClock {
 
@@ -43,8 +44,8 @@ public final class QueueClock {
     }
 
     /**
-     * Queue time, in ms since the epoch. Before the first record is read, it is the local time, which is good enough to answer queries but
-     * must not be used for decisions.
+     * Queue time, in ms since the epoch. Before the first record is read, it is the local time, which is good enough to
+     * answer queries but must not be used for decisions.
      *
      * @param localMs by a clock that does not go back
      */

@@ -26,10 +26,11 @@ import java.util.TreeSet;
  *     epoch; null if nobody waits, or if it has several buckets
  * @param keys how many buckets are in use, null if there is one only
  * @param hotKeys how many of these are on the heap, null if there is one only
- * @param drainMs how long it takes until all that waits has left if nothing else comes and nothing expires, rounded up; 0 if nobody waits.
- *     Too long by what the last one to leave costs more than the burst. If it has several buckets, that of the slowest of {@code longest}, or by the
- *     total, if that takes longer
- * @param longest the buckets with the most waiting requests and those with the longest wait, most waiting first; empty if there is one only
+ * @param drainMs how long it takes until all that waits has left if nothing else comes and nothing expires, rounded up;
+ *     0 if nobody waits. Too long by what the last one to leave costs more than the burst. If it has several buckets,
+ *     that of the slowest of {@code longest}, or by the total, if that takes longer
+ * @param longest the buckets with the most waiting requests and those with the longest wait, most waiting first; empty
+ *     if there is one only
  */
 public record QueueView(
         QueueRules rules,
@@ -136,7 +137,9 @@ public record QueueView(
                 LongestKeys.of(keysOfBoth));
     }
 
-    /** How long it takes until all keys have left: the slowest of those that are known, and by the total, all of them. */
+    /**
+     * How long it takes until all keys have left: the slowest of those that are known, and by the total, all of them.
+     */
     static long drainMs(QueueRules rules, long waitingTokens, List<KeyView> keys) {
         long slowestMs = keys.stream().mapToLong(KeyView::drainMs).max().orElse(0);
         return rules.total() == null

@@ -31,9 +31,10 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Many queues, each of one leaky bucket or of one for each of its keys. A tick works on the {@link PartitionBuckets} that are due and on no others, so
- * its cost does not grow with their number. A bucket of a key is forgotten once nothing waits in it and what has left no longer matters.
- * Time is an argument and never runs backwards, unless it steps back.
+ * Many queues, each of one leaky bucket or of one for each of its keys. A tick works on the {@link PartitionBuckets}
+ * that are due and on no others, so its cost does not grow with their number. A bucket of a key is forgotten once
+ * nothing waits in it and what has left no longer matters. Time is an argument and never runs backwards, unless it
+ * steps back.
  */
 public final class Shaper {
 
@@ -158,12 +159,17 @@ public final class Shaper {
         buckets.restore(state);
     }
 
-    /** Restores a bucket. If its state does not say what waits in it, {@link #restore(BucketId, Place, Waiting)} follows. */
+    /**
+     * Restores a bucket. If its state does not say what waits in it, {@link #restore(BucketId, Place, Waiting)}
+     * follows.
+     */
     public void restore(BucketState state) {
         buckets.restore(state);
     }
 
-    /** Restores a request that waits in a restored bucket; requests of one flow come in the order of their positions. */
+    /**
+     * Restores a request that waits in a restored bucket; requests of one flow come in the order of their positions.
+     */
     public void restore(BucketId id, Place place, Waiting request) {
         buckets.queue(id.queue()).hot.get(id).restore(place.position(), request);
     }
@@ -174,8 +180,8 @@ public final class Shaper {
     }
 
     /**
-     * Lets a request into its bucket, or withdraws one from it; answers in any case. A repeat is answered as the first time,
-     * whatever became of the request since.
+     * Lets a request into its bucket, or withdraws one from it; answers in any case. A repeat is answered as the first
+     * time, whatever became of the request since.
      *
      * @param number its place in the order of arrival
      * @param enqueuedAtMs when it came, not after now
@@ -253,8 +259,8 @@ public final class Shaper {
     }
 
     /**
-     * Puts changed rules in force, for what waits as well: some buckets follow now, the others with each {@link #tick}, and each at the latest
-     * when something is to be done with it.
+     * Puts changed rules in force, for what waits as well: some buckets follow now, the others with each {@link #tick},
+     * and each at the latest when something is to be done with it.
      */
     public void refresh(long nowNanos) {
         buckets.queues().keySet().forEach(id -> apply(id, rules.of(id), nowNanos));
@@ -263,8 +269,8 @@ public final class Shaper {
     /**
      * Releases and lets expire what is due, and lets buckets follow changed rules.
      *
-     * @param steps how much is done at most: up to half of it for changed rules, and half of the rest for queues with a total, so that none
-     *     of them waits for the others. What is left over is due at once
+     * @param steps how much is done at most: up to half of it for changed rules, and half of the rest for queues with a
+     *     total, so that none of them waits for the others. What is left over is due at once
      */
     public void tick(long nowNanos, int steps) {
         WorkBudget changes = new WorkBudget(Math.max(1, steps / 2));

@@ -7,23 +7,26 @@ import java.util.Comparator;
 import java.util.TreeMap;
 
 /**
- * When the cold buckets of a queue are due. The buckets are noted in a table; on the heap are the numbers of entries in each slot of time.
+ * When the cold buckets of a queue are due. The buckets are noted in a table; on the heap are the numbers of entries in
+ * each slot of time.
  *
- * <p>A hierarchical timing wheel (G. Varghese, T. Lauck: <i>Hashed and hierarchical timing wheels</i>, SOSP 1987, scheme 7). The width of a
- * slot is a power of 4 ns, at least a 256th and at most a 64th of the time until it is due, so there are at most 192 slots of each width
- * ahead of now and some 5,000 in all, whatever the number of entries. An entry is read when its slot begins, which is early by at
- * most a 64th of the time it was noted for; if its bucket is put away again, it goes to a narrower slot that has not begun yet. So
- * an entry moves at most once for each width, and mostly not at all.
+ * <p>A hierarchical timing wheel (G. Varghese, T. Lauck: <i>Hashed and hierarchical timing wheels</i>, SOSP 1987,
+ * scheme 7). The width of a slot is a power of 4 ns, at least a 256th and at most a 64th of the time until it is due,
+ * so there are at most 192 slots of each width ahead of now and some 5,000 in all, whatever the number of entries. An
+ * entry is read when its slot begins, which is early by at most a 64th of the time it was noted for; if its bucket is
+ * put away again, it goes to a narrower slot that has not begun yet. So an entry moves at most once for each width, and
+ * mostly not at all.
  *
  * <pre>
  *   now 0 s   a due at 10 s     slot of 67 ms that begins at  9.999 s
  *             b due at  1 h     slot of 17 s  that begins at  59 min 50.6 s
  * </pre>
  *
- * <p>The entries of a slot are numbered. The next one is found by counting up, so nothing walks over entries that were deleted.
+ * <p>The entries of a slot are numbered. The next one is found by counting up, so nothing walks over entries that were
+ * deleted.
  *
- * <p>When the due times of all buckets change, {@link #startNewEpoch} sets the entries apart that were noted before, to be noted again one by
- * one.
+ * <p>When the due times of all buckets change, {@link #startNewEpoch} sets the entries apart that were noted before, to
+ * be noted again one by one.
  */
 final class TimingWheel {
 
@@ -130,8 +133,8 @@ final class TimingWheel {
     }
 
     /**
-     * The bucket of an entry of the first slot, null if the budget is spent before one is found. There must be entries. The caller
-     * {@linkplain #remove removes} the entry, which is not returned again.
+     * The bucket of an entry of the first slot, null if the budget is spent before one is found. There must be entries.
+     * The caller {@linkplain #remove removes} the entry, which is not returned again.
      */
     BucketId next(WorkBudget budget) {
         return next(earliestSlots(), budget);

@@ -27,8 +27,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Decisions with the largest limits, costs and debts that there are equal those of unbounded arithmetic. The oracle counts in {@link
- * BigInteger}, by the definitions of the algorithms.
+ * Decisions with the largest limits, costs and debts that there are equal those of unbounded arithmetic. The oracle
+ * counts in {@link BigInteger}, by the definitions of the algorithms.
  */
 class ExtremeDecisionsTest {
 

@@ -328,7 +328,9 @@ class ThrottleTest {
         return new Gcra(limit.rate(), limit.burst(), true);
     }
 
-    /** Every start is permitted where the same limits deny, none could be sooner, and what is denied would be too late. */
+    /**
+     * Every start is permitted where the same limits deny, none could be sooner, and what is denied would be too late.
+     */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
     void startsAreThoseThatTheLimitsPermit(long seed) {

@@ -156,7 +156,9 @@ class LeaseBookTest {
         assertThat(next(3, NOW).minTokens()).isEqualTo(3);
     }
 
-    /** Sent at 5.000, appended at 1000.000, received at 5.040: at 5.100 the broker's clock shows 1000.100 at the latest. */
+    /**
+     * Sent at 5.000, appended at 1000.000, received at 5.040: at 5.100 the broker's clock shows 1000.100 at the latest.
+     */
     @Test
     void decision_times_are_the_brokers_clock_as_of_when_the_request_was_sent() {
         want(5, NOW);

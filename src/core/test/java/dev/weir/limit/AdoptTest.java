@@ -69,7 +69,10 @@ class AdoptTest {
         });
     }
 
-    /** How much of what is in use stays in use: where the wait grows with it, one full limit, and a debt of up to as much. */
+    /**
+     * How much of what is in use stays in use: where the wait grows with it, one full limit, and a debt of up to as
+     * much.
+     */
     private static long stays(TrialAccount<?> trial, Limit<?> after, long nowMs) {
         boolean endsWithTheWindow = after instanceof AlignedWindow || after instanceof SlidingWindowLog;
         return endsWithTheWindow ? trial.used(nowMs) : Math.min(trial.used(nowMs), mostUsed(trial, after, nowMs));

@@ -24,11 +24,12 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
- * The laws of {@link FairScheduler}, over many seeds, and against orders that are not fair, which break them. Below, c is
- * the largest cost that a member was served so far, w its weight, and its debt the last cost by the weight of that moment:
- * how far its tag may lie ahead of the virtual time, for at no service is the start ahead of it. Nor does a tag lie further
- * behind it than the largest debt of the others: the virtual time is a mean, so not ahead of every tag, and while one
- * waits the others are served only from tags no greater than its own. Tags are rounded up, by at most 1 / TOKEN a request.
+ * The laws of {@link FairScheduler}, over many seeds, and against orders that are not fair, which break them. Below, c
+ * is the largest cost that a member was served so far, w its weight, and its debt the last cost by the weight of that
+ * moment: how far its tag may lie ahead of the virtual time, for at no service is the start ahead of it. Nor does a tag
+ * lie further behind it than the largest debt of the others: the virtual time is a mean, so not ahead of every tag, and
+ * while one waits the others are served only from tags no greater than its own. Tags are rounded up, by at most 1 /
+ * TOKEN a request.
  */
 class FairnessTest {
 
@@ -292,11 +293,11 @@ class FairnessTest {
     }
 
     /**
-     * While a waits throughout and no share changes, any b gets by weight at most c_b/w_b more than a gets and its tag is
-     * ahead of b's at first, for b is served only from tags no greater than a's. Once a has been served while it waits,
-     * that is at most c_a/w_a: Goyal's bound. Until then it is at most the largest debt of all but b: a may have come at the
-     * virtual time with b behind it. Every interval is looked at: from when a came or the shares changed, and by the least
-     * that b was ahead after a was served.
+     * While a waits throughout and no share changes, any b gets by weight at most c_b/w_b more than a gets and its tag
+     * is ahead of b's at first, for b is served only from tags no greater than a's. Once a has been served while it
+     * waits, that is at most c_a/w_a: Goyal's bound. Until then it is at most the largest debt of all but b: a may have
+     * come at the virtual time with b behind it. Every interval is looked at: from when a came or the shares changed,
+     * and by the least that b was ahead after a was served.
      */
     private static final class Pairs extends Law {
         private record Pair(Member waits, Member other) {}
@@ -367,15 +368,15 @@ class FairnessTest {
     }
 
     /**
-     * From any moment until something arrives or a share changes, a flow is ahead of the oracle by at most max(c + lag, the
-     * sum of the others' debts) and behind it by at most max(debt, the sum of the others' c + lag), in tokens: for its tier
-     * among those of the priority that wait, plus for itself among those of the tier. The lag is how far its tag may lie
-     * behind the virtual time at that moment, so w times the largest debt of the others. For of a backlog B, with the
-     * smallest tag u past the virtual time of that moment, at least min(B, wu - debt) and at most min(B, wu + lag + c) is
-     * served, by the fluid min(B, wV), and the sums are equal. So if u &lt; V nobody is ahead by more than c + lag, else
-     * nobody behind by more than its debt, and what one is behind the others are ahead. A client's part of the fluid grows
-     * by no more than its tier's, so the tier's difference adds at most itself. Across arrivals no such bound holds: every
-     * newcomer adds its own c.
+     * From any moment until something arrives or a share changes, a flow is ahead of the oracle by at most max(c + lag,
+     * the sum of the others' debts) and behind it by at most max(debt, the sum of the others' c + lag), in tokens: for
+     * its tier among those of the priority that wait, plus for itself among those of the tier. The lag is how far its
+     * tag may lie behind the virtual time at that moment, so w times the largest debt of the others. For of a backlog
+     * B, with the smallest tag u past the virtual time of that moment, at least min(B, wu - debt) and at most min(B, wu
+     * + lag + c) is served, by the fluid min(B, wV), and the sums are equal. So if u &lt; V nobody is ahead by more
+     * than c + lag, else nobody behind by more than its debt, and what one is behind the others are ahead. A client's
+     * part of the fluid grows by no more than its tier's, so the tier's difference adds at most itself. Across arrivals
+     * no such bound holds: every newcomer adds its own c.
      */
     private static final class Drift extends Law {
         private MaxMinOracle oracle;
@@ -532,13 +533,14 @@ class FairnessTest {
     }
 
     /**
-     * One waits throughout with weight w, and whenever a request leaves one comes that was never seen, of cost 1 to k. The
-     * first must get at least w(v - k), with v the virtual time of the fluid that gives to whoever waits here, and of who
-     * left what it took: the scheduler's virtual time is v, for it is the mean of the tags as long as all tokens that left
-     * are wv, and v - e for each that waits, and min(c, v - e) for each that left, who came at e with cost c; and the
-     * first's tag is behind it by at most k, the largest debt of the others. Of plain processor sharing, with virtual time V,
-     * the sum has min(c, V - E) for all, so v never passes V, from one arrival to the next. How far it stays behind is no
-     * law: those count who wait here though that fluid is done with them, and a tenth is more than what they take.
+     * One waits throughout with weight w, and whenever a request leaves one comes that was never seen, of cost 1 to k.
+     * The first must get at least w(v - k), with v the virtual time of the fluid that gives to whoever waits here, and
+     * of who left what it took: the scheduler's virtual time is v, for it is the mean of the tags as long as all tokens
+     * that left are wv, and v - e for each that waits, and min(c, v - e) for each that left, who came at e with cost c;
+     * and the first's tag is behind it by at most k, the largest debt of the others. Of plain processor sharing, with
+     * virtual time V, the sum has min(c, V - E) for all, so v never passes V, from one arrival to the next. How far it
+     * stays behind is no law: those count who wait here though that fluid is done with them, and a tenth is more than
+     * what they take.
      */
     private static final class Newcomers {
         private static final long TOKENS = 100_000;

@@ -53,7 +53,9 @@ class KeyedQueueTest {
         return Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(rules.keyOf(request));
     }
 
-    /** Whatever the other keys do, however few keys are on the heap, and however often the queue with keys is restarted. */
+    /**
+     * Whatever the other keys do, however few keys are on the heap, and however often the queue with keys is restarted.
+     */
     @ParameterizedTest
     @ValueSource(ints = {1, 3, 1_000})
     void each_key_has_what_it_would_have_in_a_queue_of_its_own(int hotKeys) {

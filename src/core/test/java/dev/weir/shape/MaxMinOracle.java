@@ -9,9 +9,9 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Max-min fairness as a fluid (generalised processor sharing), by its definition: every drop goes to the highest priority
- * that has something waiting, by weight over its tiers that have, evenly over each one's clients that have. What a flow
- * that ends no longer takes is the others'. Nothing arrives while it flows.
+ * Max-min fairness as a fluid (generalised processor sharing), by its definition: every drop goes to the highest
+ * priority that has something waiting, by weight over its tiers that have, evenly over each one's clients that have.
+ * What a flow that ends no longer takes is the others'. Nothing arrives while it flows.
  */
 final class MaxMinOracle {
 

@@ -37,7 +37,10 @@ class TimingWheelTest {
         assertThat(b.startNanos() / 100_000_000).isEqualTo((59 * 60 + 50) * 10 + 5);
     }
 
-    /** A bucket that is put away again until the slot begins that it was noted in must not be read again before time passes. */
+    /**
+     * A bucket that is put away again until the slot begins that it was noted in must not be read again before time
+     * passes.
+     */
     @Test
     void a_slot_of_the_future_has_not_begun_and_is_early_by_at_most_a_64th() {
         Random random = new Random(1);

@@ -130,7 +130,10 @@ final class QueuesCommand implements Callable<Integer> {
         return table;
     }
 
-    /** The keys that are among the first {@value #MAX_KEYS} by waiting requests or by the longest wait, as the service sorts them. */
+    /**
+     * The keys that are among the first {@value #MAX_KEYS} by waiting requests or by the longest wait, as the service
+     * sorts them.
+     */
     private static TextTable byKey(JsonNode longest) {
         Set<Integer> shown = new TreeSet<>();
         List<ToLongFunction<JsonNode>> orders =

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Every command of the README, one after the other, by a shell, as a reader types them. Only the ports are others, so that
- * tests can run beside each other, and what goes on for ever is told when to end.
+ * Every command of the README, one after the other, by a shell, as a reader types them. Only the ports are others, so
+ * that tests can run beside each other, and what goes on for ever is told when to end.
  */
 class ReadmeWalkTest {
 

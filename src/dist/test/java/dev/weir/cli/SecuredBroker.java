@@ -14,8 +14,8 @@ import java.util.stream.Stream;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
 
 /**
- * A broker that speaks TLS and SCRAM alone and allows what is granted alone. Its certificate is made by the JDK's {@code
- * keytool}. The controller's own socket, which no client knows, is open.
+ * A broker that speaks TLS and SCRAM alone and allows what is granted alone. Its certificate is made by the JDK's
+ * {@code keytool}. The controller's own socket, which no client knows, is open.
  */
 public final class SecuredBroker implements AutoCloseable {
 

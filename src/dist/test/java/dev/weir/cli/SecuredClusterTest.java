@@ -80,7 +80,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Weir on brokers that speak TLS, ask for a password, and allow no more than the table of {@code security.md} grants. */
+/**
+ * Weir on brokers that speak TLS, ask for a password, and allow no more than the table of {@code security.md} grants.
+ */
 @Timeout(value = 240, unit = TimeUnit.SECONDS)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class SecuredClusterTest {

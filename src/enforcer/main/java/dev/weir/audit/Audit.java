@@ -399,7 +399,10 @@ public final class Audit implements AutoCloseable {
         return header == null || header.value() == null ? null : new String(header.value(), StandardCharsets.UTF_8);
     }
 
-    /** The history, and what is on the policies topic besides: what was written by somebody else, or before there was a history. */
+    /**
+     * The history, and what is on the policies topic besides: what was written by somebody else, or before there was a
+     * history.
+     */
     private PolicyTimeline rules() {
         List<PolicyTimeline.RecordedVersion> written = new ArrayList<>();
         Set<String> known = new HashSet<>();

@@ -20,8 +20,8 @@ import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * The decisions on the requests of one task, read some way ahead of the requests; releases, read up to the time of those; and dead letters
- * by their request.
+ * The decisions on the requests of one task, read some way ahead of the requests; releases, read up to the time of
+ * those; and dead letters by their request.
  *
  * <pre>
  *   requests   17   18   19   20 …
@@ -107,7 +107,10 @@ final class DecisionLog {
         knownFromMs = scope.hasAllRequests() ? knownFromMs : Math.max(knownFromMs, first.timestamp());
     }
 
-    /** Reads on, and hands out what is not about requests from an offset on. Returns whether it stopped since too much is kept. */
+    /**
+     * Reads on, and hands out what is not about requests from an offset on. Returns whether it stopped since too much
+     * is kept.
+     */
     boolean readAhead(long offset, DecisionListener listener) {
         while (!buffered.isEmpty() && buffered.firstKey() < offset) {
             List<LoggedDecision> some = buffered.pollFirstEntry().getValue();

@@ -18,8 +18,8 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 /**
- * Finds which request is answered by which decision, and which wait in a queue is ended by which decision or release: each by
- * one, and by no more.
+ * Finds which request is answered by which decision, and which wait in a queue is ended by which decision or release:
+ * each by one, and by no more.
  *
  * <pre>
  *   request ──▶ decided on limits
@@ -299,7 +299,8 @@ final class DecisionMatcher {
 
     private void reportUnmatchedRelease(Id id, RecordPosition place) {
         String note = "it was released by " + id.queue + " and did not wait there";
-        verdicts.reportAlways(new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, id.client, id.requestId, List.of(), note));
+        verdicts.reportAlways(
+                new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, id.client, id.requestId, List.of(), note));
     }
 
     private void remember(LoggedDecision told) {

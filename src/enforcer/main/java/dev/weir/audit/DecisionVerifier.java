@@ -16,8 +16,8 @@ import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * Holds what was told against what is recomputed, and tells and counts what is in the range. What is found on several partitions
- * comes together in {@link AuditSummary}.
+ * Holds what was told against what is recomputed, and tells and counts what is in the range. What is found on several
+ * partitions comes together in {@link AuditSummary}.
  */
 final class DecisionVerifier {
 
@@ -33,7 +33,10 @@ final class DecisionVerifier {
         this.mismatches = differences;
     }
 
-    /** Judges a request's decision on limits: of each request one at most comes by here, in the order of their decisions. */
+    /**
+     * Judges a request's decision on limits: of each request one at most comes by here, in the order of their
+     * decisions.
+     */
     void verifyLimits(Request request, LoggedDecision told, Recomputed recomputed) {
         if (recomputed.unverified() != null) {
             addUnverified(request.source(), recomputed.unverified());

@@ -17,8 +17,8 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.record.TimestampType;
 
 /**
- * Decides the requests of one task again, in the order in which they were decided, and compares what was committed: the requests of the
- * task's own partition and those that were routed to it from other partitions.
+ * Decides the requests of one task again, in the order in which they were decided, and compares what was committed: the
+ * requests of the task's own partition and those that were routed to it from other partitions.
  *
  * <pre>
  *   requests of the partition ──▶ ReplayOrder ──▶ Recomputation ──▶ Pairing ──▶ Verdicts ──▶ differences, Totals
@@ -152,8 +152,8 @@ public final class PartitionAudit {
                     .read(record.key(), record.value(), record.headers(), Math.max(0, record.timestamp()), source);
         } catch (UnreadableException e) {
             auditRejected(source, record.timestamp(), e.rejection(), letters);
-            told.forEach(one -> verdicts.report(
-                    DecisionVerifier.mismatch(Kind.NO_REQUEST, one, e.rejection().name())));
+            told.forEach(one -> verdicts.report(DecisionVerifier.mismatch(
+                    Kind.NO_REQUEST, one, e.rejection().name())));
             return;
         }
         if (isRejectedAsAhead(record, told, letters)) {

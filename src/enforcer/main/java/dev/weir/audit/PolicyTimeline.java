@@ -29,8 +29,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * All changes of policies in their order, and the table after each number of them. Each decision records the checksum of the table that
- * it was taken by.
+ * All changes of policies in their order, and the table after each number of them. Each decision records the checksum
+ * of the table that it was taken by.
  */
 public final class PolicyTimeline {
 
@@ -58,7 +58,8 @@ public final class PolicyTimeline {
     private record Change(String id, List<Policy> policies) {}
 
     /**
-     * A time, ms since the epoch, in which the limits of a shared policy were those of this version, wherever somebody decides or lends.
+     * A time, ms since the epoch, in which the limits of a shared policy were those of this version, wherever somebody
+     * decides or lends.
      */
     record Period(Policy policy, long fromMs, long untilMs) {}
 
@@ -150,8 +151,8 @@ public final class PolicyTimeline {
     }
 
     /**
-     * After how many changes a table has this checksum, empty if no known one has. Of several, the first that is no older than the table
-     * of the decision before.
+     * After how many changes a table has this checksum, empty if no known one has. Of several, the first that is no
+     * older than the table of the decision before.
      *
      * @param lastCount after how many changes the decision before was taken
      */
@@ -164,7 +165,10 @@ public final class PolicyTimeline {
         return OptionalInt.of(next == null ? counts.last() : next);
     }
 
-    /** Whether the first versions of some policy are not known any more: there were other tables than those that are known. */
+    /**
+     * Whether the first versions of some policy are not known any more: there were other tables than those that are
+     * known.
+     */
     boolean lacksHistory() {
         return lacksHistory;
     }
@@ -181,7 +185,10 @@ public final class PolicyTimeline {
                 .toList();
     }
 
-    /** Whether one of the changes after so many others concerns the request: some version of the policy that was changed matches it. */
+    /**
+     * Whether one of the changes after so many others concerns the request: some version of the policy that was changed
+     * matches it.
+     */
     boolean isAffectedAfter(int count, Request request) {
         return changes.subList(count, changes.size()).stream()
                 .flatMap(change -> versions.getOrDefault(change.id, List.of()).stream())
@@ -208,8 +215,8 @@ public final class PolicyTimeline {
     }
 
     /**
-     * What a client that holds slices of a policy may count under these values of its key: it names the version in force when it tells
-     * of it, which may have another key than the one that it decided by.
+     * What a client that holds slices of a policy may count under these values of its key: it names the version in
+     * force when it tells of it, which may have another key than the one that it decided by.
      */
     Set<StateKey> leasedKeys(String id, Map<String, String> values) {
         Set<StateKey> keys = new HashSet<>(2);

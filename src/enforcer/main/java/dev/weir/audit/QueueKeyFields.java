@@ -16,8 +16,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The key fields of the queues, and whether what is recorded of a request names its values of them. The key fields of a queue
- * change only if it is deleted and created again; decisions do not record which of its versions was in force, so all known ones count.
+ * The key fields of the queues, and whether what is recorded of a request names its values of them. The key fields of a
+ * queue change only if it is deleted and created again; decisions do not record which of its versions was in force, so
+ * all known ones count.
  */
 final class QueueKeyFields {
 
@@ -49,7 +50,10 @@ final class QueueKeyFields {
         }
     }
 
-    /** What is wrong with the key of a QUEUED decision. Decisions on requests that do not wait may lack it: their queue was not known yet. */
+    /**
+     * What is wrong with the key of a QUEUED decision. Decisions on requests that do not wait may lack it: their queue
+     * was not known yet.
+     */
     List<FieldMismatch> faults(Request request, Decision decision) {
         return decision.outcome() != Outcome.QUEUED
                         || isPossible(

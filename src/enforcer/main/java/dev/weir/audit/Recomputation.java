@@ -17,8 +17,8 @@ import java.util.OptionalInt;
 import java.util.Set;
 
 /**
- * Decides the requests of one task again, one after the other, each by the policies that its decision records and what was held of shared
- * quota, and says where that proves nothing.
+ * Decides the requests of one task again, one after the other, each by the policies that its decision records and what
+ * was held of shared quota, and says where that proves nothing.
  */
 final class Recomputation {
 

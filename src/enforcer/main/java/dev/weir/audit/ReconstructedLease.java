@@ -14,8 +14,8 @@ import dev.weir.lease.RoundTripEstimator;
 import dev.weir.limit.Limit;
 
 /**
- * What was held of shared quota when a decision was made, as far as the decision shows: what nobody else knows is taken from it, so that
- * all else it says can be decided anew.
+ * What was held of shared quota when a decision was made, as far as the decision shows: what nobody else knows is taken
+ * from it, so that all else it says can be decided anew.
  *
  * <pre>
  *   the policy that it names    allowed:   what remains, and what was taken

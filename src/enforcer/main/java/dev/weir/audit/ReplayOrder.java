@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Takes the requests of one task in the order in which they were decided: those of its own partition in the order of their offsets, and
- * those whose decision records another position there.
+ * Takes the requests of one task in the order in which they were decided: those of its own partition in the order of
+ * their offsets, and those whose decision records another position there.
  *
  * <pre>
  *   requests                     17   18   19   20        18 waits for shared quota: its decision records (after 19, step 1)
@@ -176,7 +176,9 @@ final class ReplayOrder {
         return scheduled.size();
     }
 
-    /** Takes the first half of those that are kept, up to a request of the own partition. Returns whether it took any. */
+    /**
+     * Takes the first half of those that are kept, up to a request of the own partition. Returns whether it took any.
+     */
     boolean makeRoom(long offset) {
         DecisionOrder end = new DecisionOrder(offset, 0);
         int before = scheduled.size();
@@ -186,7 +188,10 @@ final class ReplayOrder {
         return scheduled.size() < before;
     }
 
-    /** Whether a request is kept that a scope judges: the requests of the own partition up to its turn must be taken before. */
+    /**
+     * Whether a request is kept that a scope judges: the requests of the own partition up to its turn must be taken
+     * before.
+     */
     boolean hasInScope(AuditScope scope) {
         return scheduled.values().stream()
                 .anyMatch(asked -> scope.isInScope(asked.request().source()));

@@ -14,8 +14,9 @@ import java.util.function.IntFunction;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * The requests that were routed to one task from other partitions. Each partition that has some is read along with the decisions on them:
- * those of one partition are routed in the order of their offsets, and decided in that order unless they wait for shared quota.
+ * The requests that were routed to one task from other partitions. Each partition that has some is read along with the
+ * decisions on them: those of one partition are routed in the order of their offsets, and decided in that order unless
+ * they wait for shared quota.
  */
 final class RoutedRequests {
 

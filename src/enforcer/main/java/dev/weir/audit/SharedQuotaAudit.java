@@ -29,8 +29,8 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * What was allowed of shared quotas on all partitions, and by clients that decide by themselves, to be held against what the limits
- * promise of the sum.
+ * What was allowed of shared quotas on all partitions, and by clients that decide by themselves, to be held against
+ * what the limits promise of the sum.
  *
  * <p>What a SETTLE charged is left out, because it may exceed the limit.
  */
@@ -134,7 +134,8 @@ public final class SharedQuotaAudit {
         if (keys.size() == 1) {
             add(keys.iterator().next(), use);
         } else {
-            addUnverified(use, keys.isEmpty() ? UnverifiedReason.POLICY_NOT_RETAINED : UnverifiedReason.AMBIGUOUS_VERSION);
+            addUnverified(
+                    use, keys.isEmpty() ? UnverifiedReason.POLICY_NOT_RETAINED : UnverifiedReason.AMBIGUOUS_VERSION);
         }
     }
 

@@ -14,8 +14,9 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * Whose count is not known, and why. A count is known again once it surely says nothing any more: the client was allowed
- * something, so it was not in debt, and has paused since then for as long as the limits take to be whole again from nothing.
+ * Whose count is not known, and why. A count is known again once it surely says nothing any more: the client was
+ * allowed something, so it was not in debt, and has paused since then for as long as the limits take to be whole again
+ * from nothing.
  *
  * <pre>
  *   in doubt ──▶ allowed at t by version v ──▶ the next request at t' ≥ t + (the longest delay) + (nothing to whole) by v ──▶ known

@@ -16,11 +16,12 @@ import java.util.PriorityQueue;
 import java.util.Queue;
 
 /**
- * One limit of a shared quota, charged all uses in the order of their times, whatever it says: if more is in use then than it gives,
- * more was allowed.
+ * One limit of a shared quota, charged all uses in the order of their times, whatever it says: if more is in use then
+ * than it gives, more was allowed.
  *
- * <p>Of a {@link UsageInterval} is known that all of it came in {@code [since, time]}. It is charged at its time, and only what surely came
- * together is held together. So if that is above, the uses were, whenever in these times each of them came:
+ * <p>Of a {@link UsageInterval} is known that all of it came in {@code [since, time]}. It is charged at its time, and
+ * only what surely came together is held together. So if that is above, the uses were, whenever in these times each of
+ * them came:
  *
  * <pre>
  *   windows    what came in one window, counts in it; what reaches over its end is left out

@@ -24,8 +24,8 @@ import java.util.TreeMap;
 
 /**
  * Decides requests from a file with no broker: the same decisions, by the same code, as the topology takes for the same
- * requests in the same order. Queues drain by a virtual clock that follows the requests' times, and are let run dry behind the
- * last one; each release is written at its own time, without look-ahead.
+ * requests in the same order. Queues drain by a virtual clock that follows the requests' times, and are let run dry
+ * behind the last one; each release is written at its own time, without look-ahead.
  */
 public final class Backtest {
 

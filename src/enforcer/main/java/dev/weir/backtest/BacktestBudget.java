@@ -5,8 +5,8 @@ import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
 
 /**
- * The bounds of trying policies on recent requests: a time, a part of the heap for the requests, another part for what deciding them keeps, and the
- * caller's presence: it ends when the caller has left.
+ * The bounds of trying policies on recent requests: a time, a part of the heap for the requests, another part for what
+ * deciding them keeps, and the caller's presence: it ends when the caller has left.
  */
 public final class BacktestBudget {
 

@@ -28,8 +28,8 @@ public final class DecisionStats {
     private final Map<String, QueueStats> byQueue = new TreeMap<>();
 
     /**
-     * How many were allowed, queued and denied; of these, how many a policy that observes would have denied, how many were
-     * told to start later, and how many were answered as the first time.
+     * How many were allowed, queued and denied; of these, how many a policy that observes would have denied, how many
+     * were told to start later, and how many were answered as the first time.
      */
     public static final class Counts {
         private long allowed;

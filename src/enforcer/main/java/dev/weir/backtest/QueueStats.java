@@ -42,8 +42,8 @@ public final class QueueStats {
         }
 
         /**
-         * Of releases of a key whose request waited when the one before it left, so many percent came at most so many milliseconds after it,
-         * for each token of that.
+         * Of releases of a key whose request waited when the one before it left, so many percent came at most so many
+         * milliseconds after it, for each token of that.
          */
         public double ms(double percentile) {
             return micros.getValueAtPercentile(percentile) / 1e3;

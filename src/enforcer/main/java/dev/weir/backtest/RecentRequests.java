@@ -54,7 +54,8 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
     }
 
     /**
-     * Reads them, without their payloads. If they would take more of the heap than the budget permits, the first ones are left out.
+     * Reads them, without their payloads. If they would take more of the heap than the budget permits, the first ones
+     * are left out.
      *
      * @param most how many records at most
      * @throws ResultTooLargeException if it takes more time than the budget permits
@@ -65,8 +66,8 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
     }
 
     /**
-     * Reads the newest part first, and what is before it only if there is heap left: whoever asks for an hour of large requests
-     * costs what fits on the heap, and not what is on the topic.
+     * Reads the newest part first, and what is before it only if there is heap left: whoever asks for an hour of large
+     * requests costs what fits on the heap, and not what is on the topic.
      */
     static RecentRequests read(
             WeirConfig config, long fromMs, long toMs, int most, BacktestBudget budget, int firstPart) {
@@ -109,7 +110,9 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
         return count(start, end) > 0 ? start : from;
     }
 
-    /** The first time since which there are few enough is found by halves; those of the millisecond before fill it up. */
+    /**
+     * The first time since which there are few enough is found by halves; those of the millisecond before fill it up.
+     */
     private static Map<TopicPartition, Long> newest(
             RecordReader reader, long fromMs, long toMs, Map<TopicPartition, Long> end, int most) {
         long tooEarlyMs = fromMs;

@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What policies and queues would have done with the requests of the last minutes, beside what is in force. Both begin with
- * nothing used, and queues run dry behind the last request.
+ * What policies and queues would have done with the requests of the last minutes, beside what is in force. Both begin
+ * with nothing used, and queues run dry behind the last request.
  *
  * @param before by what is in force
  * @param after by the same with those that are tried

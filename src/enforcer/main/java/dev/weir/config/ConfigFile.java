@@ -40,8 +40,8 @@ public final class ConfigFile {
     }
 
     /**
-     * The configuration of a file; {@code ${env:NAME}} in the values of Kafka's and the registry's properties is replaced
-     * by the environment variable.
+     * The configuration of a file; {@code ${env:NAME}} in the values of Kafka's and the registry's properties is
+     * replaced by the environment variable.
      *
      * @param fileName for the faults
      * @throws FaultsException with everything that is wrong

@@ -6,7 +6,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Predicate;
 
-/** Which Kafka properties an operator may not set, or not to every value: with others, what Weir guarantees would not hold. */
+/**
+ * Which Kafka properties an operator may not set, or not to every value: with others, what Weir guarantees would not
+ * hold.
+ */
 final class KafkaPropertyRules {
 
     /** A producer must take whatever fits the topics that Weir writes. */

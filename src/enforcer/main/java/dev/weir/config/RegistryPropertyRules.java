@@ -6,7 +6,9 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 
-/** Which of Apicurio's properties an operator may set: not those that say what the bytes are, which is for Weir to say. */
+/**
+ * Which of Apicurio's properties an operator may set: not those that say what the bytes are, which is for Weir to say.
+ */
 final class RegistryPropertyRules {
 
     static final String URL = "url";

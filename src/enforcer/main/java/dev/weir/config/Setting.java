@@ -14,8 +14,9 @@ import java.util.function.Function;
 import java.util.regex.Pattern;
 
 /**
- * A setting of the configuration file: its full key, how its value is read, and which values it accepts. The record that
- * holds the value checks it with the same setting, so a value from the file and one from the code have the same range.
+ * A setting of the configuration file: its full key, how its value is read, and which values it accepts. The record
+ * that holds the value checks it with the same setting, so a value from the file and one from the code have the same
+ * range.
  *
  * @param key such as {@code topics.partitions}
  * @param reader returns null if the value is at fault, which it notes

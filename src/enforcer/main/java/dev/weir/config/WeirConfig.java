@@ -25,11 +25,11 @@ import java.util.stream.Stream;
  * What an operator sets. The constructors throw IllegalArgumentException if a value is out of its range; the message
  * begins with the setting's full key, such as {@code topics.partitions}.
  *
- * @param applicationId names the consumer group, the state directory and the transactional ids: 1 to 100 letters, digits
- *     and {@code . _ -}
+ * @param applicationId names the consumer group, the state directory and the transactional ids: 1 to 100 letters,
+ *     digits and {@code . _ -}
  * @param threads stream threads of the deciding application, 1 to {@value #MAX_THREADS}
- * @param registry what Apicurio's client is given, its properties without {@code apicurio.registry.}; empty: there is no
- *     schema registry
+ * @param registry what Apicurio's client is given, its properties without {@code apicurio.registry.}; empty: there is
+ *     no schema registry
  * @param kafka what Kafka's clients and Kafka Streams are given, as it is
  */
 public record WeirConfig(
@@ -164,8 +164,8 @@ public record WeirConfig(
      * @param cleanupInterval how often what is not needed any more is looked for, 10 ms to 1 day
      * @param cleanupKeys how many states are looked at each time, 1 to {@value #MAX_CLEANUP_KEYS}
      * @param retention how long a state that says nothing any more is kept, 1 ms to 3650 days
-     * @param maxIdempotencyKeys how many first answers are kept in each partition for requests that may be repeated, 1 to
-     *     {@value #MAX_IDEMPOTENCY_KEYS}
+     * @param maxIdempotencyKeys how many first answers are kept in each partition for requests that may be repeated, 1
+     *     to {@value #MAX_IDEMPOTENCY_KEYS}
      */
     public record State(
             Path directory,
@@ -304,7 +304,8 @@ public record WeirConfig(
      *
      * @param threads stream threads of the shaping application, 1 to {@value #MAX_THREADS}
      * @param commitInterval how often releases become visible, 1 ms to 10 s
-     * @param hotKeys how many keys of keyed queues are on the heap at most, in each partition of the admissions; 1 to 10,000,000
+     * @param hotKeys how many keys of keyed queues are on the heap at most, in each partition of the admissions; 1 to
+     *     10,000,000
      */
     public record Shaping(int threads, Duration commitInterval, int hotKeys) {
 
@@ -326,8 +327,8 @@ public record WeirConfig(
      * How shared quota is lent to those who decide.
      *
      * @param term for how long at most a part of it is lent, 200 ms to 1 h; shorter for short windows
-     * @param lead how long before a part is used up the next one is requested, 0 to 1 min, and at most a third of the term; longer
-     *     if answers are measured to take longer
+     * @param lead how long before a part is used up the next one is requested, 0 to 1 min, and at most a third of the
+     *     term; longer if answers are measured to take longer
      */
     public record Leases(Duration term, Duration lead) {
 
@@ -356,8 +357,8 @@ public record WeirConfig(
      * @param port 0 to 65535; 0: any that is free
      * @param advertise {@code host:port} at which other instances reach this one; empty: where it listens
      * @param tokenFile holds the token that changes need; empty: the environment variable {@value #TOKEN_VARIABLE} does
-     * @param healthPort of the listener that serves the health checks and metrics only, 0 to 65535; 0: any that is free; empty: see
-     *     {@link #effectiveHealthPort}
+     * @param healthPort of the listener that serves the health checks and metrics only, 0 to 65535; 0: any that is
+     *     free; empty: see {@link #effectiveHealthPort}
      * @param readToken whether reading needs the token; empty: see {@link #requiresReadToken}
      * @param requestTimeout how long a request may take to arrive, 1 s to 10 min; more by 1 s for each 64 KiB of it
      * @param backtestTimeout how long trying policies on recent requests may take, 1 s to 10 min
@@ -465,8 +466,8 @@ public record WeirConfig(
         }
 
         /**
-         * As set; else reading needs the token as soon as the service may be meant for other machines: it has another host or an advertised
-         * address.
+         * As set; else reading needs the token as soon as the service may be meant for other machines: it has another
+         * host or an advertised address.
          */
         public boolean requiresReadToken() {
             return readToken

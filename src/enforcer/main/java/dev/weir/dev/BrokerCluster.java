@@ -21,8 +21,9 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Uuid;
 
 /**
- * A Kafka cluster of several broker processes on loopback, each with its controller. Every topic has a replica on each broker unless it is
- * created with fewer, and all but one of the replicas must have a record before it counts as written.
+ * A Kafka cluster of several broker processes on loopback, each with its controller. Every topic has a replica on each
+ * broker unless it is created with fewer, and all but one of the replicas must have a record before it counts as
+ * written.
  */
 public final class BrokerCluster implements AutoCloseable {
 
@@ -34,8 +35,8 @@ public final class BrokerCluster implements AutoCloseable {
     private static final long POLL_MS = 50;
 
     /**
-     * Kafka's defaults where they matter, except for the setting that topology-docs/failures.md recommends: how soon the
-     * transaction of a dead instance is aborted.
+     * Kafka's defaults where they matter, except for the setting that topology-docs/failures.md recommends: how soon
+     * the transaction of a dead instance is aborted.
      */
     private static final String SETTINGS = """
             process.roles=broker,controller

@@ -3,7 +3,10 @@ package dev.weir.dev;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Threads that keep processors busy until they are closed, so that what is measured beside them runs on a loaded machine. */
+/**
+ * Threads that keep processors busy until they are closed, so that what is measured beside them runs on a loaded
+ * machine.
+ */
 public final class BusyThreads implements AutoCloseable {
 
     private final List<Thread> threads = new ArrayList<>();

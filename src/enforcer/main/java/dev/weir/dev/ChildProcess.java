@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A process that can be started, killed, stopped, paused and resumed any number of times. Its output is appended to one file. It is killed
- * when this JVM shuts down.
+ * A process that can be started, killed, stopped, paused and resumed any number of times. Its output is appended to one
+ * file. It is killed when this JVM shuts down.
  */
 public abstract class ChildProcess implements AutoCloseable {
 

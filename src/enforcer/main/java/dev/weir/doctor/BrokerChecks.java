@@ -150,10 +150,11 @@ final class BrokerChecks {
     }
 
     /**
-     * Checks that transactions are protected from late requests. The level can be finalized only when every broker supports
-     * it, so a broker that does not is reported first.
+     * Checks that transactions are protected from late requests. The level can be finalized only when every broker
+     * supports it, so a broker that does not is reported first.
      *
-     * @param supported the highest {@code transaction.version} that each broker supports, by broker id; 0 if it has none
+     * @param supported the highest {@code transaction.version} that each broker supports, by broker id; 0 if it has
+     *     none
      * @param levels the finalized level of each feature; a feature at level 0 is absent
      */
     static void features(

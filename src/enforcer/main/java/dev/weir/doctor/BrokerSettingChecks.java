@@ -62,8 +62,8 @@ final class BrokerSettingChecks {
     }
 
     /**
-     * Returns whether the brokers accept Weir's changelogs, which Kafka before 3.6 refuses to create (KIP-937). A broker that
-     * hides its settings counts as new enough.
+     * Returns whether the brokers accept Weir's changelogs, which Kafka before 3.6 refuses to create (KIP-937). A
+     * broker that hides its settings counts as new enough.
      */
     static boolean areSupported(List<Config> brokers, FindingCollector notes) {
         boolean isOlder = brokers.stream()

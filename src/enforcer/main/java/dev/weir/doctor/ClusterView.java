@@ -137,8 +137,8 @@ final class ClusterView implements AutoCloseable {
     }
 
     /**
-     * Whether one of the brokers' own topics may be there. To ask about a group, or a transaction, makes the topic that has
-     * them, if it is not.
+     * Whether one of the brokers' own topics may be there. To ask about a group, or a transaction, makes the topic that
+     * has them, if it is not.
      */
     boolean mayExist(String internal) {
         return descriptions().containsKey(internal) || unauthorizedTopics().contains(internal);

@@ -10,8 +10,8 @@ import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 
 /**
- * What an instance tells Prometheus: Weir's own figures, those of Kafka Streams and RocksDB that tell how Weir does, and
- * the JVM's. No label has a client; {@code topology-docs/operating.md} names all of them.
+ * What an instance tells Prometheus: Weir's own figures, those of Kafka Streams and RocksDB that tell how Weir does,
+ * and the JVM's. No label has a client; {@code topology-docs/operating.md} names all of them.
  */
 public final class PrometheusMetrics implements AutoCloseable {
 

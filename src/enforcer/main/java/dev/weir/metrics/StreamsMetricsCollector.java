@@ -116,7 +116,10 @@ final class StreamsMetricsCollector implements MultiCollector {
         return all.build();
     }
 
-    /** Kafka reports the metrics of a topic whose name has dots a second time, under a name with underscores instead (KIP-1109). */
+    /**
+     * Kafka reports the metrics of a topic whose name has dots a second time, under a name with underscores instead
+     * (KIP-1109).
+     */
     private static Set<String> outdatedTopics(Meter meter, Collection<? extends Metric> all) {
         if (!"topic".equals(meter.tag)) {
             return new HashSet<>(); // unlike Set.of(), it can be asked for null

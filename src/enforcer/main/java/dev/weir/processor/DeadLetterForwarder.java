@@ -8,8 +8,8 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Forwards the records that a processor rejects to the dead letters, as they are and with the reason in headers, and counts them. Of a
- * record that is too large, it forwards the key at most.
+ * Forwards the records that a processor rejects to the dead letters, as they are and with the reason in headers, and
+ * counts them. Of a record that is too large, it forwards the key at most.
  */
 final class DeadLetterForwarder {
 

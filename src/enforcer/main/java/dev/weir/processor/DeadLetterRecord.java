@@ -20,7 +20,9 @@ public final class DeadLetterRecord {
 
     private static final int MAX_KEPT_KEY_BYTES = 1 << 10;
 
-    /** The most that a header takes beside its key and value, and a character of its key: a header may be all overhead. */
+    /**
+     * The most that a header takes beside its key and value, and a character of its key: a header may be all overhead.
+     */
     private static final long HEADER_BYTES = 10;
 
     private static final long UTF_8_BYTES = 3;
@@ -28,8 +30,8 @@ public final class DeadLetterRecord {
     private DeadLetterRecord() {}
 
     /**
-     * Returns the dead letter of a record: the record, with the reason and its place in additional headers. The value and the headers of a
-     * record that is too large for the topic are left out, and a large key too.
+     * Returns the dead letter of a record: the record, with the reason and its place in additional headers. The value
+     * and the headers of a record that is too large for the topic are left out, and a large key too.
      */
     static Record<byte[], byte[]> of(
             Record<byte[], byte[]> record, Rejection rejection, String detail, String topic, Request.Source source) {

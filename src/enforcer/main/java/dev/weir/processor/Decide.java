@@ -24,8 +24,8 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Decides each request, or forwards it to the queue that decides it. A request for a shared limit whose leases are used up
- * waits until the ledger responds, or until its longest wait is over.
+ * Decides each request, or forwards it to the queue that decides it. A request for a shared limit whose leases are used
+ * up waits until the ledger responds, or until its longest wait is over.
  */
 public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
@@ -63,7 +63,10 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     /** The nodes that the output is forwarded to. */
     public record Outlets(String decisions, String admissions, String leaseRequests) {}
 
-    /** @param clockSteps how often the wall clock of this process was stepped forward: {@link dev.weir.lease.ClockStepDetector} */
+    /**
+     * @param clockSteps how often the wall clock of this process was stepped forward: {@link
+     *     dev.weir.lease.ClockStepDetector}
+     */
     public Decide(
             PolicyRegistry policies,
             EnforcerMetrics counts,

@@ -1,9 +1,9 @@
 package dev.weir.processor;
 
 /**
- * Decides when a task commits before its interval has passed, because a request waits for a lease: the ledger reads the request for it only
- * after the commit. Early commits take at most half of the time, or else a task on slow brokers would commit after every few records
- * and decide hardly any. Times are of the task's clock.
+ * Decides when a task commits before its interval has passed, because a request waits for a lease: the ledger reads the
+ * request for it only after the commit. Early commits take at most half of the time, or else a task on slow brokers
+ * would commit after every few records and decide hardly any. Times are of the task's clock.
  */
 final class EarlyCommits {
 

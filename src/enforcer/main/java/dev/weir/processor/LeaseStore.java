@@ -34,8 +34,9 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * The {@link LeaseHolder}s of a task: keeps their books in one store and the waiting requests in another. It decides and sends nothing
- * itself: whoever runs it decides the requests that {@link #nextReady} returns and sends the messages that {@link #endStep} returns.
+ * The {@link LeaseHolder}s of a task: keeps their books in one store and the waiting requests in another. It decides
+ * and sends nothing itself: whoever runs it decides the requests that {@link #nextReady} returns and sends the messages
+ * that {@link #endStep} returns.
  *
  * <pre>
  *   respond ─╮
@@ -266,8 +267,8 @@ final class LeaseStore implements WritableLeases {
     }
 
     /**
-     * Returns the next request to decide again. Call {@link #remove} or {@link #parkAgain} for it before the next call, and go on until
-     * none is ready: the requests of a key are ready in their order, up to the first one that waits on.
+     * Returns the next request to decide again. Call {@link #remove} or {@link #parkAgain} for it before the next call,
+     * and go on until none is ready: the requests of a key are ready in their order, up to the first one that waits on.
      */
     Optional<Ready> nextReady(long nowMs) {
         while (!served.isEmpty() && !served.peek().holder.isFirstReady(nowMs)) {

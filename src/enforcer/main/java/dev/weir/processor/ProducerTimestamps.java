@@ -10,8 +10,9 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.record.TimestampType;
 
 /**
- * Marks the requests whose timestamp was set by the producer ({@code CreateTime}) and not by the broker ({@code LogAppendTime}). An
- * interceptor of the consumer is the only place that sees the difference: Kafka Streams passes each record on as {@code CreateTime}.
+ * Marks the requests whose timestamp was set by the producer ({@code CreateTime}) and not by the broker ({@code
+ * LogAppendTime}). An interceptor of the consumer is the only place that sees the difference: Kafka Streams passes each
+ * record on as {@code CreateTime}.
  */
 public final class ProducerTimestamps implements ConsumerInterceptor<byte[], byte[]> {
 

@@ -13,8 +13,8 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Forwards the output of a task's queues, at queue time: decisions and releases with the key and headers of their request,
- * and messages about totals to the task of another partition or to this one.
+ * Forwards the output of a task's queues, at queue time: decisions and releases with the key and headers of their
+ * request, and messages about totals to the task of another partition or to this one.
  *
  * @param nowMs returns queue time
  */

@@ -26,8 +26,8 @@ public final class QueueRegistry {
     }
 
     /**
-     * The first queues of each partition, by id, without those of a partition that is busy for longer than it is waited for. The parts of one
-     * queue on several partitions are added up.
+     * The first queues of each partition, by id, without those of a partition that is busy for longer than it is waited
+     * for. The parts of one queue on several partitions are added up.
      */
     public List<QueueView> views(int most, Duration patience) {
         Map<String, QueueView> views = new TreeMap<>();

@@ -5,9 +5,9 @@ import dev.weir.storage.QueueMarker;
 import java.util.UUID;
 
 /**
- * The queue time of an open task: the broker's time, as a {@link QueueClock} estimates it from the {@link QueueMarker}s that
- * the task sends to itself. {@code localMs} is the clock of this machine, {@code appendMs} the broker's time when it appended
- * a record.
+ * The queue time of an open task: the broker's time, as a {@link QueueClock} estimates it from the {@link QueueMarker}s
+ * that the task sends to itself. {@code localMs} is the clock of this machine, {@code appendMs} the broker's time when
+ * it appended a record.
  */
 final class QueueTime {
 
@@ -53,7 +53,9 @@ final class QueueTime {
         return clock.observeMarker(marker.sentMs(), appendMs, localMs);
     }
 
-    /** Returns whether a record was appended long before queue time: the task lags, or the broker's clock was set back. */
+    /**
+     * Returns whether a record was appended long before queue time: the task lags, or the broker's clock was set back.
+     */
     boolean isAheadOf(long appendMs, long localMs) {
         return clock.isAheadOf(appendMs, localMs);
     }

@@ -11,9 +11,9 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Reads records of the request topic. A request that is in the partition of its client is decided here, keyed by its client;
- * one that is in another partition is misplaced, and is routed. A record that is no request goes to the dead letters as it
- * is, with the reason in headers.
+ * Reads records of the request topic. A request that is in the partition of its client is decided here, keyed by its
+ * client; one that is in another partition is misplaced, and is routed. A record that is no request goes to the dead
+ * letters as it is, with the reason in headers.
  */
 public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
 

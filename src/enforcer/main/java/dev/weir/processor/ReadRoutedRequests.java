@@ -11,9 +11,9 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Reads records of the topic of routed requests, whose time is that of the original record. Requests and dead letters name
- * the original partition and offset. A record whose origin cannot be read, or that is not in the partition of its client, is
- * a dead letter and is not routed again.
+ * Reads records of the topic of routed requests, whose time is that of the original record. Requests and dead letters
+ * name the original partition and offset. A record whose origin cannot be read, or that is not in the partition of its
+ * client, is a dead letter and is not routed again.
  */
 public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[], Object> {
 

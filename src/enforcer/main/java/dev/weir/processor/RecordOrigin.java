@@ -12,8 +12,8 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * The place, time and key of a request's record before it was routed. Only the last header of a record counts, and only on the topic of
- * routed requests: producers may use the same name, and their headers stay theirs.
+ * The place, time and key of a request's record before it was routed. Only the last header of a record counts, and only
+ * on the topic of routed requests: producers may use the same name, and their headers stay theirs.
  *
  * @param source the partition and offset on the request topic
  * @param timestampMs the time of the record there
@@ -23,8 +23,8 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 public record RecordOrigin(Request.Source source, long timestampMs, byte[] key) {
 
     /**
-     * The header's name. Its value is {@code <partition>:<offset>:<timestamp in ms>} as text, and behind another colon the key, unless
-     * the record had none.
+     * The header's name. Its value is {@code <partition>:<offset>:<timestamp in ms>} as text, and behind another colon
+     * the key, unless the record had none.
      */
     static final String HEADER = "weir.origin";
 

@@ -21,8 +21,9 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Lets requests into their queues, and wakes up when one may leave. An idle queue wakes nobody. Time is that of the broker, as the
- * {@link QueueTime} estimates it: while requests wait, the task sends itself a {@link QueueMarker} each second.
+ * Lets requests into their queues, and wakes up when one may leave. An idle queue wakes nobody. Time is that of the
+ * broker, as the {@link QueueTime} estimates it: while requests wait, the task sends itself a {@link QueueMarker} each
+ * second.
  */
 public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
@@ -143,7 +144,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     /**
      * Sends a marker if one is due and there is a reason to.
      *
-     * @param isLate what was read was appended long before queue time: the task lags, or the broker's clock was set back
+     * @param isLate what was read was appended long before queue time: the task lags, or the broker's clock was set
+     *     back
      */
     private void sendMarker(long localMs, boolean isLate) {
         if (time.isMarkerDue(localMs) && (isLate || shaper.needsTime() || mustSynchronize())) {

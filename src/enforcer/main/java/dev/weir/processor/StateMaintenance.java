@@ -13,8 +13,8 @@ import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 
 /**
- * Regularly deletes states and lease books that are as good as new, some keys at a time, and shrinks the caches in front
- * of their stores.
+ * Regularly deletes states and lease books that are as good as new, some keys at a time, and shrinks the caches in
+ * front of their stores.
  */
 final class StateMaintenance {
 

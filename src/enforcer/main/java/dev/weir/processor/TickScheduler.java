@@ -6,8 +6,8 @@ import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 
 /**
- * Runs an action of a task once, at the earliest of the times that were requested since it last ran. At most one wall-clock
- * punctuation is pending. Times are milliseconds of the task's clock.
+ * Runs an action of a task once, at the earliest of the times that were requested since it last ran. At most one
+ * wall-clock punctuation is pending. Times are milliseconds of the task's clock.
  */
 final class TickScheduler {
 

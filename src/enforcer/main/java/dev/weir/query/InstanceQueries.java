@@ -24,7 +24,8 @@ public interface InstanceQueries {
          * What the partitions of this instance hold of something that is spread over several instances.
          *
          * @param value null if they hold nothing of it
-         * @param others {@code host:port} of the instances with the other partitions; the port is 0 if one answers no questions
+         * @param others {@code host:port} of the instances with the other partitions; the port is 0 if one answers no
+         *     questions
          */
         record Partial<T>(T value, Set<String> others) implements Result<T> {}
 
@@ -39,30 +40,31 @@ public interface InstanceQueries {
     Result<List<PolicyUsage>> usage(Request request);
 
     /**
-     * How a request would be decided now if nothing else comes first, but for a requestId that came before. If its queue is
-     * on another instance, all that is known is that it would be sent there.
+     * How a request would be decided now if nothing else comes first, but for a requestId that came before. If its
+     * queue is on another instance, all that is known is that it would be sent there.
      */
     Result<Decision> check(Request request);
 
     /**
-     * What all clients have used of a policy that is shared, and what of it is lent to whom. The value is null if no such policy
-     * is in force.
+     * What all clients have used of a policy that is shared, and what of it is lent to whom. The value is null if no
+     * such policy is in force.
      *
      * @param key the values of its key fields by their names; one that is missing is empty
      */
     Result<SharedPolicyUsage> shared(String policyId, Map<String, String> key);
 
     /**
-     * A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. A queue with key fields is
-     * answered in parts, and so is one that was deleted.
+     * A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. A
+     * queue with key fields is answered in parts, and so is one that was deleted.
      */
     Result<QueueView> queue(String id);
 
     /**
-     * One bucket of a queue with key fields as it is now; one that is not in use is empty. The value is null if there is no such queue.
+     * One bucket of a queue with key fields as it is now; one that is not in use is empty. The value is null if there
+     * is no such queue.
      *
-     * @param key the values of the key fields, by name. Other fields than those of the queue's {@link QueueView#rules rules} name no bucket:
-     *     the view is then that of an empty one
+     * @param key the values of the key fields, by name. Other fields than those of the queue's {@link QueueView#rules
+     *     rules} name no bucket: the view is then that of an empty one
      */
     Result<QueueView> key(String id, Map<String, String> key);
 }

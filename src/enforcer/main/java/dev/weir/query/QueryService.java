@@ -43,8 +43,8 @@ import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * Answers from the stores of the running tasks, which are written at the latest when they commit, and from the queues as they
- * are. It writes nothing.
+ * Answers from the stores of the running tasks, which are written at the latest when they commit, and from the queues
+ * as they are. It writes nothing.
  */
 public final class QueryService implements InstanceQueries {
 

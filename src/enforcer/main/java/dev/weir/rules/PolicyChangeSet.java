@@ -93,8 +93,8 @@ final class PolicyChangeSet {
     /**
      * Throws unless all rules can be in force together.
      *
-     * @throws RefusedChangeException if a policy would be without its queue, or throttles what another one shapes, or the key fields of a
-     *     queue would change
+     * @throws RefusedChangeException if a policy would be without its queue, or throttles what another one shapes, or
+     *     the key fields of a queue would change
      */
     void requireConsistent() {
         requireQueues();

@@ -11,7 +11,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The versions that policies and queues had, also those that are gone from the policies topic. Nothing is read before it is asked for. */
+/**
+ * The versions that policies and queues had, also those that are gone from the policies topic. Nothing is read before
+ * it is asked for.
+ */
 final class PolicyHistory implements AutoCloseable {
 
     private final WeirConfig config;

@@ -7,7 +7,9 @@ import dev.weir.wire.PolicyAvro;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The versions of a policy, and when each holds. A later version holds from its effective-from on, whatever was before. */
+/**
+ * The versions of a policy, and when each holds. A later version holds from its effective-from on, whatever was before.
+ */
 public final class PolicyVersions {
 
     /** How many earlier versions go along with the newest. */
@@ -46,8 +48,8 @@ public final class PolicyVersions {
     }
 
     /**
-     * The next version, with the earlier ones that hold until its effective-from. Past ones are for partitions that lag;
-     * they go if they do not fit, the oldest first.
+     * The next version, with the earlier ones that hold until its effective-from. Past ones are for partitions that
+     * lag; they go if they do not fit, the oldest first.
      *
      * @param old what it takes over from, null if there is nothing
      * @throws RefusedChangeException if one that is in force or to come does not fit

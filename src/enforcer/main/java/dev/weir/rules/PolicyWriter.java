@@ -20,8 +20,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Writes rules and their history, in one transaction. Of all writers in a cluster the last that began can write: so what
- * it read after {@link #begin} is what it changes.
+ * Writes rules and their history, in one transaction. Of all writers in a cluster the last that began can write: so
+ * what it read after {@link #begin} is what it changes.
  */
 final class PolicyWriter implements AutoCloseable {
 
@@ -52,8 +52,8 @@ final class PolicyWriter implements AutoCloseable {
     }
 
     /**
-     * Writes all of this; or returns false if another writer has begun, when nothing is written, or if the broker does not say
-     * what became of it, which who begins next can see.
+     * Writes all of this; or returns false if another writer has begun, when nothing is written, or if the broker does
+     * not say what became of it, which who begins next can see.
      */
     boolean write(List<PolicyAvro.Applied> records) {
         return unlessFenced(() -> {

@@ -6,9 +6,10 @@ import java.util.function.LongSupplier;
 /**
  * Notices when the wall clock steps back.
  *
- * <p>Kafka's clients measure timeouts by the wall clock and never let it go back: after a step back by an hour a consumer
- * that waits for records waits for an hour, and sends no heartbeat meanwhile. What was begun after the step is not affected,
- * so that waiting consumers need only be woken; but heartbeats go by a timer that lives as long as the consumer.
+ * <p>Kafka's clients measure timeouts by the wall clock and never let it go back: after a step back by an hour a
+ * consumer that waits for records waits for an hour, and sends no heartbeat meanwhile. What was begun after the step is
+ * not affected, so that waiting consumers need only be woken; but heartbeats go by a timer that lives as long as the
+ * consumer.
  */
 final class ClockWatch {
 

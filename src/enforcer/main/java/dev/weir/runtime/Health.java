@@ -8,7 +8,10 @@ public enum Health {
     /** Both of its applications run. */
     RUNNING("the enforcer runs"),
 
-    /** It ran, and will again: partitions are moving, also to a thread that replaces one, or their state is being restored. */
+    /**
+     * It ran, and will again: partitions are moving, also to a thread that replaces one, or their state is being
+     * restored.
+     */
     REBALANCING("partitions are moving or their state is being restored"),
 
     /** A thread waits, and nothing is decided or released by it: for room on the disk, or for brokers. */

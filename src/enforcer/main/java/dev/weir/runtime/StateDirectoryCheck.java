@@ -18,10 +18,11 @@ import java.util.Optional;
  * reads their ids and payloads.
  *
  * <p>On a path such as {@code /tmp/weir}, the first user to create {@code weir} owns it. So what lies directly in a
- * directory that every user can write to, a directory of the path or a symbolic link, must belong to this user or to root;
- * and the state directory itself, if it lies there and belongs to this user, must not be writable for every user. Symbolic
- * links are followed, and what they point to is checked in the same way. Elsewhere the owner is not checked: whoever could
- * create files there has been trusted with it, and volumes often belong to another user and are writable by group.
+ * directory that every user can write to, a directory of the path or a symbolic link, must belong to this user or to
+ * root; and the state directory itself, if it lies there and belongs to this user, must not be writable for every user.
+ * Symbolic links are followed, and what they point to is checked in the same way. Elsewhere the owner is not checked:
+ * whoever could create files there has been trusted with it, and volumes often belong to another user and are writable
+ * by group.
  */
 public final class StateDirectoryCheck {
 

@@ -7,8 +7,8 @@ import org.rocksdb.RocksDBException;
 import org.rocksdb.Status;
 
 /**
- * What is wrong with a state directory, if a failure has to do with it. All that is in it is also on the changelog topics, so
- * nothing is lost with it.
+ * What is wrong with a state directory, if a failure has to do with it. All that is in it is also on the changelog
+ * topics, so nothing is lost with it.
  */
 final class StateDirectoryFailures {
 

@@ -19,7 +19,9 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** One of an enforcer's two Kafka Streams applications, which goes on without a thread that failed if that makes sense. */
+/**
+ * One of an enforcer's two Kafka Streams applications, which goes on without a thread that failed if that makes sense.
+ */
 final class StreamsApplication {
 
     private static final Logger LOG = LoggerFactory.getLogger(StreamsApplication.class);
@@ -116,12 +118,16 @@ final class StreamsApplication {
         }
     }
 
-    /** Lets its threads go on that wait for records; without it they wait on for as long as the wall clock went back. */
+    /**
+     * Lets its threads go on that wait for records; without it they wait on for as long as the wall clock went back.
+     */
     void wake() {
         clients.wake();
     }
 
-    /** Whether all of its threads work. Streams itself says so too while its only thread is dead and not yet replaced. */
+    /**
+     * Whether all of its threads work. Streams itself says so too while its only thread is dead and not yet replaced.
+     */
     boolean isRunning() {
         Set<ThreadMetadata> threads = streams.metadataForLocalThreads();
         return streams.state() == KafkaStreams.State.RUNNING
@@ -129,7 +135,10 @@ final class StreamsApplication {
                 && threads.stream().allMatch(thread -> thread.threadState().equals(RUNNING));
     }
 
-    /** Whether a thread has not asked for records for so long: one that works does so all the time, if there are none too. */
+    /**
+     * Whether a thread has not asked for records for so long: one that works does so all the time, if there are none
+     * too.
+     */
     boolean isStalled(Duration forSo) {
         Set<String> consumers = streams.metadataForLocalThreads().stream()
                 .map(ThreadMetadata::consumerClientId)
@@ -153,7 +162,10 @@ final class StreamsApplication {
         return new IllegalStateException(name + " failed: " + what, failure);
     }
 
-    /** All that is said down to the cause, in one line: it may be in the middle, and Streams' own may hold a stack trace. */
+    /**
+     * All that is said down to the cause, in one line: it may be in the middle, and Streams' own may hold a stack
+     * trace.
+     */
     private static String reason(Throwable failure) {
         Set<String> said = new LinkedHashSet<>();
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {

@@ -16,9 +16,9 @@ import org.apache.kafka.streams.errors.MissingSourceTopicException;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 
 /**
- * Which stream threads are replaced when they fail: those that failed by what brokers answered or did not answer, some times
- * within a while: too few replicas, a transaction or a member that they have given up. What would fail the same way again ends
- * the process: a bug, a wrong set-up, a store that cannot be used.
+ * Which stream threads are replaced when they fail: those that failed by what brokers answered or did not answer, some
+ * times within a while: too few replicas, a transaction or a member that they have given up. What would fail the same
+ * way again ends the process: a bug, a wrong set-up, a store that cannot be used.
  */
 final class ThreadFailures {
 

@@ -7,7 +7,9 @@ import dev.weir.service.http.ProblemDetails;
 import io.javalin.http.Context;
 import java.util.function.Supplier;
 
-/** What a supervisor asks, without a token and by whatever name: whether to restart this instance, and whether it works. */
+/**
+ * What a supervisor asks, without a token and by whatever name: whether to restart this instance, and whether it works.
+ */
 final class HealthChecks {
 
     private final Supplier<Health> health;

@@ -29,8 +29,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What all instances do, second by second, as server-sent events. The others are asked only while somebody watches, and once
- * for all who do.
+ * What all instances do, second by second, as server-sent events. The others are asked only while somebody watches, and
+ * once for all who do.
  */
 final class LiveFeed implements AutoCloseable {
 

@@ -26,8 +26,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 
 /**
- * Adds up a queue whose buckets are spread over several instances. A few of the others are asked at once, each once; those that do not answer
- * in time are named in the result.
+ * Adds up a queue whose buckets are spread over several instances. A few of the others are asked at once, each once;
+ * those that do not answer in time are named in the result.
  */
 final class QueueAggregator {
 

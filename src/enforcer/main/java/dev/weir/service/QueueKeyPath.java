@@ -10,7 +10,10 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** The last part of a path that names one key of a queue: {@code name=value} pairs joined by {@code &}, percent-encoded as in a form. */
+/**
+ * The last part of a path that names one key of a queue: {@code name=value} pairs joined by {@code &}, percent-encoded
+ * as in a form.
+ */
 final class QueueKeyPath {
 
     private static final String FORM = "the key must be NAME=VALUE pairs joined by &, percent-encoded as in a form:"

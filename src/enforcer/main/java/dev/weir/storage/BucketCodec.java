@@ -18,8 +18,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The state of a bucket as bytes. It is written with each release, so a flow in which one request waits takes only what differs: numbers are
- * written as in {@link StateBytes}, signed ones marked ±.
+ * The state of a bucket as bytes. It is written with each release, so a flow in which one request waits takes only what
+ * differs: numbers are written as in {@link StateBytes}, signed ones marked ±.
  *
  * <pre>
  *   bucket   version  limit  per  outflow (as in {@link QueueCodec})  timers (n × tiered, tier if so, epoch start width index)

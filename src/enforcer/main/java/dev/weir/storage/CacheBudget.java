@@ -3,7 +3,9 @@ package dev.weir.storage;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
-/** The heap that all {@link WriteBackStore}s of a process may take together. Those that have entries share it evenly. */
+/**
+ * The heap that all {@link WriteBackStore}s of a process may take together. Those that have entries share it evenly.
+ */
 public final class CacheBudget {
 
     private final long bytes;

@@ -7,8 +7,8 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 
 /**
- * Hashes and compares encoded keys. Callers choose client names, so the hash depends on a random seed: names that collide
- * in one process do not collide in another. Hashes are never persisted and no result depends on their order.
+ * Hashes and compares encoded keys. Callers choose client names, so the hash depends on a random seed: names that
+ * collide in one process do not collide in another. Hashes are never persisted and no result depends on their order.
  */
 // Each word of eight bytes is multiplied by a secret odd number, and both halves of the 128-bit product are combined.
 class KeyHash {

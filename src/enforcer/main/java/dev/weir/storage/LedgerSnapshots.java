@@ -25,8 +25,8 @@ public final class LedgerSnapshots {
     }
 
     /**
-     * What there is to tell of a ledger as it is at a time under a policy, a fresh one if there is none yet; nothing if it changed each
-     * time before it was read.
+     * What there is to tell of a ledger as it is at a time under a policy, a fresh one if there is none yet; nothing if
+     * it changed each time before it was read.
      */
     public <T> Optional<T> attempt(Policy policy, byte[] key, long nowMs, Function<PolicyLedger, T> what) {
         IntFunction<SegmentStore> shelves = shelf -> new SnapshotSegments(segments, key, shelf);

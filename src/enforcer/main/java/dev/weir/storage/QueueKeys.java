@@ -14,9 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Keys of the queues' stores as bytes whose order is the keys' order: queue first, then the bucket's key, then tier, client and position
- * of a slot; client and id of a ticket; tenth of a second and index of an alarm; tier, epoch, start, width and index of a timer. Texts are
- * written as in {@link KeyCodec}. The key of a bucket begins with how many texts it has, in a byte.
+ * Keys of the queues' stores as bytes whose order is the keys' order: queue first, then the bucket's key, then tier,
+ * client and position of a slot; client and id of a ticket; tenth of a second and index of an alarm; tier, epoch,
+ * start, width and index of a timer. Texts are written as in {@link KeyCodec}. The key of a bucket begins with how many
+ * texts it has, in a byte.
  */
 public final class QueueKeys {
 

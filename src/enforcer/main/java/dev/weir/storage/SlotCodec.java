@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The messages about the totals of queues, as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±. The version, which is
- * the first byte, tells which of them it is.
+ * The messages about the totals of queues, as bytes. Numbers are written as in {@link StateBytes}, signed ones marked
+ * ±. The version, which is the first byte, tells which of them it is.
  *
  * <pre>
  *   report  1  queue  partition  limit  per  lag  waiting  slots  covered-until±  demands (n × tier keys tokens largest-cost)

@@ -6,7 +6,9 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Reads and writes the numbers of a state: seven bits a byte, lowest first, the highest bit telling that more follow. */
+/**
+ * Reads and writes the numbers of a state: seven bits a byte, lowest first, the highest bit telling that more follow.
+ */
 public final class StateBytes {
 
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);

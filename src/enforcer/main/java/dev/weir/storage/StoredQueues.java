@@ -142,9 +142,9 @@ public final class StoredQueues implements Shaper.Stores {
     }
 
     /**
-     * Restores a new shaper: reads the state of every bucket once, and the slots of those whose states do not list what waits. A walk over a
-     * store that comes to a block which cannot be read ends as if nothing came after it (RocksDbIterator asks for no status), so it is checked
-     * that each walk has found all there is.
+     * Restores a new shaper: reads the state of every bucket once, and the slots of those whose states do not list what
+     * waits. A walk over a store that comes to a block which cannot be read ends as if nothing came after it
+     * (RocksDbIterator asks for no status), so it is checked that each walk has found all there is.
      *
      * @throws DamagedStoreException if it is not all there
      */

@@ -65,8 +65,8 @@ public final class StoredStates implements WritablePolicyStates {
     }
 
     /**
-     * Forgets what an encoded state of the store under an encoded key holds, or a bounded part of it, unless it was changed
-     * since; the sweep comes again.
+     * Forgets what an encoded state of the store under an encoded key holds, or a bounded part of it, unless it was
+     * changed since; the sweep comes again.
      */
     public void forget(Bytes key, byte[] state) {
         if (states.isDirty(key)) {

@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * Values by their encoded keys on the heap: knows which of them differ from the store's, about how much heap they take, and which to
- * evict first. Not safe for use by several threads.
+ * Values by their encoded keys on the heap: knows which of them differ from the store's, about how much heap they take,
+ * and which to evict first. Not safe for use by several threads.
  *
  * @param <V> the type of the values
  */

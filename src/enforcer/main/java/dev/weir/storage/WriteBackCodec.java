@@ -1,11 +1,12 @@
 package dev.weir.storage;
 
 /**
- * Converts the keys and values of a {@link WriteBackStore} to bytes and back, and selects the form in which the cache keeps a value.
+ * Converts the keys and values of a {@link WriteBackStore} to bytes and back, and selects the form in which the cache
+ * keeps a value.
  *
- * <p>A value is kept encoded by default: one array takes less heap than an object graph and nothing is left to encode at a flush. A
- * value that is expensive to decode is kept decoded. Then {@code decode(encode(value))} must equal the value in all that its readers
- * use, or else results would depend on what is in the cache.
+ * <p>A value is kept encoded by default: one array takes less heap than an object graph and nothing is left to encode
+ * at a flush. A value that is expensive to decode is kept decoded. Then {@code decode(encode(value))} must equal the
+ * value in all that its readers use, or else results would depend on what is in the cache.
  *
  * @param <K> the type of the keys
  * @param <V> the type of the values

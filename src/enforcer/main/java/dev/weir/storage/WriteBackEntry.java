@@ -12,7 +12,9 @@ import java.util.Arrays;
 @SuppressWarnings("rawtypes")
 final class WriteBackEntry<V> implements Comparable<WriteBackEntry> {
 
-    /** Heap of an entry besides the bytes of its key and value: the object, its node in the table, two array headers. */
+    /**
+     * Heap of an entry besides the bytes of its key and value: the object, its node in the table, two array headers.
+     */
     private static final int OVERHEAD_BYTES = 136;
 
     /** The size of an array on the heap is a multiple of this. */

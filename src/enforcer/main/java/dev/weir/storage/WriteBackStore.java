@@ -14,9 +14,9 @@ import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
- * A store of a task with a write-back cache on the heap: the task reads and changes values in the cache, and each value that has
- * changed is written to the store below, and to its changelog, once when the task commits. As a {@link ReadOnlyKeyValueStore} it is the
- * store below: other threads, and iterators, see the values as of the last write.
+ * A store of a task with a write-back cache on the heap: the task reads and changes values in the cache, and each value
+ * that has changed is written to the store below, and to its changelog, once when the task commits. As a {@link
+ * ReadOnlyKeyValueStore} it is the store below: other threads, and iterators, see the values as of the last write.
  *
  * @param <K> the type of the task's keys
  * @param <V> the type of the task's values

@@ -16,7 +16,9 @@ import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.streams.StreamsConfig;
 
-/** What Kafka's clients and Streams are given: Weir's own settings, and over them those of the {@code kafka} section. */
+/**
+ * What Kafka's clients and Streams are given: Weir's own settings, and over them those of the {@code kafka} section.
+ */
 public final class KafkaSettings {
 
     /** Where a broker is looked for if the configuration does not say. */
@@ -26,8 +28,8 @@ public final class KafkaSettings {
     private static final long LEAST_COMPACT_SECONDS = 60;
 
     /**
-     * The transaction timeout of a change of policies: how long a writer that was killed in the middle blocks readers, unless
-     * another writer begins.
+     * The transaction timeout of a change of policies: how long a writer that was killed in the middle blocks readers,
+     * unless another writer begins.
      */
     public static final Duration POLICY_TRANSACTION = Duration.ofSeconds(15);
 
@@ -119,8 +121,7 @@ public final class KafkaSettings {
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION), 1);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.RETRY_BACKOFF_MS_CONFIG), 10);
         // A request takes one batch of each partition. With Kafka's 16 KiB a commit waited for six or seven of them,
-        // one
-        // after the other.
+        // one after the other.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.BATCH_SIZE_CONFIG), BATCH_BYTES);
         // A dead letter is a record of any size, and headers come on top.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_REQUEST_SIZE_CONFIG), MAX_REQUEST_BYTES);

@@ -50,8 +50,8 @@ public final class RecordReader implements AutoCloseable {
         }
 
         /**
-         * Returns options without bounds on memory other than those of Kafka's consumer. Records that are deleted before they
-         * are read are skipped.
+         * Returns options without bounds on memory other than those of Kafka's consumer. Records that are deleted
+         * before they are read are skipped.
          */
         public static Options of(IsolationLevel isolation, Duration timeout) {
             return new Options(
@@ -126,8 +126,8 @@ public final class RecordReader implements AutoCloseable {
     }
 
     /**
-     * Returns the offsets after the last records. If only committed records are read, these are the offsets before the first
-     * open transaction.
+     * Returns the offsets after the last records. If only committed records are read, these are the offsets before the
+     * first open transaction.
      */
     public Map<TopicPartition, Long> end(List<TopicPartition> partitions) {
         return request(() -> consumer.endOffsets(partitions));
@@ -170,8 +170,8 @@ public final class RecordReader implements AutoCloseable {
     }
 
     /**
-     * Returns the records between two offsets of each partition, those of a partition in their order. The timeout starts
-     * again with each record.
+     * Returns the records between two offsets of each partition, those of a partition in their order. The timeout
+     * starts again with each record.
      *
      * @param from the first offsets
      * @param to the offsets after the last ones

@@ -43,8 +43,8 @@ public record RequestTopic(int partitions, Map<String, String> retention) {
     }
 
     /**
-     * Returns how many partitions the request topic has. State is divided among as many, so the number is fixed as long as
-     * an enforcer runs: Kafka Streams refuses to go on if the topic grows.
+     * Returns how many partitions the request topic has. State is divided among as many, so the number is fixed as long
+     * as an enforcer runs: Kafka Streams refuses to go on if the topic grows.
      *
      * @throws UnreachableException if there is no such topic, or no broker
      */

@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A registry that is waited for as brokers are, since a record whose schema is not known yet is neither good nor bad. Its
- * stream thread stands still meanwhile, which {@code /health/ready} tells.
+ * A registry that is waited for as brokers are, since a record whose schema is not known yet is neither good nor bad.
+ * Its stream thread stands still meanwhile, which {@code /health/ready} tells.
  */
 public record RetryingRegistry(SchemaRegistry registry) implements SchemaRegistry {
 

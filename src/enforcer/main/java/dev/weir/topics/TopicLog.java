@@ -13,7 +13,10 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 
-/** What is committed on a topic of one partition. Each read continues where the last one ended, the first one begins at the beginning. */
+/**
+ * What is committed on a topic of one partition. Each read continues where the last one ended, the first one begins at
+ * the beginning.
+ */
 public final class TopicLog implements AutoCloseable {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
@@ -58,8 +61,8 @@ public final class TopicLog implements AutoCloseable {
     }
 
     /**
-     * Hands over all new records that were committed before this call, also by a transaction whose end is not marked yet. Waits for open
-     * transactions.
+     * Hands over all new records that were committed before this call, also by a transaction whose end is not marked
+     * yet. Waits for open transactions.
      *
      * @throws UnreachableException if the end is not reached in time
      */

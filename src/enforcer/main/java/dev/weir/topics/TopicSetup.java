@@ -18,7 +18,9 @@ import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.TopicExistsException;
 
-/** Creates the topics that are missing, each with the settings that Weir relies on. Those that exist stay as they are. */
+/**
+ * Creates the topics that are missing, each with the settings that Weir relies on. Those that exist stay as they are.
+ */
 public final class TopicSetup {
 
     /** Whose clock tells when a request came. */

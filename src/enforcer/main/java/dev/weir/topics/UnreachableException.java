@@ -8,7 +8,10 @@ import org.apache.kafka.common.errors.TimeoutException;
 /** The cluster cannot be reached or does not do what it was asked; the message is for the user. */
 public final class UnreachableException extends RuntimeException {
 
-    /** A broker that speaks TLS and a client that does not, or the other way round, know no more than that nothing comes. */
+    /**
+     * A broker that speaks TLS and a client that does not, or the other way round, know no more than that nothing
+     * comes.
+     */
     static final String LOOK_AT = "do the brokers speak what kafka.security.protocol says?";
 
     /** A transactional producer says this when a call before the current one has failed; only the cause matters. */

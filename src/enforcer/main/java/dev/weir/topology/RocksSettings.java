@@ -20,7 +20,9 @@ public final class RocksSettings implements RocksDBConfigSetter {
     /** The Streams property that holds the bound, in bytes; the first store that opens settles it for the process. */
     public static final String MEMORY_BYTES = "weir.state.memory.bytes";
 
-    /** The Streams property that holds the age, in seconds, at which a file is written anew without what was deleted. */
+    /**
+     * The Streams property that holds the age, in seconds, at which a file is written anew without what was deleted.
+     */
     public static final String COMPACT_SECONDS = "weir.state.compact.seconds";
 
     private static final int BLOOM_BITS_PER_KEY = 10;

@@ -22,10 +22,16 @@ public final class Stores {
     /** The full segments of sliding logs. */
     public static final String LOG_SEGMENTS = "log-segments";
 
-    /** The first answers to requests that may be repeated, and their notes: {@code KeyCodec} to {@code IdempotentAnswerCodec}. */
+    /**
+     * The first answers to requests that may be repeated, and their notes: {@code KeyCodec} to {@code
+     * IdempotentAnswerCodec}.
+     */
     public static final String FIRST_ANSWERS = "first-answers";
 
-    /** Each queue's rules, and the state of each bucket: {@code QueueKeys} to {@code QueueCodec} and {@code BucketCodec}. */
+    /**
+     * Each queue's rules, and the state of each bucket: {@code QueueKeys} to {@code QueueCodec} and {@code
+     * BucketCodec}.
+     */
     public static final String QUEUE_STATES = "queue-states";
 
     /** What waits in the queues: {@code QueueKeys} to {@code QueueCodec}, as the next three. */
@@ -65,9 +71,9 @@ public final class Stores {
     public static final String GOOD_POLICIES = "good-policies";
 
     /**
-     * Small segments, so that a compacted changelog stays near the size of the state and restores fast. Its records have
-     * the requests' times, and a time far ahead must not be refused here once it was taken there; nor must a large request
-     * that waits.
+     * Small segments, so that a compacted changelog stays near the size of the state and restores fast. Its records
+     * have the requests' times, and a time far ahead must not be refused here once it was taken there; nor must a large
+     * request that waits.
      */
     private static final Map<String, String> CHANGELOG = Map.of(
             TopicConfig.CLEANUP_POLICY_CONFIG,

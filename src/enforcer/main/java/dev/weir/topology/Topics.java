@@ -3,11 +3,13 @@ package dev.weir.topology;
 import dev.weir.config.WeirConfig;
 
 /**
- * The names of the topics. They are persistent: with another prefix, Weir starts without state. The names of internal topics end
- * in the application id, so that two applications that share request and policy topics have queues and shared quota of their own.
+ * The names of the topics. They are persistent: with another prefix, Weir starts without state. The names of internal
+ * topics end in the application id, so that two applications that share request and policy topics have queues and
+ * shared quota of their own.
  *
  * @param requests request events; their keys are advisory
- * @param routedRequests misplaced request events on their way to the partition of their client, keyed by client; internal
+ * @param routedRequests misplaced request events on their way to the partition of their client, keyed by client;
+ *     internal
  * @param decisions the answers, keyed by client
  * @param leaseUsage what leased clients have decided by their leases, keyed by policy and key fields
  * @param releases requests whose turn has come, keyed by client
@@ -15,7 +17,8 @@ import dev.weir.config.WeirConfig;
  * @param policyHistory the versions that the rules had, compacted
  * @param deadLetters records that are no request, or no rule, as received
  * @param admissions requests on their way into a queue, keyed by queue and the values of its key fields; internal
- * @param leaseRequests requests and reports of lease holders to the ledgers of shared quota, keyed by policy and key fields; internal
+ * @param leaseRequests requests and reports of lease holders to the ledgers of shared quota, keyed by policy and key
+ *     fields; internal
  * @param leaseResponses responses of ledgers, each in the partition from which its holder reads; internal
  */
 public record Topics(

@@ -126,16 +126,19 @@ public final class WeirTopology {
     /** A record without a time is as old as can be: it is decided at its client's last charge. */
     private static final TimestampExtractor RECORD_TIME = (record, partitionTime) -> Math.max(0, record.timestamp());
 
-    /** The time of a routed request is that of its original record; a record without one is a dead letter, whose time is its own. */
+    /**
+     * The time of a routed request is that of its original record; a record without one is a dead letter, whose time is
+     * its own.
+     */
     private static final TimestampExtractor ORIGINAL_TIME =
             (record, partitionTime) -> RecordOrigin.read(record.headers())
                     .map(RecordOrigin::timestampMs)
                     .orElseGet(() -> Math.max(0, record.timestamp()));
 
     /**
-     * Sources start where the consumer's own setting says, which is Streams' {@code earliest}. If a source said it, Streams
-     * would start its consumer without one, and a commit before the first successful poll (while a broker is away) would
-     * end the application with {@code NoOffsetForPartitionException}.
+     * Sources start where the consumer's own setting says, which is Streams' {@code earliest}. If a source said it,
+     * Streams would start its consumer without one, and a commit before the first successful poll (while a broker is
+     * away) would end the application with {@code NoOffsetForPartitionException}.
      */
     private static final AutoOffsetReset AS_THE_CONSUMER = null;
 
@@ -152,7 +155,10 @@ public final class WeirTopology {
     private static final StreamPartitioner<byte[], QueueMarker> TO_OWN_PARTITION =
             (topic, key, marker, partitions) -> Optional.of(Set.of(marker.partition()));
 
-    /** A report goes to the partition that a queue without key would be on, where its ledger is; a grant to its partition. */
+    /**
+     * A report goes to the partition that a queue without key would be on, where its ledger is; a grant to its
+     * partition.
+     */
     private static final StreamPartitioner<byte[], Object> TO_LEDGER_OR_HOLDER =
             (topic, key, message, partitions) -> Optional.of(Set.of(
                     message instanceof SlotReport report
@@ -183,7 +189,8 @@ public final class WeirTopology {
      * @param counts counted up by the topology
      * @param memory for states on the heap
      * @param registry has the schemas of what users read and write
-     * @param clockSteps how often the wall clock of this process was stepped forward: {@link dev.weir.lease.ClockStepDetector}
+     * @param clockSteps how often the wall clock of this process was stepped forward: {@link
+     *     dev.weir.lease.ClockStepDetector}
      * @throws dev.weir.wire.RegistryException if it does not answer
      */
     public static Topology deciding(
@@ -270,14 +277,18 @@ public final class WeirTopology {
                         READ_LEASE_RESPONSES);
     }
 
-    /** As {@link #shaping(WeirConfig, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)}, without a schema registry. */
+    /**
+     * As {@link #shaping(WeirConfig, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)}, without a schema
+     * registry.
+     */
     public static Topology shaping(
             WeirConfig config, PolicyRegistry policies, QueueRegistry queues, EnforcerMetrics counts) {
         return shaping(config, policies, queues, counts, Optional.empty());
     }
 
     /**
-     * Lets requests wait in queues, and releases them; apart from that, lends shared quota, and looks after the policies topic.
+     * Lets requests wait in queues, and releases them; apart from that, lends shared quota, and looks after the
+     * policies topic.
      *
      * @param policies kept up to date by the deciding topology of the same process
      * @param queues opened and closed by the topology

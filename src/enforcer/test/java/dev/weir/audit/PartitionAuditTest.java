@@ -47,7 +47,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Two tasks, of which each decides its client's requests: those of its own partition and those that were routed to it. */
+/**
+ * Two tasks, of which each decides its client's requests: those of its own partition and those that were routed to it.
+ */
 class PartitionAuditTest {
 
     private static final Audit.TimeRange ALL = new Audit.TimeRange(null, null, Duration.ZERO);
@@ -440,7 +442,10 @@ class PartitionAuditTest {
         assertThat(totals.equal()).isEqualTo(1);
     }
 
-    /** The range ends at an earlier offset in one partition than in the other, so the tasks decide some of both behind it. */
+    /**
+     * The range ends at an earlier offset in one partition than in the other, so the tasks decide some of both behind
+     * it.
+     */
     @ParameterizedTest
     @CsvSource({"0, 1", "1, 1", "0, 3", "1, 3"})
     void a_routed_request_of_the_range_is_judged_though_it_was_decided_behind_the_range(int task, int ownEnd)

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A shared limit on three broker processes (replication factor 3, acks=all) on a machine whose processors are busy. {@code weir-bench lend
- * --of QUARTER --brokers 3 --busy 2} measures the same for longer.
+ * A shared limit on three broker processes (replication factor 3, acks=all) on a machine whose processors are busy.
+ * {@code weir-bench lend --of QUARTER --brokers 3 --busy 2} measures the same for longer.
  */
 @Tag("several-processes")
 class SharedLimitOnThreeBrokersTest {
@@ -42,8 +42,8 @@ class SharedLimitOnThreeBrokersTest {
     private static final int QUARTER = Integer.getInteger("weir.quarter.requests", 30);
 
     /**
-     * At most one in so many is denied. A round trip that takes several times as long as those before it, as happens on a machine that is
-     * shared, denies those who waited longest; holders that did not ask ahead denied more than half.
+     * At most one in so many is denied. A round trip that takes several times as long as those before it, as happens on
+     * a machine that is shared, denies those who waited longest; holders that did not ask ahead denied more than half.
      */
     private static final int MOST_DENIED = 3;
 

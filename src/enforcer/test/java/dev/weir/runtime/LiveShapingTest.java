@@ -39,7 +39,9 @@ class LiveShapingTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-    /** A slot of sms is no whole number of nanoseconds; mail cannot take in all that comes; hooks is on all partitions. */
+    /**
+     * A slot of sms is no whole number of nanoseconds; mail cannot take in all that comes; hooks is on all partitions.
+     */
     private static final String THREE_QUEUES = """
             policies:
               - {id: sms, match: {endpoint: /sms}, queue: sms}

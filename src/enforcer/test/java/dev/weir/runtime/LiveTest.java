@@ -138,7 +138,9 @@ class LiveTest {
         }
     }
 
-    /** The decisions of three instances after one another, which are those that the same code takes without a broker. */
+    /**
+     * The decisions of three instances after one another, which are those that the same code takes without a broker.
+     */
     private List<Decision> decideAlike(WeirConfig config, String policies, List<Request> requests) throws Exception {
         create(config, TopicSetup.RequestTime.CREATE);
         new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", policies), PolicyTopic.Options.DEFAULTS, 0);

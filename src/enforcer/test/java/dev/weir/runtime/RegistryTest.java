@@ -59,8 +59,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The enforcer with a schema registry: what is on the wire, and what Apicurio's serdes make of it. {@link RegistryServer}
- * stands in for the registry; the real one is taken with {@code -Dweir.registry=DIRECTORY}, where it is unpacked.
+ * The enforcer with a schema registry: what is on the wire, and what Apicurio's serdes make of it. {@link
+ * RegistryServer} stands in for the registry; the real one is taken with {@code -Dweir.registry=DIRECTORY}, where it is
+ * unpacked.
  */
 class RegistryTest {
 

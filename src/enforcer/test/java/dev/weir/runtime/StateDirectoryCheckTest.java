@@ -118,7 +118,10 @@ class StateDirectoryCheckTest {
         assertRefused(path, "every user can write to it");
     }
 
-    /** A volume of Kubernetes belongs to root and, by its fsGroup, to a group that may write; an emptyDir is everybody's. */
+    /**
+     * A volume of Kubernetes belongs to root and, by its fsGroup, to a group that may write; an emptyDir is
+     * everybody's.
+     */
     @Test
     void volumes_are_used_whoever_they_belong_to() throws IOException {
         Path claim = create(own.resolve("claim"), "rwxrwxr-x");

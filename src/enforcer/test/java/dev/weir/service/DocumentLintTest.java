@@ -204,7 +204,10 @@ class DocumentLintTest {
         return caller.document().tree();
     }
 
-    /** Calls the action with each object of the description and its JSON pointer, but not with example and default values. */
+    /**
+     * Calls the action with each object of the description and its JSON pointer, but not with example and default
+     * values.
+     */
     private static void visit(JsonNode node, String at, BiConsumer<String, JsonNode> action) {
         if (node.isObject()) {
             action.accept(at, node);

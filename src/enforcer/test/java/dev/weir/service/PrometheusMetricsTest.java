@@ -34,7 +34,10 @@ class PrometheusMetricsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
-    /** Queues, with key and without, with one that was released and others that wait; a limit that permits two of three, and a shared one that permits one of two. */
+    /**
+     * Queues, with key and without, with one that was released and others that wait; a limit that permits two of three,
+     * and a shared one that permits one of two.
+     */
     private static final String POLICIES = """
             policies:
               - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}

@@ -49,8 +49,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Everything that can be done over HTTP, with real rules on a real broker and made up answers of two instances. The caller
- * holds each answer against the service's description of itself.
+ * Everything that can be done over HTTP, with real rules on a real broker and made up answers of two instances. The
+ * caller holds each answer against the service's description of itself.
  */
 class WeirServiceTest {
 

@@ -15,7 +15,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Nothing keeps a client out for much longer than its limit says: no change of the limit, no denials, no settlement. */
+/**
+ * Nothing keeps a client out for much longer than its limit says: no change of the limit, no denials, no settlement.
+ */
 class BoundsOnDebtTest {
 
     private static final long START_MS = 1_767_225_600_000L;

@@ -44,8 +44,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The way of misplaced requests. A test driver has partition 0 only: one that is told of four partitions has those clients
- * there that belong in it, and all others are misplaced.
+ * The way of misplaced requests. A test driver has partition 0 only: one that is told of four partitions has those
+ * clients there that belong in it, and all others are misplaced.
  */
 class RoutingTest {
 

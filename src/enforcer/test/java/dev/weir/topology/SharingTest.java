@@ -133,7 +133,9 @@ class SharingTest {
                 client.getBytes(StandardCharsets.UTF_8), requestAvro.encode(request), Instant.ofEpochMilli(nowMs)));
     }
 
-    /** Carries requests to the ledgers and their responses back, until nobody sends more. Returns how many there were. */
+    /**
+     * Carries requests to the ledgers and their responses back, until nobody sends more. Returns how many there were.
+     */
     private int exchange() throws Exception {
         int messages = 0;
         while (!asksOut.isEmpty() || !grantsOut.isEmpty()) {

@@ -41,8 +41,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A shared limit whose holders and ledger run on machines with different clocks. The broker's clock is the right one: requests and requests
- * for leases have its time.
+ * A shared limit whose holders and ledger run on machines with different clocks. The broker's clock is the right one:
+ * requests and requests for leases have its time.
  */
 class SkewedClocksTest {
 
@@ -64,8 +64,8 @@ class SkewedClocksTest {
     private long brokerMs = START_MS;
 
     /**
-     * A deciding task whose clock is ahead of the broker's. A test driver runs partition 0 only, so each has an application id of its own,
-     * and its messages are carried to the topics of the ledger's application.
+     * A deciding task whose clock is ahead of the broker's. A test driver runs partition 0 only, so each has an
+     * application id of its own, and its messages are carried to the topics of the ledger's application.
      */
     private final class Holder {
         private final TopologyTestDriver driver;
@@ -255,8 +255,8 @@ class SkewedClocksTest {
     }
 
     /**
-     * A decision's time is ahead of the broker's by as long as the request for its lease was under way, and the ledger's time follows what
-     * is reported. If responses had the ledger's time, each slow request would add to that.
+     * A decision's time is ahead of the broker's by as long as the request for its lease was under way, and the
+     * ledger's time follows what is reported. If responses had the ledger's time, each slow request would add to that.
      */
     @Test
     void the_times_of_decisions_do_not_run_ahead_of_the_brokers_clock_further_and_further() throws Exception {

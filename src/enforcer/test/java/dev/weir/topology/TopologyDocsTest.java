@@ -14,8 +14,9 @@ import org.apache.kafka.streams.TopologyDescription;
 import org.junit.jupiter.api.Test;
 
 /**
- * Holds {@code topology-docs/topology.md} against the topology. After a change that is meant, {@code mvn test -pl src/enforcer -am
- * -Dtest=TopologyDocsTest -Dweir.golden=write} writes it anew; a renamed store or topic is a migration.
+ * Holds {@code topology-docs/topology.md} against the topology. After a change that is meant, {@code mvn test -pl
+ * src/enforcer -am -Dtest=TopologyDocsTest -Dweir.golden=write} writes it anew; a renamed store or topic is a
+ * migration.
  */
 class TopologyDocsTest {
 

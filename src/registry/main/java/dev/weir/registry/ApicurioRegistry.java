@@ -24,8 +24,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Apicurio Registry, asked by its own client. An id is a content id, as in what Apicurio's serdes write if nothing else is
- * set, and as its Confluent-compatible API has it. The values of a topic are the artifact {@code <topic>-value}.
+ * Apicurio Registry, asked by its own client. An id is a content id, as in what Apicurio's serdes write if nothing else
+ * is set, and as its Confluent-compatible API has it. The values of a topic are the artifact {@code <topic>-value}.
  */
 public final class ApicurioRegistry implements SchemaRegistry {
 

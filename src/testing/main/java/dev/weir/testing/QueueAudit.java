@@ -128,7 +128,9 @@ public final class QueueAudit {
         return faults;
     }
 
-    /** Each request is answered once; one that is queued ends once, another one never; and nobody else is told anything. */
+    /**
+     * Each request is answered once; one that is queued ends once, another one never; and nobody else is told anything.
+     */
     public List<String> answers() {
         List<String> faults = new ArrayList<>();
         Map<Request.Source, List<Decision>> strange = new LinkedHashMap<>(decisions);
@@ -204,8 +206,8 @@ public final class QueueAudit {
     }
 
     /**
-     * The releases of a bucket are numbered from 1 without a gap or a repeat, in the order of their times and, of one client, in
-     * that of the topic; those of a key from 1 again once it was idle.
+     * The releases of a bucket are numbered from 1 without a gap or a repeat, in the order of their times and, of one
+     * client, in that of the topic; those of a key from 1 again once it was idle.
      */
     public List<String> sequences() {
         List<String> faults = new ArrayList<>();
@@ -263,8 +265,8 @@ public final class QueueAudit {
     }
 
     /**
-     * Over every interval, what leaves costs at most the burst and what flows meanwhile: with P the tokens that left before,
-     * t the times, T the time of a token and c a cost that counts as the burst at most,
+     * Over every interval, what leaves costs at most the burst and what flows meanwhile: with P the tokens that left
+     * before, t the times, T the time of a token and c a cost that counts as the burst at most,
      *
      * <pre>
      *   P(j) + c(j) - burst - t(j)/T  ≤  P(i) - t(i)/T      for all i ≤ j
@@ -353,8 +355,9 @@ public final class QueueAudit {
     }
 
     /**
-     * Nothing leaves while something of a higher priority waits that leaves later. It waited for sure if its QUEUED decision
-     * is from before the time at which the other one could be written at the earliest, by one clock that is never set back.
+     * Nothing leaves while something of a higher priority waits that leaves later. It waited for sure if its QUEUED
+     * decision is from before the time at which the other one could be written at the earliest, by one clock that is
+     * never set back.
      *
      * @param rules of a queue, in force all the time
      */

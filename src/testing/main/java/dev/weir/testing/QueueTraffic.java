@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.Random;
 
 /**
- * Requests to three queues, {@code sms}, {@code mail} and {@code hooks}, told apart by their {@code endpoint}: of several clients and tiers,
- * some with a deadline, some withdrawn, at once or later. A seed gives the same requests each time, with deadlines counted
- * from now.
+ * Requests to three queues, {@code sms}, {@code mail} and {@code hooks}, told apart by their {@code endpoint}: of
+ * several clients and tiers, some with a deadline, some withdrawn, at once or later. A seed gives the same requests
+ * each time, with deadlines counted from now.
  */
 public final class QueueTraffic {
 

@@ -21,8 +21,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Stands in for Apicurio Registry: answers, in its words, the few calls that its client makes for serdes. It gives the ids
- * one after the other, the first of them a large one, so that each of its bytes shows.
+ * Stands in for Apicurio Registry: answers, in its words, the few calls that its client makes for serdes. It gives the
+ * ids one after the other, the first of them a large one, so that each of its bytes shows.
  */
 public final class RegistryServer implements AutoCloseable {
 

@@ -13,17 +13,19 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * A decision or release that a {@code read_uncommitted} reader saw of an aborted transaction is the same as the committed one.
+ * A decision or release that a {@code read_uncommitted} reader saw of an aborted transaction is the same as the
+ * committed one.
  *
- * <p>A decision on limits is a function of the requests and of the order in which those of its client were decided, both of which are
- * recorded ({@link RecordedOrder}). If the order was the same, so is every field but {@link Decision#context}: the instance that decides
- * again may have applied more policies, which were not in force at the request's time. If requests that were routed came at other
- * positions, the decision need only be on the same request. A decision on shared limits depends on the time at which it is taken and on
- * the leases at that time; it is left out.
+ * <p>A decision on limits is a function of the requests and of the order in which those of its client were decided,
+ * both of which are recorded ({@link RecordedOrder}). If the order was the same, so is every field but {@link
+ * Decision#context}: the instance that decides again may have applied more policies, which were not in force at the
+ * request's time. If requests that were routed came at other positions, the decision need only be on the same request.
+ * A decision on shared limits depends on the time at which it is taken and on the leases at that time; it is left out.
  *
- * <p>What a queue answers depends on the clock. After an abort, it may answer with another position or wait, reject a request that it had
- * admitted, release in another order (the tags of fair queueing are not stored) and at another time, and a sequence number may belong to
- * another request. The request, its queue and its policy must be the same, and in a release what was sent.
+ * <p>What a queue answers depends on the clock. After an abort, it may answer with another position or wait, reject a
+ * request that it had admitted, release in another order (the tags of fair queueing are not stored) and at another
+ * time, and a sequence number may belong to another request. The request, its queue and its policy must be the same,
+ * and in a release what was sent.
  */
 final class AbortedOutputInvariant {
 

@@ -40,7 +40,9 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** Attacks the service of an enforcer in all ways at once while it decides: exits 1 if it stops deciding or answering. */
+/**
+ * Attacks the service of an enforcer in all ways at once while it decides: exits 1 if it stops deciding or answering.
+ */
 @Command(name = "attacks", description = "Attacks the HTTP service of one enforcer, and measures what it still does.")
 public final class AttackSuite implements Callable<Integer> {
 

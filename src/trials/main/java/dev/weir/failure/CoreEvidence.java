@@ -80,7 +80,8 @@ final class CoreEvidence {
      * Decides requests, some thousand a second.
      *
      * @param changesMs when policies change, after the start
-     * @param misplacedPercent the share of the requests that are in another partition than their client's, and are routed
+     * @param misplacedPercent the share of the requests that are in another partition than their client's, and are
+     *     routed
      */
     static Evidence of(long seed, int count, List<Long> changesMs, int misplacedPercent) throws FaultsException {
         return new CoreEvidence(seed, rules(seed, changesMs), misplacedPercent).run(count);

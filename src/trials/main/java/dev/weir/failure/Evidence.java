@@ -115,8 +115,8 @@ public record Evidence(
     }
 
     /**
-     * Reads all topics once every request is answered and everything that was queued has ended, or when it is clear that this
-     * does not happen. Nothing may send requests any more.
+     * Reads all topics once every request is answered and everything that was queued has ended, or when it is clear
+     * that this does not happen. Nothing may send requests any more.
      *
      * @param patience until then
      */

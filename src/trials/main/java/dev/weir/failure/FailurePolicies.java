@@ -5,12 +5,12 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * The policies of a run: every algorithm and every way to answer, at limits that some thousand requests a second of {@link
- * TraceWorkload} exceed, and a series of changes that a seed repeats.
+ * The policies of a run: every algorithm and every way to answer, at limits that some thousand requests a second of
+ * {@link TraceWorkload} exceed, and a series of changes that a seed repeats.
  *
- * <p>A change must reach every instance before its effective-from, or nobody can foretell the decisions: seconds ahead, more
- * where instances are paused. A policy keeps its last eight versions for partitions that lag; see that no more of one policy are
- * on their way.
+ * <p>A change must reach every instance before its effective-from, or nobody can foretell the decisions: seconds ahead,
+ * more where instances are paused. A policy keeps its last eight versions for partitions that lag; see that no more of
+ * one policy are on their way.
  */
 public final class FailurePolicies {
 
@@ -101,8 +101,8 @@ public final class FailurePolicies {
             """;
 
     /**
-     * A limit that all clients share, tight for what comes: of requests that no other limit counts, since what is decided by it does not
-     * follow from the log of one partition.
+     * A limit that all clients share, tight for what comes: of requests that no other limit counts, since what is
+     * decided by it does not follow from the log of one partition.
      */
     static final String SHARED = """
             policies:

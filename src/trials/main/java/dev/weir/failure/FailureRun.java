@@ -26,7 +26,10 @@ import java.util.function.Consumer;
 import org.apache.kafka.clients.admin.MemberDescription;
 import org.apache.kafka.common.TopicPartition;
 
-/** A cluster under load, to which a schedule of faults happens; at its end everything written is held against what is promised. */
+/**
+ * A cluster under load, to which a schedule of faults happens; at its end everything written is held against what is
+ * promised.
+ */
 final class FailureRun implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofMinutes(10);
@@ -41,8 +44,8 @@ final class FailureRun implements AutoCloseable {
     private static final Set<String> QUEUES = Set.of("sms", "mail");
 
     /**
-     * A change must be known to each instance before its time; one that stands still for less than its session learns of
-     * it late and still decides.
+     * A change must be known to each instance before its time; one that stands still for less than its session learns
+     * of it late and still decides.
      */
     private static final long CHANGE_AHEAD_MS = 15_000;
 
@@ -66,8 +69,8 @@ final class FailureRun implements AutoCloseable {
      * What is wrong all the time, besides the faults.
      *
      * @param misplacedPercent the share of the requests that are not written to the partition of their client
-     * @param skew how far the wall clock of an enforcer is ahead or behind at most, each time it starts; where no C compiler is
-     *     installed, clocks are right
+     * @param skew how far the wall clock of an enforcer is ahead or behind at most, each time it starts; where no C
+     *     compiler is installed, clocks are right
      */
     record Conditions(int misplacedPercent, Duration skew) {
 

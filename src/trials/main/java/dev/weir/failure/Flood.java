@@ -36,7 +36,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** One enforcer with a small heap that is asked for more than it can do, a line a second: exits 1 if anything is lost. */
+/**
+ * One enforcer with a small heap that is asked for more than it can do, a line a second: exits 1 if anything is lost.
+ */
 @Command(name = "flood", description = "Floods one enforcer, and checks what it wrote.")
 public final class Flood implements Callable<Integer> {
 

@@ -112,8 +112,8 @@ final class HostileCallers implements AutoCloseable {
     }
 
     /**
-     * So many connections, each of which sends a little each second and is opened again when it is closed; those that send
-     * nothing more are opened again every {@value #REOPEN_EVERY} seconds.
+     * So many connections, each of which sends a little each second and is opened again when it is closed; those that
+     * send nothing more are opened again every {@value #REOPEN_EVERY} seconds.
      */
     private void trickle(String name, int connections, int to, String first, String then) {
         if (!isAsked(name)) {

@@ -4,8 +4,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * What one key has taken of one limit, by the limit's definition and nothing else. Times do not run backwards; what is given
- * back (a cost below 0) is taken off the newest use first, and never makes more room than there is.
+ * What one key has taken of one limit, by the limit's definition and nothing else. Times do not run backwards; what is
+ * given back (a cost below 0) is taken off the newest use first, and never makes more room than there is.
  */
 sealed interface KeyUsageModel {
 
@@ -41,9 +41,9 @@ sealed interface KeyUsageModel {
     }
 
     /**
-     * The same under other terms of the algorithm. What was used stays used, with its times where they mean the same; else
-     * what is in use, in whole tokens, counts as taken now. The enforcer rounds up where this rounds down, so it may admit
-     * no more than this allows.
+     * The same under other terms of the algorithm. What was used stays used, with its times where they mean the same;
+     * else what is in use, in whole tokens, counts as taken now. The enforcer rounds up where this rounds down, so it
+     * may admit no more than this allows.
      */
     default KeyUsageModel under(PolicyTerms terms, long atMs) {
         KeyUsageModel next = of(terms, atMs);
@@ -62,8 +62,9 @@ sealed interface KeyUsageModel {
     }
 
     /**
-     * Notes a cost that is charged though it does not fit: up to one capacity beyond the limit, for a denial that counts in a log all
-     * of it. Below zero it is given back. What is in use is rounded down here, so one token less may be charged than by the enforcer.
+     * Notes a cost that is charged though it does not fit: up to one capacity beyond the limit, for a denial that
+     * counts in a log all of it. Below zero it is given back. What is in use is rounded down here, so one token less
+     * may be charged than by the enforcer.
      *
      * @return how much of the cost was noted
      */
@@ -268,15 +269,15 @@ sealed interface KeyUsageModel {
     }
 
     /**
-     * Over every interval [a, b], what is taken is at most the burst and what flows meanwhile. With S the sum of what was taken
-     * before, F what has flown since the beginning,
+     * Over every interval [a, b], what is taken is at most the burst and what flows meanwhile. With S the sum of what
+     * was taken before, F what has flown since the beginning,
      *
      * <pre>
      *   S(b) + c(b) − F(b) − (S(a) − F(a))  ≤  burst      for all a ≤ b
      * </pre>
      *
-     * <p>so the least S(a) − F(a) so far is all there is to remember. All in tokens times per, so nothing is rounded; with
-     * {@code refill: interval}, time goes in steps of per, counted from the first request.
+     * <p>so the least S(a) − F(a) so far is all there is to remember. All in tokens times per, so nothing is rounded;
+     * with {@code refill: interval}, time goes in steps of per, counted from the first request.
      */
     final class Rate implements KeyUsageModel {
         private final PolicyTerms terms;

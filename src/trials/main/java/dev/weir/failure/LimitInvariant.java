@@ -19,8 +19,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * No limit has admitted more than it may in any window, by the limits' definitions ({@link KeyUsageModel}) and what was decided:
- * nothing here knows how the enforcer counts.
+ * No limit has admitted more than it may in any window, by the limits' definitions ({@link KeyUsageModel}) and what was
+ * decided: nothing here knows how the enforcer counts.
  *
  * <pre>
  *   charged       every policy that applies, with the cost                   ALLOWED, no repeat, no PEEK
@@ -32,10 +32,11 @@ import java.util.Set;
  *   versions      those in force when the request was decided, among the changes that the decision records
  * </pre>
  *
- * <p>Limits that are shared are for {@link SharedLimitInvariant}. Where the decision does not tell whether a policy was charged (several that observe, of which one would have refused; one
- * that observes or throttles, beside one that shapes), it counts as not charged: what is missed then is an excess, never a
- * false alarm. The check also skips a late request whose decision does not contain the time of its charge, if one of its keys received a refund
- * at a later time: a refund can advance the time of a key even if nothing was in use.
+ * <p>Limits that are shared are for {@link SharedLimitInvariant}. Where the decision does not tell whether a policy was
+ * charged (several that observe, of which one would have refused; one that observes or throttles, beside one that
+ * shapes), it counts as not charged: what is missed then is an excess, never a false alarm. The check also skips a late
+ * request whose decision does not contain the time of its charge, if one of its keys received a refund at a later time:
+ * a refund can advance the time of a key even if nothing was in use.
  */
 final class LimitInvariant {
 
@@ -107,8 +108,8 @@ final class LimitInvariant {
     }
 
     /**
-     * When a request was decided by limits that are not shared: at its own time, or at that of the last charge of one of its keys, if that
-     * is later. A decision tells it, unless a queue or a lease has its own time.
+     * When a request was decided by limits that are not shared: at its own time, or at that of the last charge of one
+     * of its keys, if that is later. A decision tells it, unless a queue or a lease has its own time.
      */
     private long decidedAtMs(Request request, Decision decision, int count) {
         if (tellsWhen(request, decision, count)) {

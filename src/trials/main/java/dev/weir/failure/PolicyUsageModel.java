@@ -30,9 +30,10 @@ final class PolicyUsageModel {
     }
 
     /**
-     * Counts under a version from now on. Limits whose old one is sure go on from it: the only limit of the policy, or all of them where
-     * they have the same different algorithms as before. Others start afresh, which is never stricter than the enforcer. What is in use
-     * under the new terms is in use at the time of the change, and time does not go back behind it.
+     * Counts under a version from now on. Limits whose old one is sure go on from it: the only limit of the policy, or
+     * all of them where they have the same different algorithms as before. Others start afresh, which is never stricter
+     * than the enforcer. What is in use under the new terms is in use at the time of the change, and time does not go
+     * back behind it.
      *
      * @param requestMs when the request came that is decided under the version
      */

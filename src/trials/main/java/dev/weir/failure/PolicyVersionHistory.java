@@ -17,8 +17,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * All versions of all rules. A version is in force from its effective-from on, until a later version is. A policy that was deleted is
- * treated as if it had never existed.
+ * All versions of all rules. A version is in force from its effective-from on, until a later version is. A policy that
+ * was deleted is treated as if it had never existed.
  */
 final class PolicyVersionHistory {
 

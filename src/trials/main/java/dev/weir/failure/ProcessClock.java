@@ -13,8 +13,8 @@ import java.time.Duration;
 import java.util.function.Supplier;
 
 /**
- * The wall clock of a process: the machine's, plus an offset that can change while the process runs. The monotonic clock of the process
- * stays as it is.
+ * The wall clock of a process: the machine's, plus an offset that can change while the process runs. The monotonic
+ * clock of the process stays as it is.
  */
 final class ProcessClock {
 

@@ -18,8 +18,8 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Writes requests as a mix of producers does: most under the client as the key with Kafka's default partitioner; a share is misplaced,
- * with CRC32, under another key, or without a key. A seed makes the same choices each time.
+ * Writes requests as a mix of producers does: most under the client as the key with Kafka's default partitioner; a
+ * share is misplaced, with CRC32, under another key, or without a key. A seed makes the same choices each time.
  */
 final class Producers implements AutoCloseable {
 

@@ -15,7 +15,9 @@ import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What became of the requests that were sent to queues. Repeats are left out: they are told the first answer, no more. */
+/**
+ * What became of the requests that were sent to queues. Repeats are left out: they are told the first answer, no more.
+ */
 final class QueueInvariants {
 
     private final PolicyVersionHistory rules;
@@ -53,7 +55,10 @@ final class QueueInvariants {
         return answer.decision().outcome() == Outcome.QUEUED;
     }
 
-    /** Each request that is QUEUED is released, expires, is evicted or withdrawn, once; what leaves is as it was sent; nor does an audit find otherwise. */
+    /**
+     * Each request that is QUEUED is released, expires, is evicted or withdrawn, once; what leaves is as it was sent;
+     * nor does an audit find otherwise.
+     */
     Breach endedOnce(List<Mismatch> otherwise) {
         Breach.Notes notes = new Breach.Notes("4 queued-ended-once", "queued", "released", "expired");
         for (Decision decision : decisions) {
@@ -88,8 +93,9 @@ final class QueueInvariants {
     }
 
     /**
-     * Over every interval, a queue's releases cost at most the burst and what flows meanwhile. Of a queue whose rules have
-     * changed, by the highest rate and burst that it had (so its total): what is stricter held only for a time that releases do not tell.
+     * Over every interval, a queue's releases cost at most the burst and what flows meanwhile. Of a queue whose rules
+     * have changed, by the highest rate and burst that it had (so its total): what is stricter held only for a time
+     * that releases do not tell.
      */
     Breach atItsPace() {
         Breach.Notes notes = new Breach.Notes("6 outflow-at-its-pace", "releases", "tokens");

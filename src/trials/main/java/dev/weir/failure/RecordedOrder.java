@@ -15,9 +15,10 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * The order in which the requests of a client were decided, as the decisions record it: the one that was committed, and those of
- * transactions that were aborted. A task that starts again after an abort decides the requests of its own partition in the same order, but
- * those that were routed to it, or that wait for shared quota, may come in between at other positions.
+ * The order in which the requests of a client were decided, as the decisions record it: the one that was committed, and
+ * those of transactions that were aborted. A task that starts again after an abort decides the requests of its own
+ * partition in the same order, but those that were routed to it, or that wait for shared quota, may come in between at
+ * other positions.
  *
  * <pre>
  *   committed                17   18
@@ -38,7 +39,10 @@ final class RecordedOrder {
         final NavigableMap<DecisionOrder, Request.Source> inOrder = new TreeMap<>();
         /** All requests, by the positions that were committed. */
         final NavigableMap<DecisionOrder, Request.Source> committed = new TreeMap<>();
-        /** Those that were not decided at their own offset and were sent to a queue, with their times: no aborted decision shows that. */
+        /**
+         * Those that were not decided at their own offset and were sent to a queue, with their times: no aborted
+         * decision shows that.
+         */
         final NavigableMap<DecisionOrder, Long> queued = new TreeMap<>();
 
         boolean isInOrder() {
@@ -139,7 +143,10 @@ final class RecordedOrder {
         return order == null ? new DecisionOrder(decision.source().offset(), 0) : order;
     }
 
-    /** Requests of one client that were decided before an earlier one of the same partition. Those that may wait for shared quota are exempt. */
+    /**
+     * Requests of one client that were decided before an earlier one of the same partition. Those that may wait for
+     * shared quota are exempt.
+     */
     List<String> overtaken() {
         List<String> overtaken = new ArrayList<>();
         clients.forEach((client, of) -> {
@@ -156,8 +163,8 @@ final class RecordedOrder {
     }
 
     /**
-     * Whether the same requests of its client had been decided, in the same order, before an aborted decision and before the committed one
-     * on the same request. False if that is not known for sure.
+     * Whether the same requests of its client had been decided, in the same order, before an aborted decision and
+     * before the committed one on the same request. False if that is not known for sure.
      */
     boolean isSame(Entry aborted, Decision committed) {
         Decision decision = aborted.decision();

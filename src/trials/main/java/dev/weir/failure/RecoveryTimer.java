@@ -23,15 +23,17 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.utils.Utils;
 
-/** Reads what is committed as it comes, and takes the time from a fault until there is more from the partitions it hit. */
+/**
+ * Reads what is committed as it comes, and takes the time from a fault until there is more from the partitions it hit.
+ */
 final class RecoveryTimer implements AutoCloseable {
 
     /**
      * How long somebody waited.
      *
      * @param cause the fault
-     * @param partition from which nothing came meanwhile: of requests (decisions), or of admissions (a queue's answers and
-     *     releases)
+     * @param partition from which nothing came meanwhile: of requests (decisions), or of admissions (a queue's answers
+     *     and releases)
      * @param millis from the fault to the first of these written after it, as a reader of what is committed saw it
      */
     record Recovery(String cause, TopicPartition partition, long millis) {}

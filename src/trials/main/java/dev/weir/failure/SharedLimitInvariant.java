@@ -19,8 +19,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What all clients were let do of a limit that they share, by the times of the decisions, keeps what the limit promises, and nothing is
- * given back.
+ * What all clients were let do of a limit that they share, by the times of the decisions, keeps what the limit
+ * promises, and nothing is given back.
  */
 final class SharedLimitInvariant {
 

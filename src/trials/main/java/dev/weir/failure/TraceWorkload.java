@@ -15,11 +15,11 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
- * Requests without end: a real trace, between calls of clients of whom few send most (Zipf), of every kind. A seed gives the
- * same requests each time, but for their times, which are now, and their deadlines, which count from now.
+ * Requests without end: a real trace, between calls of clients of whom few send most (Zipf), of every kind. A seed
+ * gives the same requests each time, but for their times, which are now, and their deadlines, which count from now.
  *
- * <p>No two requests that may wait in a queue have the same id, but for repeats that a policy with {@code idempotency} answers. Not
- * for several threads.
+ * <p>No two requests that may wait in a queue have the same id, but for repeats that a policy with {@code idempotency}
+ * answers. Not for several threads.
  */
 public final class TraceWorkload implements Iterator<Request> {
 

@@ -1,8 +1,8 @@
 package dev.weir.fuzz;
 
 /**
- * The long form; {@code topology-docs/fuzzing.md} tells how to run it. Arguments: what, how many or which ({@code 1000-2000}),
- * and to replay a case, the seed and the index that a failure names.
+ * The long form; {@code topology-docs/fuzzing.md} tells how to run it. Arguments: what, how many or which ({@code
+ * 1000-2000}), and to replay a case, the seed and the index that a failure names.
  */
 public final class FuzzMain {
 

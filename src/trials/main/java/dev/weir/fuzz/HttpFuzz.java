@@ -10,8 +10,8 @@ import java.util.Set;
 import java.util.SplittableRandom;
 
 /**
- * Some hundred requests to a real instance: each is answered as {@code openapi.yaml} says, what is refused in one line, and
- * good ones in between are answered. A case begins without any rules.
+ * Some hundred requests to a real instance: each is answered as {@code openapi.yaml} says, what is refused in one line,
+ * and good ones in between are answered. A case begins without any rules.
  */
 final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
 

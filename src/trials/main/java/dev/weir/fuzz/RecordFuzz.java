@@ -15,8 +15,8 @@ import dev.weir.wire.UnreadableException;
 import java.util.List;
 
 /**
- * Values of each topic: each is read, and then it is the same when it is written and read again, or refused; and Avro's own
- * readers and writers do the same.
+ * Values of each topic: each is read, and then it is the same when it is written and read again, or refused; and Avro's
+ * own readers and writers do the same.
  */
 final class RecordFuzz implements FuzzRunner.Case {
 

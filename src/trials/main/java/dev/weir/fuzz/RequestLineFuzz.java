@@ -7,7 +7,9 @@ import dev.weir.wire.RequestAvro;
 import dev.weir.wire.RequestJson;
 import java.util.List;
 
-/** Requests as lines of JSON: each is read, and then it is the same as an Avro event, or one line tells what is wrong. */
+/**
+ * Requests as lines of JSON: each is read, and then it is the same as an Avro event, or one line tells what is wrong.
+ */
 final class RequestLineFuzz implements FuzzRunner.Case {
 
     private static final Request.Source SOURCE = new Request.Source(0, 7);

@@ -37,7 +37,9 @@ final class RequestSamples {
         return of(client == null || client.isEmpty() ? "alice" : client, tier, attributes, random);
     }
 
-    /** What a wildcard may stand for; sometimes what looks like all of the pattern, again and again, but for its end. */
+    /**
+     * What a wildcard may stand for; sometimes what looks like all of the pattern, again and again, but for its end.
+     */
     private static String rest(Glob glob, SplittableRandom random) {
         String letters = glob.toString().replaceAll("[*?\\\\]", "");
         return random.nextBoolean() || letters.isEmpty() ? "x" : letters.repeat(1 + 500 / letters.length()) + "\u0000";

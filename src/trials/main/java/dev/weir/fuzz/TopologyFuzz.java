@@ -30,7 +30,8 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
  * Records of three topics, good and bad, through the real topologies: each is answered once or a dead letter, and the
- * good ones are answered as by another Weir that has never seen the bad ones. Time goes on meanwhile, and the rules change.
+ * good ones are answered as by another Weir that has never seen the bad ones. Time goes on meanwhile, and the rules
+ * change.
  */
 final class TopologyFuzz implements FuzzRunner.Case {
 

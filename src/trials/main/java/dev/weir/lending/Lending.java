@@ -24,8 +24,8 @@ import java.util.PriorityQueue;
 import java.util.SplittableRandom;
 
 /**
- * A ledger and its holders on a virtual clock: each with a monotonic and a wall clock of its own, messages that take their time, requests
- * that wait for leases, and {@link Mishaps}.
+ * A ledger and its holders on a virtual clock: each with a monotonic and a wall clock of its own, messages that take
+ * their time, requests that wait for leases, and {@link Mishaps}.
  */
 final class Lending {
 
@@ -56,7 +56,8 @@ final class Lending {
      * @param standstills of the requests: their holder stands still
      * @param losses of the messages: lost, and as many are doubled
      * @param deaths of the messages: the last of a holder, which begins anew with nothing
-     * @param steps of the requests: the wall clock of their holder is stepped, or another broker leads, whose clock differs
+     * @param steps of the requests: the wall clock of their holder is stepped, or another broker leads, whose clock
+     *     differs
      * @param settles of the requests: more was used; or a foreign holder sends the ledger a refund
      * @param overtakes of the messages: one that may come before those that were sent before it
      */
@@ -67,7 +68,8 @@ final class Lending {
     /**
      * The clocks of a holder's machine.
      *
-     * @param isTask whether the process's clock starts with the wall clock, as that of a stream task, or at 0, as that of a client library
+     * @param isTask whether the process's clock starts with the wall clock, as that of a stream task, or at 0, as that
+     *     of a client library
      * @param aheadMs the wall clock at the beginning, against the broker's
      * @param stepMs by which the wall clock is stepped halfway
      * @param drift by which part its rate differs from the broker's
@@ -207,7 +209,9 @@ final class Lending {
             leases.setBook(book.take(cost, clockMs, atMs));
         }
 
-        /** More was used than was requested. If less was, only a foreign holder claims a refund: the ledger ignores it. */
+        /**
+         * More was used than was requested. If less was, only a foreign holder claims a refund: the ledger ignores it.
+         */
         void settle(long nowMs, long cost) {
             if (cost < 0) {
                 send(nowMs, LeaseRequest.report(session.name(), List.of(), cost));
@@ -265,7 +269,9 @@ final class Lending {
             }
         }
 
-        /** The ledger's time is that of the broker, when it appended the request; a ledger that moves reads it later. */
+        /**
+         * The ledger's time is that of the broker, when it appended the request; a ledger that moves reads it later.
+         */
         private void append(long nowMs, LeaseRequest message, int life) {
             long appendMs = nowMs + brokerAheadMs;
             if (nowMs < ledgerBackMs) {
@@ -422,8 +428,8 @@ final class Lending {
     }
 
     /**
-     * What is promised and was not kept; null: nothing. A limit that replaces another one holds for all leases that were granted since
-     * then, with what was lent then; so for all, from when that has ended.
+     * What is promised and was not kept; null: nothing. A limit that replaces another one holds for all leases that
+     * were granted since then, with what was lent then; so for all, from when that has ended.
      */
     String broken() {
         endEra(Long.MAX_VALUE);

@@ -14,7 +14,10 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.RoundTripEstimator;
 
-/** What there was at hand of shared quota when a request was answered, as the answer tells it; of what it does not tell, plenty. */
+/**
+ * What there was at hand of shared quota when a request was answered, as the answer tells it; of what it does not tell,
+ * plenty.
+ */
 final class AvailableQuota implements HeldLeases {
 
     private static final long PLENTY = 1_000_000;

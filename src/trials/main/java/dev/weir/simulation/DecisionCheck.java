@@ -37,8 +37,9 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 
 /**
- * Decides each request anew by the pure core, in the order in which its partition's are answered, and holds the answers that are
- * committed against it, byte for byte. But for those that wait for shared quota, each is answered as it is read for good.
+ * Decides each request anew by the pure core, in the order in which its partition's are answered, and holds the answers
+ * that are committed against it, byte for byte. But for those that wait for shared quota, each is answered as it is
+ * read for good.
  */
 final class DecisionCheck {
 
@@ -209,7 +210,9 @@ final class DecisionCheck {
         return answer instanceof Decision decision ? decision.context() : ((Admission) answer).context();
     }
 
-    /** By the recorded positions, the decisions of a task have the order in which they were taken, across restarts too. */
+    /**
+     * By the recorded positions, the decisions of a task have the order in which they were taken, across restarts too.
+     */
     private void checkContext(Request request, DecisionContext context, SimulatedTask.Used used) {
         Request.Source source = request.source();
         int partition = partition(request);

@@ -10,8 +10,8 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * A stream thread of one application: its tasks share a transaction. As a member of the group it may be expelled without
- * knowing, and goes on until it is to commit.
+ * A stream thread of one application: its tasks share a transaction. As a member of the group it may be expelled
+ * without knowing, and goes on until it is to commit.
  */
 final class GroupMember implements SimulatedTask.Writes {
 
@@ -141,7 +141,10 @@ final class GroupMember implements SimulatedTask.Writes {
         return fired;
     }
 
-    /** Writes what is only on the heap, and adds the offsets to the transaction; false if it was expelled, or the transaction timed out: all is undone. */
+    /**
+     * Writes what is only on the heap, and adds the offsets to the transaction; false if it was expelled, or the
+     * transaction timed out: all is undone.
+     */
     boolean prepare() {
         boolean isFenced = isExpelled && flaw != InjectedFlaw.ZOMBIES_COMMIT;
         if (isFenced || (transaction != null && !transaction.isOpen())) {

@@ -32,10 +32,10 @@ import java.util.Map;
 import org.apache.kafka.common.utils.Bytes;
 
 /**
- * Adds up what all clients together were let do of each limit that they share, by the times that the decisions went by, and holds
- * it against what the limit promises: the highest that there was, where it changed. At the end, what is lent must be back, and
- * the ledger of a window that is not over must have charged what was used and settled, but no more than was lent and settled, and
- * no more than the limit and its {@code max-debt}.
+ * Adds up what all clients together were let do of each limit that they share, by the times that the decisions went by,
+ * and holds it against what the limit promises: the highest that there was, where it changed. At the end, what is lent
+ * must be back, and the ledger of a window that is not over must have charged what was used and settled, but no more
+ * than was lent and settled, and no more than the limit and its {@code max-debt}.
  */
 final class LeaseCheck {
 
@@ -143,8 +143,8 @@ final class LeaseCheck {
     }
 
     /**
-     * Nothing of a settlement is left out unless twice the limit is in use and lent then. What is lent was at most the highest limit, so
-     * the rest of it is in use for the whole window.
+     * Nothing of a settlement is left out unless twice the limit is in use and lent then. What is lent was at most the
+     * highest limit, so the rest of it is in use for the whole window.
      */
     private void checkCharged(StateKey key, long charged) {
         Sum sum = sum(key);

@@ -22,7 +22,9 @@ import java.util.Optional;
 import java.util.WeakHashMap;
 import org.apache.kafka.common.utils.Bytes;
 
-/** Looks at a task after its commit: what there is of it, and whether another that begins from its stores is like it. */
+/**
+ * Looks at a task after its commit: what there is of it, and whether another that begins from its stores is like it.
+ */
 final class RestartCheck {
 
     /** Both are asked at the same time, which is after all that they have seen. */
@@ -73,8 +75,9 @@ final class RestartCheck {
     }
 
     /**
-     * No request waits much longer than its max-wait: by that of a request before it, and until the task is woken. The time
-     * that counts is that of the first commit at which the request waited: the task may have been paused before it.
+     * No request waits much longer than its max-wait: by that of a request before it, and until the task is woken. The
+     * time that counts is that of the first commit at which the request waited: the task may have been paused before
+     * it.
      */
     private void checkWaiting(SimulatedTask task, SimulatedInstance instance) {
         if (task.wokenMs() == Long.MIN_VALUE) {

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.Random;
 
 /**
- * What one schedule is like, drawn from its seed: each leaves out some kinds of events and has many of others, so that they
- * meet in all combinations.
+ * What one schedule is like, drawn from its seed: each leaves out some kinds of events and has many of others, so that
+ * they meet in all combinations.
  *
  * @param partitions of the requests
  * @param queuePartitions of the admissions
@@ -19,8 +19,8 @@ import java.util.Random;
  * @param createTimes whether requests have the producers' times, which are not in order, or the broker's
  * @param lateMs how late a request may be in a topic of create times
  * @param changesFromATime whether changes of policies hold from a record's time on, or when they are heard of
- * @param skewMs how far the clock of a process jumps at most while it runs; unless it is 0, clocks are also up to {@value
- *     #MOST_SKEW_MS} ms off the true time from the start of a process on
+ * @param skewMs how far the clock of a process jumps at most while it runs; unless it is 0, clocks are also up to
+ *     {@value #MOST_SKEW_MS} ms off the true time from the start of a process on
  * @param shares whether there are limits that all clients share
  * @param misplaces whether half of the requests have no key, another one, or are in any partition
  * @param weights how often an event comes in proportion to the others

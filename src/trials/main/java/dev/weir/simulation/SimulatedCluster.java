@@ -13,8 +13,8 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.header.Headers;
 
 /**
- * The brokers: topics, transactions, and how far each group has read. A transaction ends at one moment in all partitions;
- * all else is as Kafka has it under {@code exactly_once_v2}.
+ * The brokers: topics, transactions, and how far each group has read. A transaction ends at one moment in all
+ * partitions; all else is as Kafka has it under {@code exactly_once_v2}.
  */
 final class SimulatedCluster {
 

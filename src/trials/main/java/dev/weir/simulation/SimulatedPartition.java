@@ -66,7 +66,9 @@ final class SimulatedPartition {
         return entry.transaction != null && entry.transaction.isOpen();
     }
 
-    /** The first committed record from an offset on, as one reads it who reads what is committed; null if there is none. */
+    /**
+     * The first committed record from an offset on, as one reads it who reads what is committed; null if there is none.
+     */
     Entry next(long from) {
         for (long offset = from; offset < lastStable(); offset++) {
             Entry entry = entries.get((int) offset);

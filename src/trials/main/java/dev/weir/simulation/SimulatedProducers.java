@@ -13,8 +13,8 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * What producers send: as they are not idempotent, requests arrive out of order and now and then twice; clients also try
- * again, withdraw, and send what is no request.
+ * What producers send: as they are not idempotent, requests arrive out of order and now and then twice; clients also
+ * try again, withdraw, and send what is no request.
  */
 final class SimulatedProducers {
 

@@ -269,7 +269,10 @@ final class SimulatedTask {
         return positions;
     }
 
-    /** When its punctuations had their last chance, by the machine's clock, all that were planned when it began among them. */
+    /**
+     * When its punctuations had their last chance, by the machine's clock, all that were planned when it began among
+     * them.
+     */
     long wokenMs() {
         return wokenMs;
     }

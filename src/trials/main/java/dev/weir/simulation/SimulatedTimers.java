@@ -6,7 +6,10 @@ import java.util.List;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.Punctuator;
 
-/** The punctuations of a task; as in Kafka Streams, each fires once a round at most, what is due first goes first, and what was missed is skipped. */
+/**
+ * The punctuations of a task; as in Kafka Streams, each fires once a round at most, what is due first goes first, and
+ * what was missed is skipped.
+ */
 final class SimulatedTimers {
 
     private final class Timer implements Cancellable {

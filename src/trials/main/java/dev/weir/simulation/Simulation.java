@@ -11,8 +11,8 @@ import java.util.TreeSet;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * One schedule: events drawn from a seed until all requests are sent and some time has passed, then an end to all troubles,
- * so that all that waits must come to its end. What is promised is checked after each event.
+ * One schedule: events drawn from a seed until all requests are sent and some time has passed, then an end to all
+ * troubles, so that all that waits must come to its end. What is promised is checked after each event.
  */
 final class Simulation {
 

@@ -138,7 +138,10 @@ final class SimulationChecks {
         Violation.unless(faults.isEmpty(), ENDS_ONCE, String.join("\n", faults));
     }
 
-    /** Without what may have waited for shared quota before it came to its queue: what cannot be had at all does not wait. */
+    /**
+     * Without what may have waited for shared quota before it came to its queue: what cannot be had at all does not
+     * wait.
+     */
     private List<Release> inTheirOrder() {
         return queues.releases().stream()
                 .filter(release -> !SchedulePolicies.LANE.equals(release.tier()))

@@ -78,7 +78,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** An audit of a real run, with every algorithm, queues, rules that change at once and bad records; and of forged copies of it. */
+/**
+ * An audit of a real run, with every algorithm, queues, rules that change at once and bad records; and of forged copies
+ * of it.
+ */
 class AuditTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
@@ -201,7 +204,9 @@ class AuditTest {
         runLeased();
     }
 
-    /** Requests for quota of all partitions, some of which wait for it, among others of the same clients; rules change. */
+    /**
+     * Requests for quota of all partitions, some of which wait for it, among others of the same clients; rules change.
+     */
     private static void runShared() throws Exception {
         sharing = config("weir-shared", "shared.");
         try (Admin admin = Admin.create(KafkaSettings.admin(sharing))) {
@@ -226,8 +231,8 @@ class AuditTest {
     }
 
     /**
-     * A request that waits for quota, while another one of its client is sent to a queue; then quota that is had over the topic and by a
-     * client that holds slices of it.
+     * A request that waits for quota, while another one of its client is sent to a queue; then quota that is had over
+     * the topic and by a client that holds slices of it.
      */
     @SuppressWarnings("try") // it only runs
     private static void runLeased() throws Exception {

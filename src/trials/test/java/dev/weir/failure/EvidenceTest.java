@@ -128,7 +128,9 @@ class EvidenceTest {
                 .collect(Collectors.groupingBy(decision -> decision.policyVersion(), Collectors.counting()));
     }
 
-    /** Leaves a decision and a release as one leaves them who dies before the commit: the decision as that of a repeat. */
+    /**
+     * Leaves a decision and a release as one leaves them who dies before the commit: the decision as that of a repeat.
+     */
     private static void abort(WeirConfig config, Evidence evidence) throws Exception {
         Topics topics = Topics.of(config);
         Properties settings = KafkaSettings.producer(config);

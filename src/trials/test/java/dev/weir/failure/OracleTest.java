@@ -27,7 +27,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Each invariant holds of a run in which nothing fails, and fails where somebody has tampered with what was written. */
+/**
+ * Each invariant holds of a run in which nothing fails, and fails where somebody has tampered with what was written.
+ */
 class OracleTest {
 
     private static final DecisionAvro DECISIONS = new DecisionAvro();

@@ -57,7 +57,9 @@ class OverloadTest {
               - {id: an-hour, limits: [{algorithm: sliding-window-log, limit: 15, per: 1h}], idempotency: 1h}
             """;
 
-    /** Fills a small disk once the command runs, until there is a certain file; starts the command again when it ends. */
+    /**
+     * Fills a small disk once the command runs, until there is a certain file; starts the command again when it ends.
+     */
     private static final String ON_A_SMALL_DISK = """
             mount -t tmpfs -o size=192m tmpfs "$0" || exit 99
             log=$1; room=$2; shift 2

@@ -48,7 +48,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
-/** One shared limit, for instances and leased clients that are processes of their own, some of them with wrong clocks. */
+/**
+ * One shared limit, for instances and leased clients that are processes of their own, some of them with wrong clocks.
+ */
 @Tag("several-processes")
 class SkewedProcessesTest {
 
@@ -192,7 +194,10 @@ class SkewedProcessesTest {
         assertThat(all).as("in %d s of real time", seconds).hasSizeLessThanOrEqualTo((int) (LIMIT * (seconds + 1)));
     }
 
-    /** Each client has at least half of an even share, if not of the first requests then of more: the machine may have stalled. */
+    /**
+     * Each client has at least half of an even share, if not of the first requests then of more: the machine may have
+     * stalled.
+     */
     private void assertShares() throws Exception {
         Map<String, Integer> before = counts();
         Map<String, Integer> counted = new TreeMap<>();

@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Inputs whose time once grew with the square of their length, or would grow faster still if each way to match were tried:
- * a minute is for the slowest machine.
+ * Inputs whose time once grew with the square of their length, or would grow faster still if each way to match were
+ * tried: a minute is for the slowest machine.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // what is busy does not notice an interrupt
 class SlowInputTest {

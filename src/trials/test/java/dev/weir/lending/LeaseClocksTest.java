@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every algorithm with windows from 1 s to 1 d, and clocks that are wrong: a stream task and a client library that want twice the limit
- * together get what they get with right clocks, and each of them its part.
+ * Every algorithm with windows from 1 s to 1 d, and clocks that are wrong: a stream task and a client library that want
+ * twice the limit together get what they get with right clocks, and each of them its part.
  */
 class LeaseClocksTest {
 

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * What is promised holds in every schedule, and would be missed if it did not. {@code -Dweir.simulation.seed=N} runs one
- * schedule, with {@code -Dweir.simulation.schedules=M} as many from there on.
+ * What is promised holds in every schedule, and would be missed if it did not. {@code -Dweir.simulation.seed=N} runs
+ * one schedule, with {@code -Dweir.simulation.schedules=M} as many from there on.
  */
 class SimulationTest {
 

@@ -8,10 +8,11 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Names one leaky bucket. A queue without key fields has one; a queue with key fields has one for each combination of their values. Ids are
- * ordered, so that a hash table stays fast if a client chooses values whose hashes collide.
+ * Names one leaky bucket. A queue without key fields has one; a queue with key fields has one for each combination of
+ * their values. Ids are ordered, so that a hash table stays fast if a client chooses values whose hashes collide.
  *
- * @param key the names and values of the key fields by turns, in the order of the names; empty for a queue without key fields
+ * @param key the names and values of the key fields by turns, in the order of the names; empty for a queue without key
+ *     fields
  */
 public record BucketId(String queue, List<String> key) implements Comparable<BucketId> {
 

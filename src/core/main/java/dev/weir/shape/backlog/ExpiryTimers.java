@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Wakes requests that may expire before others that are ahead of them in their flow; those that expire in order are found
- * at the heads. Alarms are numbered within tenths of a second, so that they are found one by one, without walking over
- * those that were called off. Memory grows with the tenths of a second that have alarms.
+ * Wakes requests that may expire before others that are ahead of them in their flow; those that expire in order are
+ * found at the heads. Alarms are numbered within tenths of a second, so that they are found one by one, without walking
+ * over those that were called off. Memory grows with the tenths of a second that have alarms.
  */
 final class ExpiryTimers {
 
@@ -84,7 +84,9 @@ final class ExpiryTimers {
         return buckets.isEmpty() ? Long.MAX_VALUE : (buckets.firstKey() + 1) * SLOT_MS;
     }
 
-    /** Who is to be woken, null if nobody is or the budget is spent. Goes on with the next one when it is asked again. */
+    /**
+     * Who is to be woken, null if nobody is or the budget is spent. Goes on with the next one when it is asked again.
+     */
     Place nextDue(long nowMs, WorkBudget budget) {
         while (dueMs() <= nowMs && budget.trySpend()) {
             Map.Entry<Long, Bucket> first = buckets.firstEntry();

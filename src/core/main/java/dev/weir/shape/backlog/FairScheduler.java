@@ -13,8 +13,8 @@ import java.util.TreeMap;
  * within a tier, clients evenly; and one client's requests in their own order. It knows only who waits, not for what:
  * the head of each {@link Flow} is the caller's.
  *
- * <p>Shares and priorities are asked for when a request is served, so a change acts on what already waits. Every call is
- * O(log active flows); memory grows with the flows that wait, not with what waits behind their heads.
+ * <p>Shares and priorities are asked for when a request is served, so a change acts on what already waits. Every call
+ * is O(log active flows); memory grows with the flows that wait, not with what waits behind their heads.
  */
 public final class FairScheduler {
 

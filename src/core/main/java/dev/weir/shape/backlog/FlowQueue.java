@@ -7,7 +7,8 @@ import dev.weir.shape.backlog.Slot.Gap;
 import dev.weir.shape.backlog.Slot.Waiting;
 
 /**
- * The requests of one flow, first come first served, in consecutive slots; of them, only the head's figures are in memory.
+ * The requests of one flow, first come first served, in consecutive slots; of them, only the head's figures are in
+ * memory.
  *
  * <pre>
  *   slot      3     4        5    6        7     8

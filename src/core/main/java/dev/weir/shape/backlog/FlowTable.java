@@ -8,8 +8,9 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * The lines of a bucket that are not empty, by flow, by expiry of their heads, and as a {@link QueueOccupancy}. Up to {@value #MAX_UNINDEXED} lines are kept in a
- * list and compared one by one: most keys of a keyed queue have one client. More are indexed.
+ * The lines of a bucket that are not empty, by flow, by expiry of their heads, and as a {@link QueueOccupancy}. Up to
+ * {@value #MAX_UNINDEXED} lines are kept in a list and compared one by one: most keys of a keyed queue have one client.
+ * More are indexed.
  */
 final class FlowTable {
 

@@ -6,8 +6,8 @@ import java.util.TreeMap;
 import java.util.function.LongConsumer;
 
 /**
- * How much waits in all buckets of a queue together. The times at which the first requests of all flows began to wait are counted in at most
- * {@value #MAX_INTERVALS} intervals, of 1 ms each or of as many as it takes.
+ * How much waits in all buckets of a queue together. The times at which the first requests of all flows began to wait
+ * are counted in at most {@value #MAX_INTERVALS} intervals, of 1 ms each or of as many as it takes.
  */
 public final class QueueBacklog {
 
@@ -62,9 +62,9 @@ public final class QueueBacklog {
     }
 
     /**
-     * When the one began to wait that has waited longest, ms since the epoch; null if nobody waits. Exact if the heads began to wait in at
-     * most {@value #MAX_INTERVALS} different milliseconds; else too early by at most a 1,024th of the longest time that there was between the
-     * first and the last since nobody waited.
+     * When the one began to wait that has waited longest, ms since the epoch; null if nobody waits. Exact if the heads
+     * began to wait in at most {@value #MAX_INTERVALS} different milliseconds; else too early by at most a 1,024th of
+     * the longest time that there was between the first and the last since nobody waited.
      */
     public Long oldestEnqueuedAtMs() {
         return headsByTime.isEmpty() ? null : (Long) (headsByTime.firstKey() << intervalBits);

@@ -17,8 +17,8 @@ public final class QueueDecisions {
     private QueueDecisions() {}
 
     /**
-     * What is known of the answer to a request that is not asked of its queue: that there is none, that it waits, or that it
-     * came before.
+     * What is known of the answer to a request that is not asked of its queue: that there is none, that it waits, or
+     * that it came before.
      *
      * @param rules the queue's, null if there is none
      */

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What a queue is to do. With key fields, it is one leaky bucket for each combination of their values, and rate, burst, capacity and the
- * longest wait are those of each bucket.
+ * What a queue is to do. With key fields, it is one leaky bucket for each combination of their values, and rate, burst,
+ * capacity and the longest wait are those of each bucket.
  *
  * @param id names it: 1 to 128 letters, digits, and {@code . _ -}
  * @param version counts its changes, from 1
@@ -83,7 +83,10 @@ public record QueueRules(
         return !key.isEmpty();
     }
 
-    /** The request's values of the key fields, by name, without those that it lacks; empty if the queue has no key fields. */
+    /**
+     * The request's values of the key fields, by name, without those that it lacks; empty if the queue has no key
+     * fields.
+     */
     public Map<String, String> keyOf(Request request) {
         if (key.isEmpty()) {
             return Map.of();
@@ -108,8 +111,8 @@ public record QueueRules(
     }
 
     /**
-     * The largest cost that is let in: what leaves in an hour, by the total if that is less, but at least the burst and {@value #MIN_COST_BOUND}. A
-     * larger one would stand in everybody's way.
+     * The largest cost that is let in: what leaves in an hour, by the total if that is less, but at least the burst and
+     * {@value #MIN_COST_BOUND}. A larger one would stand in everybody's way.
      */
     public long maxCost() {
         long ofBucket = maxCost(limit, perMs, burst);

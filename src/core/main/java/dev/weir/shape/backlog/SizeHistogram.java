@@ -3,8 +3,9 @@ package dev.weir.shape.backlog;
 import java.util.Arrays;
 
 /**
- * How sizes are spread: enough to tell how much all have together if none has more than so much. Sizes are kept by powers of
- * two, so it is exact but for those between the same two powers as the bound: of them, all have the bound or all their own.
+ * How sizes are spread: enough to tell how much all have together if none has more than so much. Sizes are kept by
+ * powers of two, so it is exact but for those between the same two powers as the bound: of them, all have the bound or
+ * all their own.
  */
 final class SizeHistogram {
 

@@ -24,10 +24,10 @@ import java.util.TreeSet;
  *
  * <p>Goyal's virtual time is the start of the last one served. It stands still while members that were never seen come
  * with a request each, and whoever waits with a start ahead of it starves. So here every service moves it on, by
- * cost / (sum of weights), as in WF2Q+ (Bennett, Zhang, 1996): what some are ahead of it the others are behind, which is
- * to say that it is their mean. Those away count while their finish lies ahead, for the fluid (Parekh, Gallager, 1993)
- * serves them still; without them the virtual time would overtake the fluid's. A member served one request each, at
- * weight 1:
+ * cost / (sum of weights), as in WF2Q+ (Bennett, Zhang, 1996): what some are ahead of it the others are behind, which
+ * is to say that it is their mean. Those away count while their finish lies ahead, for the fluid (Parekh, Gallager,
+ * 1993) serves them still; without them the virtual time would overtake the fluid's. A member served one request each,
+ * at weight 1:
  *
  * <pre>
  *   a comes, with many more     start 0         a leaves, cost 4: 0 → 4            virtual time 4
@@ -40,8 +40,8 @@ import java.util.TreeSet;
  *
  * <p>A member has one tag, that of its head, so a changed weight acts on all that waits behind. A member that was away
  * starts at the virtual time: it banks nothing; one that comes back at once goes on where it was. One that comes waits
- * until those behind have drawn level, and they are behind by what others are ahead: in all it waits for no more than one
- * largest cost of each other member. A call is O(log members), on the average of all calls.
+ * until those behind have drawn level, and they are behind by what others are ahead: in all it waits for no more than
+ * one largest cost of each other member. A call is O(log members), on the average of all calls.
  *
  * @param <K> names a member
  */

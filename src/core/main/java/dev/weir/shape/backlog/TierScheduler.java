@@ -10,8 +10,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Which of several tiers is served next: the higher priority first, always; within a priority by weight. Shares are asked for when a tier is
- * served, so a change acts on what waits.
+ * Which of several tiers is served next: the higher priority first, always; within a priority by weight. Shares are
+ * asked for when a tier is served, so a change acts on what waits.
  */
 public final class TierScheduler {
 

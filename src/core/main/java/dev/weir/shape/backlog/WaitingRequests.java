@@ -13,11 +13,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Who waits in a queue, in every order that matters: who leaves next, who expires next, who came last. It knows nothing of the
- * pace and gives no answers.
+ * Who waits in a queue, in every order that matters: who leaves next, who expires next, who came last. It knows nothing
+ * of the pace and gives no answers.
  *
- * <p>Those of a flow mostly expire in the order in which they wait, so it is enough to watch the heads; one that expires before
- * another ahead of it has an alarm. Memory grows with the flows, not with those behind their heads.
+ * <p>Those of a flow mostly expire in the order in which they wait, so it is enough to watch the heads; one that
+ * expires before another ahead of it has an alarm. Memory grows with the flows, not with those behind their heads.
  */
 public final class WaitingRequests {
 
@@ -197,7 +197,9 @@ public final class WaitingRequests {
         }
     }
 
-    /** Who leaves before one that comes now to a flow, however the others share: its own and all of a higher priority. */
+    /**
+     * Who leaves before one that comes now to a flow, however the others share: its own and all of a higher priority.
+     */
     public Ahead minAhead(Flow flow) {
         FlowQueue line = flowTable.get(flow);
         Ahead above = occupancy().above(flow.tier());

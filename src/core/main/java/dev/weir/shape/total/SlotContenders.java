@@ -10,9 +10,10 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The buckets of a queue with a total whose first request may leave soon by the pace of its own bucket, in the order in which the total lets
- * them leave: by the tier of that request, a higher priority first, tiers of one priority by weight; in a tier, the bucket whose own pace has
- * let it leave for longest. So the keys of a tier take turns, one request each.
+ * The buckets of a queue with a total whose first request may leave soon by the pace of its own bucket, in the order in
+ * which the total lets them leave: by the tier of that request, a higher priority first, tiers of one priority by
+ * weight; in a tier, the bucket whose own pace has let it leave for longest. So the keys of a tier take turns, one
+ * request each.
  */
 public final class SlotContenders {
 
@@ -164,7 +165,9 @@ public final class SlotContenders {
         return lane == null ? Long.MAX_VALUE : lane.soonestFirst.firstNanos();
     }
 
-    /** The buckets that are not needed soon: of the lowest tier in which there are several, those whose turn comes last. */
+    /**
+     * The buckets that are not needed soon: of the lowest tier in which there are several, those whose turn comes last.
+     */
     public Iterable<BucketId> leastUrgent() {
         return withSeveral.isEmpty()
                 ? List.of()
@@ -212,8 +215,8 @@ public final class SlotContenders {
     }
 
     /**
-     * What they want, by tier, higher priorities first; tiers beyond a bound are counted with the last one. Those that are not here are
-     * counted as if each wanted what one of its tier that is here wants.
+     * What they want, by tier, higher priorities first; tiers beyond a bound are counted with the last one. Those that
+     * are not here are counted as if each wanted what one of its tier that is here wants.
      */
     public List<SlotReport.Demand> demands() {
         List<SlotReport.Demand> demands = new ArrayList<>();

@@ -15,10 +15,11 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Divides the release slots of one queue's total among the partitions that its keys are spread over. There is one ledger for each queue, on
- * one partition. Each slot is given to one partition only, so what all partitions release together keeps the pace of the total as
- * exactly as one queue would, whatever is delayed, lost or sent twice: {@code limit} slots in each interval of length {@code per}. (As in
- * networks where stations request time slots on a shared channel and the head-end assigns them: DOCSIS, ITU-T J.222.)
+ * Divides the release slots of one queue's total among the partitions that its keys are spread over. There is one
+ * ledger for each queue, on one partition. Each slot is given to one partition only, so what all partitions release
+ * together keeps the pace of the total as exactly as one queue would, whatever is delayed, lost or sent twice: {@code
+ * limit} slots in each interval of length {@code per}. (As in networks where stations request time slots on a shared
+ * channel and the head-end assigns them: DOCSIS, ITU-T J.222.)
  *
  * <pre>
  *   partition              ledger
@@ -29,10 +30,11 @@ import java.util.TreeMap;
  *      │  grant: slots        │
  * </pre>
  *
- * <p>Slots are given out a little ahead: as long as grants take to arrive, and until the next are made. Those that lie further ahead stay
- * with the ledger, so that a partition which wants more, or something more important, gets them. The order is that of {@link
- * FairScheduler}: higher priorities first, tiers by weight, and in a tier partitions by how many keys want something. What nobody wants is
- * given to all that have something waiting, evenly, so that a request which comes later does not have to wait for a grant.
+ * <p>Slots are given out a little ahead: as long as grants take to arrive, and until the next are made. Those that lie
+ * further ahead stay with the ledger, so that a partition which wants more, or something more important, gets them. The
+ * order is that of {@link FairScheduler}: higher priorities first, tiers by weight, and in a tier partitions by how
+ * many keys want something. What nobody wants is given to all that have something waiting, evenly, so that a request
+ * which comes later does not have to wait for a grant.
  *
  * <p>Time is an argument, in nanoseconds of queue time on the ledger's partition.
  */
@@ -56,7 +58,10 @@ public final class SlotLedger {
     /** Slots are given out in pieces of so much time, so that partitions take turns. */
     private static final long PIECE_NANOS = 1_000_000;
 
-    /** A piece holds so many of the largest requests, if they cost more than one: less of it is left over by requests of several costs. */
+    /**
+     * A piece holds so many of the largest requests, if they cost more than one: less of it is left over by requests of
+     * several costs.
+     */
     private static final int REQUESTS_PER_PIECE = 4;
 
     /** More pieces are not given out at once. */
@@ -127,7 +132,10 @@ public final class SlotLedger {
         return changed;
     }
 
-    /** Whether nobody wants anything, and all slots that were given out are in the past, so that a fresh ledger would do the same. */
+    /**
+     * Whether nobody wants anything, and all slots that were given out are in the past, so that a fresh ledger would do
+     * the same.
+     */
     public boolean isIdle(long nowNanos) {
         return partitions.isEmpty() && granted.arrival().ceilNanos() <= nowNanos;
     }

@@ -6,8 +6,8 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * When each of several things is due, in order of time; of those due at the same time, the one that was set first comes first. Each call
- * takes O(log n).
+ * When each of several things is due, in order of time; of those due at the same time, the one that was set first comes
+ * first. Each call takes O(log n).
  *
  * @param <K> names a thing
  */
@@ -21,7 +21,8 @@ public final class TimerQueue<K> {
     private long nextOrder;
 
     /**
-     * Sets the timer of a key instead of the one that it had, behind those of the same time. {@link Long#MAX_VALUE}: it has none.
+     * Sets the timer of a key instead of the one that it had, behind those of the same time. {@link Long#MAX_VALUE}: it
+     * has none.
      */
     public void set(K key, long nanos) {
         cancel(key);

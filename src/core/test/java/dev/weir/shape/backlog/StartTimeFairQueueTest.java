@@ -204,7 +204,10 @@ class StartTimeFairQueueTest {
         assertThat(queue.first()).isEqualTo("a");
     }
 
-    /** What one gets of 10,000 tokens if after each request one of cost 1 comes, and others for no longer than a request. */
+    /**
+     * What one gets of 10,000 tokens if after each request one of cost 1 comes, and others for no longer than a
+     * request.
+     */
     private static int gotAmong(int phantoms) {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         queue.enter("waits", 1);

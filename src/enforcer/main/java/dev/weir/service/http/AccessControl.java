@@ -13,10 +13,12 @@ import java.util.regex.Pattern;
 
 /**
  * Who may do what. The token permits everything, the token for reading permits reading, the token for deciding permits
- * asking how requests would be decided. Without one, on loopback only, everything can be read, if the request names this
- * host (a web page whose name was made to lead here, by DNS rebinding, names its own) and no proxy has forwarded it.
+ * asking how requests would be decided. Without one, on loopback only, everything can be read, if the request names
+ * this host (a web page whose name was made to lead here, by DNS rebinding, names its own) and no proxy has forwarded
+ * it.
  *
- * <p>Requests that a browser sends on behalf of another site are refused, whatever they show: nothing here is meant for pages of others.
+ * <p>Requests that a browser sends on behalf of another site are refused, whatever they show: nothing here is meant for
+ * pages of others.
  */
 public final class AccessControl {
 
@@ -72,7 +74,9 @@ public final class AccessControl {
         this.wrongTokens = wrongTokens;
     }
 
-    /** For every request, also one to nowhere: whether it comes from a page of another site, or is not what it seems. */
+    /**
+     * For every request, also one to nowhere: whether it comes from a page of another site, or is not what it seems.
+     */
     public static void checkOrigin(Context request) {
         if (request.header("X-HTTP-Method-Override") != null) {
             throw ProblemDetails.of(400, "X-HTTP-Method-Override is not supported")

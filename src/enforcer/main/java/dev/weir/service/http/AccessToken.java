@@ -42,7 +42,8 @@ public final class AccessToken {
     }
 
     /**
-     * The tokens of a file, one a line, each with a name before it or without one; lines that begin with # are comments.
+     * The tokens of a file, one a line, each with a name before it or without one; lines that begin with # are
+     * comments.
      *
      * @throws BadSettingException if it cannot be read, or one of them is none
      */

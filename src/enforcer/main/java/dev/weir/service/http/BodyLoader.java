@@ -14,8 +14,9 @@ import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
 /**
- * Waits until a body has arrived before a thread works on its request, so that a slow one keeps no thread. All bodies together take up to a
- * part of the heap; of more, the connection is closed that has sent most, so that whoever sends little gets in.
+ * Waits until a body has arrived before a thread works on its request, so that a slow one keeps no thread. All bodies
+ * together take up to a part of the heap; of more, the connection is closed that has sent most, so that whoever sends
+ * little gets in.
  */
 public final class BodyLoader extends Handler.Wrapper {
 

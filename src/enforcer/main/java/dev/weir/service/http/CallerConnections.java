@@ -12,8 +12,9 @@ public final class CallerConnections {
     private CallerConnections() {}
 
     /**
-     * Whether the caller's connection is open. Its request must have arrived as a whole. If the caller has sent a further request already, which
-     * HTTP permits and hardly anybody does, its first byte is lost, and the connection is closed after this answer, so that it is sent again.
+     * Whether the caller's connection is open. Its request must have arrived as a whole. If the caller has sent a
+     * further request already, which HTTP permits and hardly anybody does, its first byte is lost, and the connection
+     * is closed after this answer, so that it is sent again.
      */
     public static boolean isConnected(Context request) {
         EndPoint endPoint = ServletContextRequest.getServletContextRequest(request.req())

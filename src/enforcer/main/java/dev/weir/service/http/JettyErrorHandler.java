@@ -8,7 +8,10 @@ import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.server.handler.ErrorHandler;
 import org.eclipse.jetty.util.Callback;
 
-/** Answers for what is refused before a route is looked for: a request that is no HTTP, headers or a body that are too long. */
+/**
+ * Answers for what is refused before a route is looked for: a request that is no HTTP, headers or a body that are too
+ * long.
+ */
 public final class JettyErrorHandler extends ErrorHandler {
 
     /** For every method, not only for those of a browser. */

@@ -11,8 +11,9 @@ import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
 /**
- * Buffers responses and sends them asynchronously, so that callers who read slowly occupy no threads. All buffers together have a bound; beyond
- * it, the connection that has been sending for longest is closed. Event streams are not buffered: they have threads of their own.
+ * Buffers responses and sends them asynchronously, so that callers who read slowly occupy no threads. All buffers
+ * together have a bound; beyond it, the connection that has been sending for longest is closed. Event streams are not
+ * buffered: they have threads of their own.
  */
 public final class ResponseSender extends Handler.Wrapper {
 

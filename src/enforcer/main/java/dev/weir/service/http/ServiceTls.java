@@ -22,8 +22,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The certificate and key of the service, and the certificate authority by which it trusts other instances. The files are
- * read again when they change: new connections get the new certificate, without a restart. Bad files change nothing.
+ * The certificate and key of the service, and the certificate authority by which it trusts other instances. The files
+ * are read again when they change: new connections get the new certificate, without a restart. Bad files change
+ * nothing.
  */
 public final class ServiceTls implements AutoCloseable {
 

@@ -9,8 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Counts wrong tokens, warns of them at most once a minute, and makes an address that shows them again and again wait: each wrong one of the
- * last minute adds {@value #DELAY_MS} ms, up to {@value #MAX_DELAY_MS} ms. A token that is right never waits.
+ * Counts wrong tokens, warns of them at most once a minute, and makes an address that shows them again and again wait:
+ * each wrong one of the last minute adds {@value #DELAY_MS} ms, up to {@value #MAX_DELAY_MS} ms. A token that is right
+ * never waits.
  */
 public final class TokenThrottle {
 
