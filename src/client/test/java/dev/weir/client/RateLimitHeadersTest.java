@@ -114,7 +114,7 @@ class RateLimitHeadersTest {
     }
 
     @Test
-    void aShadowBannedRequestIsToldLikeOneThatTookWhatWasLeft() {
+    void a_shadow_banned_request_is_told_like_one_that_took_what_was_left() {
         Decision served = decision("p", Told.ALLOWED, 100L, 60_000L, 0L, 59_400L, 0L);
         Decision banned = decision("p", Told.SHADOW_BANNED, 100L, 60_000L, 7L, 59_400L, 9_000L);
         for (RateLimitHeaders.Reset reset : RateLimitHeaders.Reset.values()) {
@@ -123,7 +123,7 @@ class RateLimitHeadersTest {
     }
 
     @Test
-    void theOlderFieldsStandBesideTheNewer() {
+    void the_older_fields_stand_beside_the_newer() {
         Decision denied = decision("p", Told.DENIED, 100L, 60_000L, 0L, 30_000L, 600L);
         assertThat(RateLimitHeaders.of(denied, DELTA_SECONDS))
                 .containsExactly(
@@ -163,7 +163,7 @@ class RateLimitHeadersTest {
             dynamic      | DENIED  | 100   | 60       | 15        | 40      | 20      | RateLimit-Policy | "dynamic";q=100;w=60
             day          | ALLOWED | 5000  | 86400    | 100       | 36000   | 0       | RateLimit-Policy | "day";q=5000;w=86400
             """)
-    void theDraftsExamples(
+    void the_drafts_examples(
             String id,
             Told told,
             long limit,
@@ -179,7 +179,7 @@ class RateLimitHeadersTest {
     }
 
     @Test
-    void numbersAboveFifteenDigitsAreToldAsTheLargest() {
+    void numbers_above_fifteen_digits_are_told_as_the_largest() {
         Decision huge =
                 decision("p", Told.DENIED, Long.MAX_VALUE, Long.MAX_VALUE, 1L << 61, Long.MAX_VALUE, Long.MAX_VALUE);
         assertThat(RateLimitHeaders.of(huge, EPOCH_SECONDS).values())
@@ -194,7 +194,7 @@ class RateLimitHeadersTest {
 
     @ParameterizedTest
     @CsvSource({"a.b_c-1, a.b_c-1", "say \"hi\", say \"hi\"", "back\\slash, back\\slash", "Z\u0007ürich, Z??rich"})
-    void aNameIsAString(String id, String told) {
+    void a_name_is_a_string(String id, String told) {
         Decision decision = decision(id, Told.ALLOWED, 1L, 1L, 1L, 1L, 0L);
         assertThat(StructuredList.parse(RateLimitHeaders.of(decision).get("RateLimit")))
                 .containsExactly(new StructuredList.Item(told, Map.of("r", 1L, "t", 1L)));
@@ -274,12 +274,12 @@ class RateLimitHeadersTest {
                 "\"a\";q=1000000000000000",
                 "a;q=1"
             })
-    void theParserOfTheseTestsRefusesWhatIsNone(String text) {
+    void the_parser_of_these_tests_refuses_what_is_none(String text) {
         assertThatIllegalArgumentException().isThrownBy(() -> StructuredList.parse(text));
     }
 
     @Test
-    void theParserOfTheseTestsReadsTheDraftsLists() {
+    void the_parser_of_these_tests_reads_the_drafts_lists() {
         assertThat(StructuredList.parse("\"hour\";q=1000;w=3600, \"day\";q=5000;w=86400"))
                 .containsExactly(
                         new StructuredList.Item("hour", Map.of("q", 1000L, "w", 3600L)),

@@ -77,7 +77,7 @@ class CarryOverTest {
 
     @ParameterizedTest
     @MethodSource("rows")
-    void oneLimitReplacesAnother(Row row) {
+    void one_limit_replaces_another(Row row) {
         CarryOver carryOver = waitsLeftOut(policy("p", row.before), policy("p", row.after));
         boolean goesOn = row.start != Start.RESET && row.start != Start.UNCOUNTED;
         boolean counted = !(row.before instanceof Blocked) && !(row.before instanceof Unlimited);
@@ -89,7 +89,7 @@ class CarryOverTest {
     }
 
     @Test
-    void severalLimitsArePairedAsTheirStatesAre() {
+    void several_limits_are_paired_as_their_states_are() {
         Policy before = policy("p", window(5, 60), log(6, 60), gcra(7, 60, 7));
         assertThat(waitsLeftOut(before, policy("p", log(9, 60), gcra(7, 60, 7), tokens(1, 1, 1), tokens(2, 1, 1))))
                 .isEqualTo(new CarryOver(
@@ -106,7 +106,7 @@ class CarryOverTest {
     }
 
     @Test
-    void fixedWindowsThatGetATimeZoneGoOnFromThoseInTheirPlaces() {
+    void fixed_windows_that_get_a_time_zone_go_on_from_those_in_their_places() {
         Policy before = policy("p", window(5, 86_400_000), calendar(90, MONTH, "UTC"));
         Policy after = policy("p", calendar(5, DAY, "Asia/Tokyo"), calendar(90, MONTH, "Asia/Tokyo"));
         assertThat(waitsLeftOut(before, after).limits())
@@ -120,7 +120,7 @@ class CarryOverTest {
     }
 
     @Test
-    void anotherKeyOrIdCountsAnew() {
+    void another_key_or_id_counts_anew() {
         Policy before = keyed(List.of("client", "ip", "tier"), policy("p", window(5, 60)));
         CarryOver anew = new CarryOver(false, List.of(new LimitCarryOver("p/0", Start.RESET, null, 0)), List.of("p/0"));
         assertThat(waitsLeftOut(before, keyed(List.of("client", "ip"), before))).isEqualTo(anew);
@@ -135,7 +135,7 @@ class CarryOverTest {
     }
 
     @Test
-    void whatElseChangesTouchesNoCount() {
+    void what_else_changes_touches_no_count() {
         Policy before = policy("p", window(5, 60), new Unlimited());
         for (Policy after : List.of(
                 inLayer("other", before),
@@ -154,7 +154,7 @@ class CarryOverTest {
     /** What it says is what becomes of the accounts. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
-    void holdsForStatesUnderTraffic(long seed) {
+    void holds_for_states_under_traffic(long seed) {
         Random random = new Random(seed);
         for (int round = 0; round < 300; round++) {
             MapStates states = new MapStates();
@@ -233,7 +233,7 @@ class CarryOverTest {
     }
 
     @Test
-    void theLongestWaitIsThatForOneTokenOnceTheOldLimitWasUsedUp() {
+    void the_longest_wait_is_that_for_one_token_once_the_old_limit_was_used_up() {
         long hourMs = 3_600_000;
         assertThat(longestWaitMs(tokens(1_000, hourMs, 1_000), tokens(10, hourMs, 10)))
                 .isEqualTo(hourMs / 10);

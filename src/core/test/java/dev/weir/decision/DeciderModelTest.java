@@ -58,7 +58,7 @@ class DeciderModelTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6})
-    void decidesByTheRules(long seed) {
+    void decides_by_the_rules(long seed) {
         for (int i = 0; i < TABLES; i++) {
             Random random = new Random(seed * 1_000 + i);
             List<Policy> policies = randomPolicies(random);

@@ -62,7 +62,7 @@ class DeciderTest {
     }
 
     @Test
-    void aDecisionExplainsItself() {
+    void a_decision_explains_itself() {
         assertThat(decide(consume(4, 1_000), policy("p", window(10, 60_000))))
                 .isEqualTo(new Decision(
                                 new Decision.Identity("r", "c", new Request.Source(3, 14)),
@@ -78,7 +78,7 @@ class DeciderTest {
     }
 
     @Test
-    void withoutAPolicyEverythingIsAllowed() {
+    void without_a_policy_everything_is_allowed() {
         Policy other = Samples.policy("p", "client", 0, match("tier", "gold"), window(1, 1_000));
         Decision decision = decide(consume(99, 5), other);
         assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
@@ -91,7 +91,7 @@ class DeciderTest {
     }
 
     @Test
-    void theSameInputGivesTheSameDecisions() {
+    void the_same_input_gives_the_same_decisions() {
         Policy policy = policy("p", tokens(7, 11_000, 5), log(6, 10_000), counter(8, 9_000));
         List<Request> requests = List.of(
                 consume(1, 0),
@@ -141,7 +141,7 @@ class DeciderTest {
         }
 
         @Test
-        void aDenialWritesNothing() {
+        void a_denial_writes_nothing() {
             Policy policy = policy("p", tokens(1, 1_000, 1), log(5, 1_000));
             decide(consume(1, 0), policy);
             PolicyState before = states.of("c", "p");
@@ -287,7 +287,7 @@ class DeciderTest {
         }
 
         @Test
-        void aPolicyBoundsTheDebt() {
+        void a_policy_bounds_the_debt() {
             for (long maxDebt : new long[] {0, 3, 1_000}) {
                 Policy policy = policy("p" + maxDebt, tokens(10, 60_000, 10));
                 policy = maxDebt(maxDebt, policy);
@@ -299,7 +299,7 @@ class DeciderTest {
         }
 
         @Test
-        void aDebtThatCouldNotBeCountedExactlyIsRefused() {
+        void a_debt_that_could_not_be_counted_exactly_is_refused() {
             long most = Limit.MAX_LEVEL / 11_000 - 7;
             Limit<?> limit = gcra(7, 11_000, 7);
             assertThat(new Policy.Term("g", limit, most).maxUsed()).isEqualTo(most + 7);
@@ -337,7 +337,7 @@ class DeciderTest {
         }
 
         @Test
-        void outOfDebtAndBack() {
+        void out_of_debt_and_back() {
             for (Limit<?> limit :
                     List.of(window(10, 60_000), log(10, 60_000), counter(10, 60_000), gcra(10, 60_000, 10))) {
                 Policy policy = policy("p-" + limit.getClass().getSimpleName(), limit);
@@ -352,7 +352,7 @@ class DeciderTest {
         }
 
         @Test
-        void isNotHeldAgainstTheSize() {
+        void is_not_held_against_the_size() {
             Policy policy = maxSize(10L, policy("p", window(10, 60_000)));
             assertAllowed(decide(sized(11, settle(3, 0)), policy), "p/0", 7);
         }
@@ -386,7 +386,7 @@ class DeciderTest {
     class CountingDenied {
 
         @Test
-        void aDenialChargesOnlyTheLimitsThatCountIt() {
+        void a_denial_charges_only_the_limits_that_count_it() {
             Policy policy = policy("p", window(2, 60_000), windowCountingDenied(3, 60_000));
             decide(consume(2, 0), policy);
             assertDenied(decide(consume(1, 0), policy), "p/0", 60_000L);
@@ -395,7 +395,7 @@ class DeciderTest {
         }
 
         @Test
-        void aDenialByAnotherLayerCountsToo() {
+        void a_denial_by_another_layer_counts_too() {
             Policy first = inLayer("a", policy("p", windowCountingDenied(10, 60_000)));
             Policy second = inLayer("b", policy("q", new Blocked()));
             decide(consume(4, 0), first, second);
@@ -403,7 +403,7 @@ class DeciderTest {
         }
 
         @Test
-        void theRetryIsThatAfterTheDenialWasCounted() {
+        void the_retry_is_that_after_the_denial_was_counted() {
             Policy policy = policy("p", new SlidingWindowLog(2, 60_000, true));
             decide(consume(1, 0), policy);
             decide(consume(1, 10_000), policy);
@@ -413,7 +413,7 @@ class DeciderTest {
         }
 
         @Test
-        void aPeekThatIsDeniedDoesNotCount() {
+        void a_peek_that_is_denied_does_not_count() {
             Policy policy = policy("p", windowCountingDenied(1, 60_000));
             decide(peek(2, 0), policy);
             assertThat(states.puts()).isZero();
@@ -445,7 +445,7 @@ class DeciderTest {
         }
 
         @Test
-        void doesNotKeepOthersFromCharging() {
+        void does_not_keep_others_from_charging() {
             Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
             decide(consume(3, 0), watching, enforcing);
             assertThat(states.of("c", "w")).isNull();
@@ -453,7 +453,7 @@ class DeciderTest {
         }
 
         @Test
-        void aRefusalByAnotherPolicyIsNoneOfItsOwn() {
+        void a_refusal_by_another_policy_is_none_of_its_own() {
             Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
             Decision decision = decide(consume(6, 0), watching, enforcing);
             assertDenied(decision, "p/0", null);
@@ -481,7 +481,7 @@ class DeciderTest {
         }
 
         @Test
-        void whatItWouldDenyCountsWhereDeniedRequestsCount() {
+        void what_it_would_deny_counts_where_denied_requests_count() {
             Policy policy = onExceed(OnExceed.OBSERVE, policy("w", windowCountingDenied(2, 60_000)));
             decide(consume(3, 0), policy);
             assertThat(states.of("c", "w").accounts().get(0).used(0)).isEqualTo(3);
@@ -494,7 +494,7 @@ class DeciderTest {
         private final Policy banning = onExceed(OnExceed.SHADOW_BAN, policy("s", window(1, 60_000)));
 
         @Test
-        void deniesWhileTheOutsideIsToldThatAllIsWell() {
+        void denies_while_the_outside_is_told_that_all_is_well() {
             assertThat(decide(consume(1, 0), banning).shadowBanned()).isFalse();
             Decision decision = decide(consume(1, 0), banning);
             assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
@@ -504,7 +504,7 @@ class DeciderTest {
         }
 
         @Test
-        void onlyWhereItsOwnLimitBinds() {
+        void only_where_its_own_limit_binds() {
             Policy open = inLayer("z", policy("p", window(1, 90_000)));
             decide(consume(1, 0), banning, open);
             Decision decision = decide(consume(1, 0), banning, open);
@@ -532,12 +532,12 @@ class DeciderTest {
         }
 
         @Test
-        void theSizeItselfIsNotTooLarge() {
+        void the_size_itself_is_not_too_large() {
             assertAllowed(decide(sized(100, consume(1, 0)), policy), "p/0", 4);
         }
 
         @Test
-        void outlastsEveryOtherRefusal() {
+        void outlasts_every_other_refusal() {
             Policy first = inLayer("a", policy("q", new Blocked()));
             assertThat(decide(sized(101, consume(1, 0)), first, policy).httpStatus())
                     .isEqualTo(413);
@@ -545,7 +545,7 @@ class DeciderTest {
         }
 
         @Test
-        void chargesNoOtherLayerEither() {
+        void charges_no_other_layer_either() {
             Policy first = inLayer("a", policy("q", windowCountingDenied(5, 60_000)));
             decide(sized(101, consume(1, 0)), first, policy);
             assertThat(states.puts()).isZero();
@@ -566,7 +566,7 @@ class DeciderTest {
         }
 
         @Test
-        void writesNothing() {
+        void writes_nothing() {
             decide(consume(0, 0), policy("p", log(5, 60_000), tokens(1, 1, 1)));
             assertThat(states.puts()).isZero();
         }
@@ -578,14 +578,14 @@ class DeciderTest {
         private final Policy policy = keyed(List.of("client", "endpoint"), policy("p", window(1, 60_000)));
 
         @Test
-        void clientsDoNotShare() {
+        void clients_do_not_share() {
             assertThat(decide(request("a", null, Map.of()), policy).outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(decide(request("b", null, Map.of()), policy).outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(decide(request("a", null, Map.of()), policy).outcome()).isEqualTo(Outcome.DENIED);
         }
 
         @Test
-        void theValuesOfTheKeyDoNotShare() {
+        void the_values_of_the_key_do_not_share() {
             for (String endpoint : List.of("/a", "/b")) {
                 Request request = request("a", null, Map.of("endpoint", endpoint));
                 assertThat(decide(request, policy).outcome()).isEqualTo(Outcome.ALLOWED);
@@ -598,7 +598,7 @@ class DeciderTest {
     class TimeThatGoesBack {
 
         @Test
-        void isHeldAtTheLastCharge() {
+        void is_held_at_the_last_charge() {
             Policy policy = policy("p", tokens(1, 1_000, 1));
             decide(consume(1, 10_000), policy);
             Decision decision = decide(consume(1, 3_000), policy);
@@ -608,7 +608,7 @@ class DeciderTest {
         }
 
         @Test
-        void isHeldAtTheLatestChargeOfAllLayers() {
+        void is_held_at_the_latest_charge_of_all_layers() {
             Policy first = inLayer("a", policy("p", window(9, 1_000)));
             Policy second = inLayer("b", policy("q", window(9, 1_000)));
             decide(consume(1, 5_500), second);
@@ -617,7 +617,7 @@ class DeciderTest {
         }
 
         @Test
-        void isItsOwnAgainForAnotherClient() {
+        void is_its_own_again_for_another_client() {
             Policy policy = policy("p", window(9, 1_000));
             decide(consume(1, 5_500), policy);
             assertThat(decide(request("other", null, Map.of()), policy).decidedAtMs())
@@ -625,7 +625,7 @@ class DeciderTest {
         }
 
         @Test
-        void neverFreesWhatTheLogHolds() {
+        void never_frees_what_the_log_holds() {
             Policy policy = policy("p", log(2, 1_000));
             decide(consume(2, 10_000), policy);
             assertDenied(decide(consume(1, 8_000), policy), "p/0", 1_000L);
@@ -639,14 +639,14 @@ class DeciderTest {
     class APolicyChangedUnderLiveState {
 
         @Test
-        void keepsWhatWasUsed() {
+        void keeps_what_was_used() {
             decide(consume(8, 0), policy("p", window(10, 60_000)));
             assertAllowed(decide(consume(1, 1), policy("p", window(20, 60_000))), "p/0", 11);
             assertDenied(decide(consume(1, 2), policy("p", window(5, 60_000))), "p/0", 59_998L);
         }
 
         @Test
-        void keepsItAcrossAlgorithms() {
+        void keeps_it_across_algorithms() {
             decide(consume(8, 0), policy("p", window(10, 60_000)));
             assertAllowed(decide(consume(1, 1), policy("p", log(10, 60_000))), "p/0", 1);
             assertAllowed(decide(consume(1, 1), policy("p", tokens(10, 60_000, 10))), "p/0", 0);
@@ -654,7 +654,7 @@ class DeciderTest {
         }
 
         @Test
-        void keepsItInAnotherOrder() {
+        void keeps_it_in_another_order() {
             decide(consume(3, 0), policy("p", window(10, 60_000), window(5, 1_000)));
             Policy swapped = policy("p", window(5, 1_000), window(10, 60_000));
             assertThat(decide(consume(2, 1), swapped).outcome()).isEqualTo(Outcome.ALLOWED);
@@ -672,7 +672,7 @@ class DeciderTest {
 
         /** The old count was to last for a day; under the new terms it flows off, also while everything is denied. */
         @Test
-        void theWaitUnderTheNewTermsBeginsWithTheFirstRequestAfterTheChange() {
+        void the_wait_under_the_new_terms_begins_with_the_first_request_after_the_change() {
             decide(consume(100, 0), policy("p", window(100, 86_400_000)));
             Policy changed = policy("p", tokens(100, 10_000, 100));
             assertDenied(decide(consume(1, 1_000), changed), "p/0", 100L);
@@ -681,7 +681,7 @@ class DeciderTest {
         }
 
         @Test
-        void aDenialAfterTheChangeWritesNothingIfNothingIsUsed() {
+        void a_denial_after_the_change_writes_nothing_if_nothing_is_used() {
             decide(consume(1, 0), policy("p", window(10, 1_000)));
             Policy changed = policy("p", window(5, 1_000));
             assertThat(decide(consume(6, 100_000), changed).outcome()).isEqualTo(Outcome.DENIED);
@@ -691,7 +691,7 @@ class DeciderTest {
         }
 
         @Test
-        void aPeekAfterTheChangeWritesNothing() {
+        void a_peek_after_the_change_writes_nothing() {
             decide(consume(100, 0), policy("p", window(100, 86_400_000)));
             PolicyState before = states.of("c", "p");
             assertDenied(decide(peek(1, 1_000), policy("p", tokens(100, 10_000, 100))), "p/0", 100L);
@@ -699,14 +699,14 @@ class DeciderTest {
         }
 
         @Test
-        void theSameLimitsUnderANewVersionChangeNothing() {
+        void the_same_limits_under_a_new_version_change_nothing() {
             decide(consume(3, 0), policy("p", log(10, 60_000)));
             Policy renamed = maxSize(10L, policy("p", log(10, 60_000)));
             assertAllowed(decide(consume(3, 1), renamed), "p/0", 4);
         }
 
         @Test
-        void aLogThatIsNoLongerUsedIsDeletedBitByBit() {
+        void a_log_that_is_no_longer_used_is_deleted_bit_by_bit() {
             Policy logs = policy("p", log(1_000, 100_000), log(500, 100_000));
             for (int i = 1; i <= 400; i++) {
                 decide(consume(1, i), logs);

@@ -88,7 +88,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void thenOneOfTheSameAlgorithm() {
+    void then_one_of_the_same_algorithm() {
         after(2, 0, window(5, 1_000), log(6, 2_000));
         PolicyState state = after(1, 1_000, window(5, 1_000), log(6, 2_000));
         assertThat(used(state, 1_000)).containsExactly(1L, 3L);
@@ -97,7 +97,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void thenWhatIsLeft() {
+    void then_what_is_left() {
         PolicyState state = after(3, 0, window(5, 1_000));
         for (Limit<?> limit : List.of(
                 log(9, 1_000),
@@ -111,14 +111,14 @@ class PolicyStateTest {
     }
 
     @Test
-    void elseALimitStartsFresh() {
+    void else_a_limit_starts_fresh() {
         PolicyState state = after(3, 0, window(5, 1_000));
         assertThat(used(under(state, 0, window(5, 1_000), window(5, 2_000), log(5, 1_000)), 0))
                 .containsExactly(3L, 0L, 0L);
     }
 
     @Test
-    void twoOfTheSameLimitStayTwo() {
+    void two_of_the_same_limit_stay_two() {
         PolicyState state = after(3, 0, log(5, 1_000), log(5, 1_000));
         assertThat(shelvesOf(state)).containsExactly(0, 1);
         assertThat(shelvesOf(under(state, 0, log(5, 1_000), log(5, 1_000), log(5, 1_000))))
@@ -126,7 +126,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void unlimitedAndBlockedKeepNothing() {
+    void unlimited_and_blocked_keep_nothing() {
         PolicyState state = after(3, 0, window(5, 1_000));
         assertThat(used(under(state, 0, new Unlimited()), 0)).containsExactly(0L);
         assertThat(used(under(state, 0, new Blocked()), 0)).containsExactly(0L);
@@ -147,7 +147,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void changingTermsWritesNothingByItself() {
+    void changing_terms_writes_nothing_by_itself() {
         for (int i = 1; i <= 100; i++) {
             after(1, i, log(1_000, 100_000));
         }
@@ -160,14 +160,14 @@ class PolicyStateTest {
     }
 
     @Test
-    void isForgettableWhenAllOfItsAccountsAre() {
+    void is_forgettable_when_all_of_its_accounts_are() {
         PolicyState state = after(3, 500, window(5, 1_000), log(5, 2_000), tokens(1, 1_000, 5));
         assertThat(state.expiresAtMs()).isEqualTo(3_500);
         assertThat(after(1, 600, window(9, 9_000)).expiresAtMs()).isEqualTo(9_000);
     }
 
     @Test
-    void isNeverForgettableBeforeItsLastCharge() {
+    void is_never_forgettable_before_its_last_charge() {
         after(3, 500, window(5, 1_000));
         Decider.local(states).decide(settle(-3, 600), table(policy("p", window(5, 1_000))));
         PolicyState state = states.of("c", "p");
@@ -194,7 +194,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void aRequestInTheMidstOfForgettingStartsFreshBesideTheGarbage() {
+    void a_request_in_the_midst_of_forgetting_starts_fresh_beside_the_garbage() {
         for (int i = 1; i <= 1_000; i++) {
             after(1, i, log(1_000, 5_000));
         }
@@ -250,7 +250,7 @@ class PolicyStateTest {
     /** A state that is forgotten as soon as it may be decides like one that is kept for ever. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
-    void forgettingNeverChangesADecision(long seed) {
+    void forgetting_never_changes_a_decision(long seed) {
         Random random = new Random(seed);
         MapStates kept = new MapStates();
         Policy policy = randomPolicy(random);

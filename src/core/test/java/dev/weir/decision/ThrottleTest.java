@@ -51,7 +51,7 @@ class ThrottleTest {
     }
 
     @Test
-    void requestsThatComeAtOnceStartAtTheRate() {
+    void requests_that_come_at_once_start_at_the_rate() {
         Policy policy = throttle(350, policy("p", gcra(10, 1_000, 1)));
         for (long delayMs : new long[] {0, 100, 200, 300}) {
             Decision decision = decide(consume(1, 5_000), policy);
@@ -76,7 +76,7 @@ class ThrottleTest {
     }
 
     @Test
-    void aWindowIsPutOffToTheNextOneAndNotBeforeAnEarlierStart() {
+    void a_window_is_put_off_to_the_next_one_and_not_before_an_earlier_start() {
         Policy policy = throttle(10_000, policy("p", window(2, 1_000)));
         assertThat(decide(consume(2, 100), policy).delayMs()).isZero();
         Decision next = decide(consume(1, 200), policy);
@@ -90,7 +90,7 @@ class ThrottleTest {
     }
 
     @Test
-    void whatPeeksOrSettlesOrCostsNothingIsNotPutOff() {
+    void what_peeks_or_settles_or_costs_nothing_is_not_put_off() {
         Policy policy = throttle(1_000, policy("p", gcra(10, 1_000, 1)));
         assertThat(decide(consume(2, 0), policy).reason()).isEqualTo(Reason.COST_NEVER_FITS);
         assertThat(decide(consume(1, 0), policy).delayMs()).isZero();
@@ -109,7 +109,7 @@ class ThrottleTest {
     }
 
     @Test
-    void whatIsTooLargeOrCanNeverFitIsDeniedAndPutsNothingOff() {
+    void what_is_too_large_or_can_never_fit_is_denied_and_puts_nothing_off() {
         Policy policy = maxSize(10L, throttle(1_000, policy("p", gcra(10, 1_000, 1))));
         assertThat(decide(sized(11, consume(1, 0)), policy).httpStatus()).isEqualTo(413);
         Decision never = decide(consume(2, 0), throttle(1_000, policy("q", gcra(10, 1_000, 1), new Blocked())));
@@ -119,7 +119,7 @@ class ThrottleTest {
     }
 
     @Test
-    void aLayerThatDeniesGoesByTheTimeAtWhichRequestsCome() {
+    void a_layer_that_denies_goes_by_the_time_at_which_requests_come() {
         Policy throttling = throttle(10_000, policy("t", gcra(1, 1_000, 1)));
         Policy denying = inLayer("other", policy("d", window(3, 60_000)));
         assertThat(decide(consume(1, 0), throttling, denying).delayMs()).isZero();
@@ -153,7 +153,7 @@ class ThrottleTest {
     }
 
     @Test
-    void timeThatGoesBackIsTheTimeOfTheLastRequest() {
+    void time_that_goes_back_is_the_time_of_the_last_request() {
         Policy policy = throttle(500, policy("p", gcra(1_000, 1_000, 1_000)));
         assertThat(decide(consume(1, 10_000), policy).delayMs()).isZero();
         Decision late = decide(consume(1, 1_000), policy);
@@ -162,7 +162,7 @@ class ThrottleTest {
     }
 
     @Test
-    void onceItThrottlesNoMoreOnlyItsOwnTimeIsAhead() {
+    void once_it_throttles_no_more_only_its_own_time_is_ahead() {
         Policy throttling = throttle(3_600_000, policy("a", gcra(1, 60_000, 1)));
         Policy beside = inLayer("beside", policy("b", window(10, 60_000)));
         for (int i = 0; i < 4; i++) {
@@ -180,7 +180,7 @@ class ThrottleTest {
     }
 
     @Test
-    void whatGoesToAQueueIsDeniedIfItWouldBePutOff() {
+    void what_goes_to_a_queue_is_denied_if_it_would_be_put_off() {
         Policy slow = onExceed(new OnExceed.Throttle(86_400_000), policy("slow", tokens(1, 10_000, 1)));
         Policy waits = inLayer("queues", onExceed(new OnExceed.Shape("sms"), policy("waits", new Blocked())));
         int queued = 0;
@@ -202,7 +202,7 @@ class ThrottleTest {
     }
 
     @Test
-    void aCostThatNeverFitsIsDeniedByTheLimitThatItDoesNotFit() {
+    void a_cost_that_never_fits_is_denied_by_the_limit_that_it_does_not_fit() {
         Policy large = onExceed(new OnExceed.Throttle(86_400_000), policy("large", tokens(10, 10_000, 10)));
         Policy small = inLayer("small", onExceed(new OnExceed.Throttle(1_000), policy("small", tokens(1, 1_000, 1))));
         Policy waits = inLayer("queues", onExceed(new OnExceed.Shape("sms"), policy("waits", new Blocked())));
@@ -216,14 +216,14 @@ class ThrottleTest {
     }
 
     @Test
-    void withNoLimitNothingIsPutOff() {
+    void with_no_limit_nothing_is_put_off() {
         Policy policy = throttle(1_000, policy("p", new Unlimited()));
         assertThat(decide(consume(1, 0), policy).delayMs()).isZero();
         assertThat(decide(consume(1, 0), policy).limit()).isNull();
     }
 
     @Test
-    void whereLimitsAreLiftedTheNextStillStartsNoEarlierThanTheLast() {
+    void where_limits_are_lifted_the_next_still_starts_no_earlier_than_the_last() {
         Policy limited = throttle(1_000, policy("p", gcra(10, 1_000, 1)));
         Policy lifted = throttle(1_000, policy("p", new Unlimited()));
         for (long delayMs : new long[] {0, 100, 200}) {
@@ -243,7 +243,7 @@ class ThrottleTest {
     }
 
     @Test
-    void aLimitBindsBeforeWhatIsUnlimited() {
+    void a_limit_binds_before_what_is_unlimited() {
         Policy policy = throttle(100, policy("p", new Unlimited(), gcra(10, 1_000, 1), new Unlimited()));
         for (long delayMs : new long[] {0, 100}) {
             Decision decision = decide(consume(1, 0), policy);
@@ -258,7 +258,7 @@ class ThrottleTest {
     }
 
     @Test
-    void whatIsDeniedOrSettlesMovesNoOthersTime() {
+    void what_is_denied_or_settles_moves_no_others_time() {
         Policy quick = throttle(500, policy("quick", counting(gcra(100, 1_000, 100))));
         Policy slow = inLayer("other", throttle(10_000, policy("slow", gcra(1, 9_000, 1))));
         decide(consume(1, 0), slow);
@@ -276,7 +276,7 @@ class ThrottleTest {
     }
 
     @Test
-    void aDenialThatIsCountedIsPartOfTheRetryThatItTells() {
+    void a_denial_that_is_counted_is_part_of_the_retry_that_it_tells() {
         Policy policy = throttle(1_000, policy("p", counting(gcra(1, 1_000, 1))));
         decide(consume(1, 0), policy);
         assertThat(decide(consume(1, 0), policy).delayMs()).isEqualTo(1_000);
@@ -288,7 +288,7 @@ class ThrottleTest {
     /** Over two layers that throttle, whichever counts what. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
-    void theRetryIsExactWhereDenialsCount(long seed) {
+    void the_retry_is_exact_where_denials_count(long seed) {
         Random random = new Random(seed);
         int denied = 0;
         for (int trial = 0; trial < 60; trial++) {
@@ -333,7 +333,7 @@ class ThrottleTest {
      */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
-    void startsAreThoseThatTheLimitsPermit(long seed) {
+    void starts_are_those_that_the_limits_permit(long seed) {
         Random random = new Random(seed);
         int putOff = 0;
         int denied = 0;

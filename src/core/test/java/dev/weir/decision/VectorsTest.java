@@ -59,13 +59,13 @@ class VectorsTest {
     }
 
     @Test
-    void thereAreNinetyNine() throws IOException {
+    void there_are_ninety_nine() throws IOException {
         assertThat(cases()).hasSize(99);
     }
 
     @ParameterizedTest
     @MethodSource("cases")
-    void decidesAsItsSourceDoes(JsonNode one) {
+    void decides_as_its_source_does(JsonNode one) {
         PolicyTable policies = new PolicyTable(List.of(policy(one.get("limits"))));
         MapStates states = new MapStates();
         List<Decision> decisions = new ArrayList<>();

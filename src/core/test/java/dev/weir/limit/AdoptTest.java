@@ -157,7 +157,7 @@ class AdoptTest {
     }
 
     @Test
-    void adoptingLeavesTheOldAccountAsItWas() {
+    void adopting_leaves_the_old_account_as_it_was() {
         tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             String state = trial.state().toString();
             int calls = trial.segments().puts() + trial.segments().deletes();
@@ -197,7 +197,7 @@ class AdoptTest {
     }
 
     @Test
-    void aFixedWindowOfAnotherSizeKeepsItsCount() {
+    void a_fixed_window_of_another_size_keeps_its_count() {
         assertSizeKeepsUse(
                 LimitCase.fixedWindows(false),
                 (old, size) -> new FixedWindow(size, ((FixedWindow) old).perMs(), false),
@@ -205,7 +205,7 @@ class AdoptTest {
     }
 
     @Test
-    void aLogOfAnotherSizeKeepsItsEntries() {
+    void a_log_of_another_size_keeps_its_entries() {
         assertSizeKeepsUse(
                 LimitCase.logs(false),
                 (old, size) -> new SlidingWindowLog(size, ((SlidingWindowLog) old).perMs(), false),
@@ -213,7 +213,7 @@ class AdoptTest {
     }
 
     @Test
-    void aCounterOfAnotherSizeKeepsItsWindows() {
+    void a_counter_of_another_size_keeps_its_windows() {
         assertSizeKeepsUse(
                 LimitCase.counters(false, false),
                 (old, size) -> new SlidingWindowCounter(size, ((SlidingWindowCounter) old).perMs(), false, false),
@@ -221,7 +221,7 @@ class AdoptTest {
     }
 
     @Test
-    void aBucketOfAnotherBurstKeepsItsLevelExactly() {
+    void a_bucket_of_another_burst_keeps_its_level_exactly() {
         assertSizeKeepsUse(
                 LimitCase.tokenBuckets(false), (old, size) -> new TokenBucket(((Meter) old).rate(), size, false), 0);
         assertSizeKeepsUse(
@@ -230,7 +230,7 @@ class AdoptTest {
     }
 
     @Test
-    void aBucketOfAnotherRateKeepsItsLevelInWholeTokens() {
+    void a_bucket_of_another_rate_keeps_its_level_in_whole_tokens() {
         assertSizeKeepsUse(
                 LimitCase.tokenBuckets(false),
                 (old, size) ->
@@ -243,7 +243,7 @@ class AdoptTest {
     }
 
     @Test
-    void anIntervalBucketOfAnotherSizeKeepsItsUseAndItsSteps() {
+    void an_interval_bucket_of_another_size_keeps_its_use_and_its_steps() {
         assertSizeKeepsUse(
                 LimitCase.intervalBuckets(false),
                 (old, size) -> new IntervalBucket(
@@ -257,7 +257,7 @@ class AdoptTest {
     }
 
     @Test
-    void tokenBucketAndLeakyBucketTurnIntoEachOtherExactly() {
+    void token_bucket_and_leaky_bucket_turn_into_each_other_exactly() {
         Rate rate = Rate.of(7, 11_000);
         TrialAccount<Meter.Level> trial =
                 TrialAccount.open(new TokenBucket(rate, 7, false), 0).charge(7, 0);

@@ -121,7 +121,7 @@ class BoundariesTest {
         }
 
         @Test
-        void aLongMaxCostDoesNotGiveAnythingBack() {
+        void a_long_max_cost_does_not_give_anything_back() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 0).charge(2, 1_000).charge(Long.MAX_VALUE, 1_000);
             assertThat(trial.available(1_000)).isEqualTo(-MAX_LEVEL / 1_000);
@@ -277,7 +277,7 @@ class BoundariesTest {
     class OfAccounts {
 
         @Test
-        void aCostOfZeroChangesNothing() {
+        void a_cost_of_zero_changes_nothing() {
             for (LimitCase<?> terms : LimitCase.all()) {
                 TrialAccount<?> trial = TrialAccount.open(terms.limit(), 1_000);
                 LimitAccount<?> before = trial.account();
@@ -286,7 +286,7 @@ class BoundariesTest {
         }
 
         @Test
-        void aCostAboveTheCapacityNeverFits() {
+        void a_cost_above_the_capacity_never_fits() {
             LimitAccount<?> account = LimitAccount.open(new FixedWindow(5, 1_000, false), 0);
             assertThat(account.permits(6, 0)).isFalse();
             assertThat(account.limit().fits(6)).isFalse();
@@ -295,7 +295,7 @@ class BoundariesTest {
         }
 
         @Test
-        void aDenialSaysWhatRemainsAllTheSame() {
+        void a_denial_says_what_remains_all_the_same() {
             LimitAccount<?> account =
                     LimitAccount.open(new FixedWindow(5, 1_000, false), 0).charge(3, 0);
             assertThat(account.permits(4, 100)).isFalse();

@@ -155,7 +155,7 @@ class CalendarWindowTest {
 
     @ParameterizedTest
     @EnumSource(CalendarPeriod.class)
-    void atAnyTimeItIsTheWindowOfTheModel(CalendarPeriod period) {
+    void at_any_time_it_is_the_window_of_the_model(CalendarPeriod period) {
         Random random = new Random(3);
         List<String> ids = ZoneId.getAvailableZoneIds().stream().sorted().toList();
         for (int i = 0; i < 20_000; i++) {
@@ -191,7 +191,7 @@ class CalendarWindowTest {
 
     @ParameterizedTest
     @EnumSource(CalendarPeriod.class)
-    void admitsTheWholeLimitInEachWindowAndNoMore(CalendarPeriod period) {
+    void admits_the_whole_limit_in_each_window_and_no_more(CalendarPeriod period) {
         ZoneId zone = ZoneId.of("America/St_Johns");
         LimitModel.OfCalendarWindow model = new LimitModel.OfCalendarWindow(5, period, zone);
         Map<Long, Long> admitted = new TreeMap<>();

@@ -30,7 +30,7 @@ class GcraTableTest {
     private record Answer(boolean limited, long remaining, long resetMs, long retryMs) {}
 
     @Test
-    void everyRow() {
+    void every_row() {
         TrialAccount<Gcra.Arrival> trial = TrialAccount.open(new Gcra(Rate.of(1, 1_000), 5, false), 0);
         ROWS.lines().filter(row -> !row.startsWith("#")).forEach(row -> {
             String[] cells = row.strip().split("\\s*,\\s*", -1);

@@ -59,7 +59,7 @@ class GuaranteesTest {
     private static final long[][] NUMBERS = {{1, 1}, {1, 50}, {5, 100}, {100, 1_000}, {7, 11_000}, {64, 20}};
 
     @Test
-    void theLogNeverAdmitsMoreThanTheLimitInAnyWindow() {
+    void the_log_never_admits_more_than_the_limit_in_any_window() {
         for (long[] numbers : NUMBERS) {
             for (boolean countDenied : new boolean[] {false, true}) {
                 for (int seed = 0; seed < SEEDS; seed++) {
@@ -74,7 +74,7 @@ class GuaranteesTest {
     }
 
     @Test
-    void theFixedWindowNeverAdmitsMoreThanTheLimitInAnAlignedWindowNorTwiceThatInAny() {
+    void the_fixed_window_never_admits_more_than_the_limit_in_an_aligned_window_nor_twice_that_in_any() {
         for (long[] numbers : NUMBERS) {
             for (int seed = 0; seed < SEEDS; seed++) {
                 List<Admitted> admitted = admitted(new FixedWindow(numbers[0], numbers[1], false), numbers[1], seed);
@@ -85,7 +85,7 @@ class GuaranteesTest {
     }
 
     @Test
-    void theCounterNeverAdmitsMoreThanTheLimitInAnAlignedWindowNorTwiceThatInAny() {
+    void the_counter_never_admits_more_than_the_limit_in_an_aligned_window_nor_twice_that_in_any() {
         for (long[] numbers : NUMBERS) {
             for (int seed = 0; seed < SEEDS; seed++) {
                 List<Admitted> admitted =
@@ -97,7 +97,7 @@ class GuaranteesTest {
     }
 
     @Test
-    void theStrictCounterAdmitsLessThanTwiceTheLimitInAnyWindow() {
+    void the_strict_counter_admits_less_than_twice_the_limit_in_any_window() {
         for (long[] numbers : NUMBERS) {
             for (int seed = 0; seed < SEEDS; seed++) {
                 List<Admitted> admitted =
@@ -109,14 +109,14 @@ class GuaranteesTest {
     }
 
     @Test
-    void theCountersBoundOfTwiceTheLimitIsReached() {
+    void the_counters_bound_of_twice_the_limit_is_reached() {
         TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(2, 1_000, false, false), 999);
         assertThat(trial.request(2, 999)).isTrue();
         assertThat(trial.request(2, 1_501)).as("⌊2 · 499/1000⌋ = 0").isTrue();
     }
 
     @Test
-    void theStrictCountersBoundIsReached() {
+    void the_strict_counters_bound_is_reached() {
         TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(2, 1_000, true, false), 999);
         assertThat(trial.request(2, 999)).isTrue();
         assertThat(trial.request(2, 1_998)).as("⌈2 · 2/1000⌉ = 1").isFalse();
@@ -124,7 +124,7 @@ class GuaranteesTest {
     }
 
     @Test
-    void theBucketsNeverAdmitMoreThanTheBurstAndWhatFlowsIn() {
+    void the_buckets_never_admit_more_than_the_burst_and_what_flows_in() {
         for (long[] numbers : NUMBERS) {
             Rate rate = Rate.of(numbers[0], numbers[1]);
             for (long burst : new long[] {1, numbers[0], 3 * numbers[0]}) {
@@ -151,7 +151,7 @@ class GuaranteesTest {
     }
 
     @Test
-    void theIntervalBucketNeverAdmitsMoreThanTheBurstAndItsSteps() {
+    void the_interval_bucket_never_admits_more_than_the_burst_and_its_steps() {
         for (long[] numbers : NUMBERS) {
             for (long burst : new long[] {1, numbers[0], 3 * numbers[0]}) {
                 for (int seed = 0; seed < SEEDS / 3; seed++) {

@@ -92,7 +92,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void neverOffersMoreThanTheCapacity() {
+    void never_offers_more_than_the_capacity() {
         always((terms, trial, cost, nowMs, traffic) -> {
             assertThat(trial.available(nowMs)).isLessThanOrEqualTo(trial.capacity());
             assertThat(trial.charge(cost, nowMs).available(nowMs)).isLessThanOrEqualTo(trial.capacity());
@@ -100,7 +100,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void startsFull() {
+    void starts_full() {
         always((terms, trial, cost, nowMs, traffic) -> {
             TrialAccount<S> fresh = TrialAccount.open(terms.limit(), nowMs);
             assertThat(fresh.available(nowMs)).isEqualTo(fresh.capacity());
@@ -109,7 +109,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void aChargeTakesExactlyItsCost() {
+    void a_charge_takes_exactly_its_cost() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long before = known(trial, nowMs);
             long used = trial.used(nowMs);
@@ -123,7 +123,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void aChargeNeverFreesAnything() {
+    void a_charge_never_frees_anything() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long before = known(trial, nowMs);
             long waitMs = trial.waitMs(trial.capacity(), nowMs);
@@ -134,7 +134,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void permitsACostOfZeroAndWhatIsAvailableAndNothingElse() {
+    void permits_a_cost_of_zero_and_what_is_available_and_nothing_else() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long available = trial.available(nowMs);
             assertThat(trial.permits(0, nowMs)).isTrue();
@@ -149,7 +149,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void timeAloneNeverTakesAnything() {
+    void time_alone_never_takes_anything() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long available = trial.available(nowMs);
             for (int i = 0; i < 4; i++) {
@@ -160,7 +160,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void theWaitIsExact() {
+    void the_wait_is_exact() {
         always((terms, trial, cost, nowMs, traffic) -> {
             if (trial.capacity() == 0) {
                 return;
@@ -190,7 +190,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void afterTheWaitTheCostIsChargedLikeAnyOther() {
+    void after_the_wait_the_cost_is_charged_like_any_other() {
         always((terms, trial, cost, nowMs, traffic) -> {
             if (trial.capacity() == 0 || cost < 1 || cost > trial.capacity()) {
                 return;
@@ -204,7 +204,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void anAccountSaysWhatRemainsAndWhenAllIsFreeAgain() {
+    void an_account_says_what_remains_and_when_all_is_free_again() {
         always((terms, trial, cost, nowMs, traffic) -> {
             LimitAccount<?> account = trial.account();
             assertThat(account.remaining(nowMs)).isEqualTo(Math.max(0, trial.available(nowMs)));
@@ -226,7 +226,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void givingBackAtOnceUndoesACharge() {
+    void giving_back_at_once_undoes_a_charge() {
         always((terms, trial, cost, nowMs, traffic) -> {
             if (trial.used(nowMs) > terms.ceiling() - cost) {
                 return;
@@ -242,7 +242,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void givingBackNeverFillsBeyondTheCapacity() {
+    void giving_back_never_fills_beyond_the_capacity() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long before = trial.available(nowMs);
             long used = trial.used(nowMs);
@@ -256,7 +256,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void givingBackNeverDelaysAnything() {
+    void giving_back_never_delays_anything() {
         always((terms, trial, cost, nowMs, traffic) -> {
             if (trial.capacity() > 0) {
                 long any = traffic.anyCost(trial);
@@ -267,7 +267,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void givingBackEverythingIsLikeAFreshStart() {
+    void giving_back_everything_is_like_a_fresh_start() {
         always((terms, trial, cost, nowMs, traffic) -> {
             trial.charge(-Limit.MAX_LEVEL, nowMs);
             assertThat(trial.available(nowMs)).isEqualTo(trial.capacity());
@@ -276,7 +276,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void aChargeLeavesTheStateBeforeItAsItWas() {
+    void a_charge_leaves_the_state_before_it_as_it_was() {
         always((terms, trial, cost, nowMs, traffic) -> {
             S state = trial.state();
             String before = state.toString();
@@ -289,7 +289,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void splittingACostChangesNothing() {
+    void splitting_a_cost_changes_nothing() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long part = traffic.random().nextLong(cost + 1);
             TrialAccount<S> whole = trial.copy().charge(cost, nowMs);
@@ -299,7 +299,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void splittingWhatIsGivenBackChangesNothing() {
+    void splitting_what_is_given_back_changes_nothing() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long part = traffic.random().nextLong(cost + 1);
             TrialAccount<S> whole = trial.copy().charge(-cost, nowMs);
@@ -309,7 +309,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void atOneInstantTheOrderOfChargesDoesNotMatter() {
+    void at_one_instant_the_order_of_charges_does_not_matter() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long more = traffic.nextCost(trial, nowMs);
             TrialAccount<S> one =
@@ -321,7 +321,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void onceForgettableItAnswersLikeAFreshOneForEver() {
+    void once_forgettable_it_answers_like_a_fresh_one_for_ever() {
         always((terms, trial, cost, nowMs, traffic) -> {
             traffic.pass(trial, cost, nowMs, knowsItsDebt());
             long forgettableMs = trial.forgettableAtMs(nowMs);
@@ -342,7 +342,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void forgettableDoesNotDependOnWhenItIsAsked() {
+    void forgettable_does_not_depend_on_when_it_is_asked() {
         always((terms, trial, cost, nowMs, traffic) -> {
             traffic.pass(trial, cost, nowMs, knowsItsDebt());
             long forgettableMs = trial.forgettableAtMs(nowMs);
@@ -354,7 +354,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void wholeWindowsLaterTheSameRequestsGetTheSameAnswers() {
+    void whole_windows_later_the_same_requests_get_the_same_answers() {
         for (LimitCase<S> terms : terms()) {
             for (long startMs : STARTS_MS) {
                 long shiftMs = startMs / repeatsAfterMs(terms) * repeatsAfterMs(terms);
@@ -394,7 +394,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void whatIsChargedUpToABoundLeavesNoMoreInUse() {
+    void what_is_charged_up_to_a_bound_leaves_no_more_in_use() {
         always((terms, trial, cost, nowMs, traffic) -> {
             if (terms.limit().capacity() == 0 || terms.limit() instanceof Unlimited || !knowsItsDebt()) {
                 return;
@@ -409,7 +409,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void noCostOverflows() {
+    void no_cost_overflows() {
         long[] extremes = {
             Long.MAX_VALUE, Long.MAX_VALUE - 1, Limit.MAX_LEVEL + 1, Limit.MAX_LEVEL, -Limit.MAX_LEVEL, Long.MIN_VALUE
         };

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 class LogSegmentTest {
 
     @Test
-    void addsUpWhatCameBefore() {
+    void adds_up_what_came_before() {
         LogSegment segment = LogSegment.empty(100).withEntry(5, 3).withEntry(9, 4);
         assertThat(segment.size()).isEqualTo(2);
         assertThat(segment.sum(-1)).isEqualTo(100);
@@ -19,13 +19,13 @@ class LogSegmentTest {
     }
 
     @Test
-    void oneTimeIsOneEntry() {
+    void one_time_is_one_entry() {
         assertThat(LogSegment.empty(0).withEntry(5, 3).withEntry(5, 4))
                 .isEqualTo(LogSegment.empty(0).withEntry(5, 7));
     }
 
     @Test
-    void isFullAtThirtyTwo() {
+    void is_full_at_thirty_two() {
         LogSegment segment = LogSegment.empty(0);
         for (int i = 0; i < LogSegment.CAPACITY; i++) {
             assertThat(segment.isFull()).isFalse();
@@ -35,7 +35,7 @@ class LogSegmentTest {
     }
 
     @Test
-    void lessOfTheNewestEntryIsAPartOfItOrNothing() {
+    void less_of_the_newest_entry_is_a_part_of_it_or_nothing() {
         LogSegment segment = LogSegment.empty(100).withEntry(5, 3).withEntry(9, 4);
         assertThat(segment.reducedBy(1))
                 .isEqualTo(LogSegment.empty(100).withEntry(5, 3).withEntry(9, 3));
@@ -47,14 +47,14 @@ class LogSegmentTest {
     }
 
     @Test
-    void sumsMayWrapAround() {
+    void sums_may_wrap_around() {
         LogSegment segment = LogSegment.empty(Long.MAX_VALUE - 1).withEntry(5, 3);
         assertThat(segment.lastSum() - segment.sum(-1)).isEqualTo(3);
         assertThat(segment.reducedBy(3)).isEqualTo(LogSegment.empty(Long.MAX_VALUE - 1));
     }
 
     @Test
-    void equalsByContent() {
+    void equals_by_content() {
         LogSegment segment = LogSegment.of(1, new long[] {2}, new long[] {3});
         assertThat(segment)
                 .isEqualTo(LogSegment.empty(1).withEntry(2, 2))
@@ -66,7 +66,7 @@ class LogSegmentTest {
     }
 
     @Test
-    void refusesWhatIsNoSegment() {
+    void refuses_what_is_no_segment() {
         assertThatThrownBy(() -> LogSegment.of(0, new long[2], new long[1]))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("2 times and 1 sums");

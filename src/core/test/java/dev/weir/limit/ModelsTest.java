@@ -66,7 +66,7 @@ class ModelsTest {
 
     @ParameterizedTest
     @MethodSource("shortLimits")
-    void agreeWithTheModel(Limit<?> limit) {
+    void agree_with_the_model(Limit<?> limit) {
         for (int seed = 0; seed < SEEDS; seed++) {
             try {
                 run(limit, seed);
@@ -129,7 +129,7 @@ class ModelsTest {
     }
 
     @Test
-    void theThreeBucketsAreOneFunction() {
+    void the_three_buckets_are_one_function() {
         for (long[] numbers :
                 new long[][] {{7, 11_000, 7}, {7, 11_000, 30}, {1, 86_400_000, 1}, {1_000_000, 1_000, 5_000}}) {
             Rate rate = Rate.of(numbers[0], numbers[1]);

@@ -29,7 +29,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @CsvSource({"1, 0", "31, 0", "32, 0", "33, 1", "63, 1", "64, 1", "65, 2", "96, 2", "97, 3"})
-    void aSegmentIsPutAwayWhenTheThirtyThirdEntryComes(int entries, int segments) {
+    void a_segment_is_put_away_when_the_thirty_third_entry_comes(int entries, int segments) {
         TrialAccount<Log> trial = filled(entries, 10_000);
         assertThat(trial.segments().size()).isEqualTo(segments);
         assertThat(trial.available(10L * entries)).isZero();
@@ -37,7 +37,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 31, 32, 33, 34, 63, 64, 65, 66, 100})
-    void entriesLeaveOneByOne(int entries) {
+    void entries_leave_one_by_one(int entries) {
         TrialAccount<Log> trial = filled(entries, 10_000);
         for (int gone = 0; gone <= entries; gone++) {
             long nowMs = 10L * gone + 10_000;
@@ -48,7 +48,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 31, 32, 33, 34, 63, 64, 65, 66, 100})
-    void everyWaitEndsWithTheEntryThatFreesEnough(int entries) {
+    void every_wait_ends_with_the_entry_that_frees_enough(int entries) {
         TrialAccount<Log> trial = filled(entries, 10_000);
         long nowMs = 10L * entries;
         for (int cost = 1; cost <= entries; cost++) {
@@ -58,7 +58,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {31, 32, 33, 64, 65, 100})
-    void entriesThatLeaveWhileNewOnesComeAreReplacedOneForOne(int entries) {
+    void entries_that_leave_while_new_ones_come_are_replaced_one_for_one(int entries) {
         TrialAccount<Log> trial = filled(entries, 10L * entries);
         for (long nowMs = 10L * (entries + 1); nowMs < 100L * entries; nowMs += 10) {
             assertThat(trial.permits(1, nowMs - 1)).isFalse();
@@ -70,7 +70,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {31, 32, 33, 64, 65, 200})
-    void afterAnIdleGapTheLogStartsOver(int entries) {
+    void after_an_idle_gap_the_log_starts_over(int entries) {
         TrialAccount<Log> trial = filled(entries, 10_000);
         long nowMs = 1_000_000;
         assertThat(trial.available(nowMs)).isEqualTo(entries);
@@ -84,7 +84,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {31, 32, 33, 64, 65, 100})
-    void givingBackTakesTheNewestEntriesAcrossSegments(int entries) {
+    void giving_back_takes_the_newest_entries_across_segments(int entries) {
         long nowMs = 10L * entries;
         for (int credit = 0; credit <= entries + 1; credit++) {
             TrialAccount<Log> trial = filled(entries, 10_000).charge(-credit, nowMs);
@@ -102,7 +102,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {32, 33, 64, 65})
-    void takingAndGivingBackAtASegmentsEdgeLeavesNothingBehind(int entries) {
+    void taking_and_giving_back_at_a_segments_edge_leaves_nothing_behind(int entries) {
         TrialAccount<Log> trial = filled(entries, 10_000);
         int segments = trial.segments().size();
         for (int i = 0; i < 10; i++) {
@@ -114,7 +114,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void anEntryOfWhichAPartIsGivenBackKeepsItsTime() {
+    void an_entry_of_which_a_part_is_given_back_keeps_its_time() {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
         trial.charge(4, 100).charge(6, 200).charge(-2, 300);
         assertThat(trial.available(300)).isEqualTo(2);
@@ -123,7 +123,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void givingBackDoesNotReviveWhatHasLeftTheWindow() {
+    void giving_back_does_not_revive_what_has_left_the_window() {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
         trial.charge(4, 100).charge(6, 1_050).charge(-8, 1_150);
         assertThat(trial.available(1_150)).isEqualTo(10);
@@ -131,7 +131,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void requestsOfOneMillisecondShareAnEntry() {
+    void requests_of_one_millisecond_share_an_entry() {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(10_000, 1_000, false), 0);
         for (int i = 0; i < 5_000; i++) {
             trial.request(1, 7);
@@ -142,7 +142,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void aFullTailTakesMoreOfItsLastMillisecond() {
+    void a_full_tail_takes_more_of_its_last_millisecond() {
         TrialAccount<Log> trial = filled(32, 10_000);
         trial.charge(5, 320);
         assertThat(trial.segments().size()).isZero();
@@ -150,7 +150,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void anEntryOfAgePerIsGone() {
+    void an_entry_of_age_per_is_gone() {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(1, 60_000, false), 0);
         trial.charge(1, 0);
         assertThat(trial.permits(1, 59_999)).isFalse();
@@ -160,7 +160,7 @@ class SlidingWindowLogTest {
     /** Long logs on traffic with gaps, debts and credits, against the plain list. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
-    void longLogsAgreeWithTheModel(long seed) {
+    void long_logs_agree_with_the_model(long seed) {
         Random random = new Random(seed);
         int limit = 50 + random.nextInt(400);
         long perMs = 200 + random.nextLong(2_000);
@@ -194,7 +194,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void aRequestDeletesAtMostTwoSegmentsHoweverLongTheLogWas() {
+    void a_request_deletes_at_most_two_segments_however_long_the_log_was() {
         TrialAccount<Log> trial = filled(3_200, 100_000);
         assertThat(trial.segments().size()).isEqualTo(99);
         long nowMs = 1_000_000;
@@ -207,7 +207,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void aRetiredLogIsDeletedBitByBit() {
+    void a_retired_log_is_deleted_bit_by_bit() {
         TrialAccount<Log> trial = filled(330, 100_000);
         Log log = trial.state().retired();
         int rounds = 0;
@@ -245,7 +245,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void theCostOfARequestDoesNotGrowWithTheLimit() {
+    void the_cost_of_a_request_does_not_grow_with_the_limit() {
         int small = mostCalls(1_000, 1);
         assertThat(small).isLessThanOrEqualTo(10);
         assertThat(mostCalls(10, 1)).isLessThanOrEqualTo(small);
@@ -253,7 +253,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void theCostOfARefusalDoesNotGrowWithTheLimit() {
+    void the_cost_of_a_refusal_does_not_grow_with_the_limit() {
         int small = mostCalls(1_000, 3);
         assertThat(small).isLessThanOrEqualTo(10);
         assertThat(mostCalls(10, 3)).isLessThanOrEqualTo(small);
@@ -261,7 +261,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void afterAPauseTheOldestLiveEntryIsFoundInLogarithmicallyManyReads() {
+    void after_a_pause_the_oldest_live_entry_is_found_in_logarithmically_many_reads() {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(100_000, 100_000, false), 0);
         for (long nowMs = 1; nowMs <= 100_000; nowMs++) {
             trial.request(1, nowMs);
@@ -277,7 +277,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void deniedRequestsThatCountDoNotMakeTheLogLongerThanItsBound() {
+    void denied_requests_that_count_do_not_make_the_log_longer_than_its_bound() {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(5, 1_000_000, true), 0);
         for (long nowMs = 1; nowMs <= 100_000; nowMs++) {
             trial.request(1, nowMs);
@@ -288,7 +288,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void whatIsGivenBackOfCountedDenialsLeavesTheRestCounted() {
+    void what_is_given_back_of_counted_denials_leaves_the_rest_counted() {
         LimitAccount<Log> account = LimitAccount.open(new SlidingWindowLog(1, 1_000, true), 0)
                 .charge(1, 1) // admitted
                 .charge(1, 2) // denied, counted

@@ -31,7 +31,7 @@ class DurationsAndSizesTest {
         "' 5s ', 5000",
         "007s, 7000"
     })
-    void readsDurations(String text, long ms) {
+    void reads_durations(String text, long ms) {
         assertThat(DurationsAndSizes.durationMs(text)).isEqualTo(ms);
     }
 
@@ -59,7 +59,7 @@ class DurationsAndSizesTest {
                 "1000000000000000000s",
                 "12345678901234567890ms"
             })
-    void refusesWhatIsNoDuration(String text) {
+    void refuses_what_is_no_duration(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.durationMs(text))
                 .withMessage("must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '%s'", text);
@@ -67,13 +67,13 @@ class DurationsAndSizesTest {
 
     @ParameterizedTest
     @CsvSource({"0, 0", "0ms, 0", "' 00 s', 0", "0 days, 0", "1ms, 1", "2s, 2000"})
-    void readsDurationsThatMayBeNone(String text, long ms) {
+    void reads_durations_that_may_be_none(String text, long ms) {
         assertThat(DurationsAndSizes.durationOrZeroMs(text)).isEqualTo(ms);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", "1", "0 weeks", "-0", "0.0", "s"})
-    void refusesWhatIsNoDurationAndNotNone(String text) {
+    void refuses_what_is_no_duration_and_not_none(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.durationOrZeroMs(text))
                 .withMessage("must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '%s'", text);
@@ -81,7 +81,7 @@ class DurationsAndSizesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"999999999999999999s", "106751991168d", "999999999999999999 days"})
-    void refusesDurationsThatOverflow(String text) {
+    void refuses_durations_that_overflow(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.durationMs(text))
                 .withMessage("is too large: '%s'", text);
@@ -100,13 +100,13 @@ class DurationsAndSizesTest {
         "1GB, 1000000000",
         "2GiB, 2147483648"
     })
-    void readsSizes(String text, long bytes) {
+    void reads_sizes(String text, long bytes) {
         assertThat(DurationsAndSizes.sizeBytes(text)).isEqualTo(bytes);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", "0", "0KiB", "-5", "1.5MB", "64kib", "64K", "KiB", "1TB", "10s"})
-    void refusesWhatIsNoSize(String text) {
+    void refuses_what_is_no_size(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.sizeBytes(text))
                 .withMessage("must be a size such as 1500, 64KiB or 10MB, is '%s'", text);
@@ -125,12 +125,12 @@ class DurationsAndSizesTest {
         "90000000, 25h",
         "1209600000, 14d"
     })
-    void writesDurationsInTheLargestWholeUnit(long ms, String text) {
+    void writes_durations_in_the_largest_whole_unit(long ms, String text) {
         assertThat(DurationsAndSizes.duration(ms)).isEqualTo(text);
     }
 
     @Test
-    void readsBackWhatItWrites() {
+    void reads_back_what_it_writes() {
         Random random = new Random(5);
         for (int i = 0; i < 10_000; i++) {
             long ms = 1 + random.nextLong(1L << (1 + random.nextInt(55)));

@@ -73,7 +73,7 @@ class GlobTest {
     }
 
     @Test
-    void isLiteralWithoutAWildcard() {
+    void is_literal_without_a_wildcard() {
         assertThat(new Glob("a/b").isLiteral()).isTrue();
         assertThat(new Glob("a\\*b").isLiteral()).isTrue();
         assertThat(new Glob("").isLiteral()).isTrue();
@@ -82,7 +82,7 @@ class GlobTest {
     }
 
     @Test
-    void startsWithItsLiteralPrefix() {
+    void starts_with_its_literal_prefix() {
         assertThat(new Glob("/a/**").literalPrefix()).isEqualTo("/a/");
         assertThat(new Glob("a\\*b?c").literalPrefix()).isEqualTo("a*b");
         assertThat(new Glob("*a").literalPrefix()).isEmpty();
@@ -91,25 +91,25 @@ class GlobTest {
     }
 
     @Test
-    void equalsByItsPattern() {
+    void equals_by_its_pattern() {
         assertThat(new Glob("a*")).isEqualTo(new Glob("a*")).hasSameHashCodeAs(new Glob("a*"));
         assertThat(new Glob("a*")).isNotEqualTo(new Glob("a**")).hasToString("a*");
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"\\", "a\\", "a\\\\\\"})
-    void refusesALoneBackslashAtTheEnd(String pattern) {
+    void refuses_a_lone_backslash_at_the_end(String pattern) {
         assertThatIllegalArgumentException().isThrownBy(() -> new Glob(pattern)).withMessageContaining("backslash");
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"\uD83D", "a\uDE00*", "\\\uD83D"})
-    void refusesHalfOfASurrogatePair(String pattern) {
+    void refuses_half_of_a_surrogate_pair(String pattern) {
         assertThatIllegalArgumentException().isThrownBy(() -> new Glob(pattern)).withMessageContaining("surrogate");
     }
 
     @Test
-    void refusesATooLongPattern() {
+    void refuses_a_too_long_pattern() {
         assertThat(new Glob("\uD83D\uDE00".repeat(Glob.MAX_LENGTH)).isLiteral()).isTrue();
         assertThat(new Glob("a".repeat(Glob.MAX_LENGTH)).isLiteral()).isTrue();
         assertThatIllegalArgumentException()
@@ -118,7 +118,7 @@ class GlobTest {
     }
 
     @Test
-    void agreesWithItsDefinitionOnRandomPatterns() {
+    void agrees_with_its_definition_on_random_patterns() {
         Random random = new Random(20);
         String patternLetters = "ab/**?\\\uD83D\uDE00";
         int matched = 0;
@@ -137,7 +137,7 @@ class GlobTest {
 
     /** Places beyond the first 64, 128 and 192. */
     @Test
-    void agreesWithItsDefinitionBehindManyPlaces() {
+    void agrees_with_its_definition_behind_many_places() {
         Random random = new Random(22);
         int matched = 0;
         for (int i = 0; i < 100_000; i++) {
@@ -157,7 +157,7 @@ class GlobTest {
     }
 
     @Test
-    void whatMatchesStartsWithTheLiteralPrefix() {
+    void what_matches_starts_with_the_literal_prefix() {
         Random random = new Random(21);
         for (int i = 0; i < 100_000; i++) {
             String pattern = randomText(random, "ab/*?", 5);
@@ -180,7 +180,7 @@ class GlobTest {
 
     /** A matcher that goes back and tries again would need more steps than there are atoms. */
     @Test
-    void aHostilePatternCostsNoMoreThanItsLengthTimesTheTexts() {
+    void a_hostile_pattern_costs_no_more_than_its_length_times_the_texts() {
         Glob glob = new Glob("*a".repeat(Glob.MAX_LENGTH / 2 - 1) + "*b");
         assertThat(glob.matches("a".repeat(50_000))).isFalse();
         assertThat(glob.matches("a".repeat(50_000) + "b")).isTrue();

@@ -34,12 +34,12 @@ class PolicyTableTest {
     }
 
     @Test
-    void anEmptyTableAppliesNothing() {
+    void an_empty_table_applies_nothing() {
         assertThat(PolicyTable.EMPTY.applicable(request("c", "free", Map.of()))).isEmpty();
     }
 
     @Test
-    void theHighestPriorityThatMatchesApplies() {
+    void the_highest_priority_that_matches_applies() {
         PolicyTable table = table(
                 policy("all", 0), policy("free", 5, "tier", "free"), policy("articles", 9, "endpoint", "/articles/**"));
         Map<String, String> articles = Map.of("endpoint", "/articles/1");
@@ -50,7 +50,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void aTieGoesToTheIdThatSortsFirst() {
+    void a_tie_goes_to_the_id_that_sorts_first() {
         assertThat(applicable(table(policy("b", 1), policy("a", 1), policy("c", 0)), request("c", null, Map.of())))
                 .containsExactly("a");
         assertThat(applicable(
@@ -111,14 +111,14 @@ class PolicyTableTest {
     }
 
     @Test
-    void aPolicyAppliesFromItsTimeOn() {
+    void a_policy_applies_from_its_time_on() {
         PolicyTable table = table(version(1, 100, policy("p", 0)));
         assertThat(versionsAt(table, 99)).isEmpty();
         assertThat(versionsAt(table, 100)).containsExactly(1L);
     }
 
     @Test
-    void ofSeveralVersionsTheNewestWhoseTimeHasComeApplies() {
+    void of_several_versions_the_newest_whose_time_has_come_applies() {
         PolicyTable table = table(
                 version(3, 200, policy("p", -5, "tier", "free")),
                 version(1, 0, policy("p", 0)),
@@ -134,7 +134,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void aLaterVersionThatHoldsSoonerReplacesTheOnesBefore() {
+    void a_later_version_that_holds_sooner_replaces_the_ones_before() {
         PolicyTable table =
                 table(version(1, 0, policy("p", 0)), version(2, 100, policy("p", 0)), version(3, 50, policy("p", 0)));
         assertThat(versionsAt(table, 49)).containsExactly(1L);
@@ -143,7 +143,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void inForceIsTheNewestVersionWhoseTimeHasComeWhicheverApplies() {
+    void in_force_is_the_newest_version_whose_time_has_come_whichever_applies() {
         PolicyTable table = table(
                 version(1, 10, policy("p", 0)),
                 version(2, 100, policy("p", 0)),
@@ -157,13 +157,13 @@ class PolicyTableTest {
     }
 
     @Test
-    void aNegativePriorityStandsBack() {
+    void a_negative_priority_stands_back() {
         assertThat(applicable(table(policy("a", -1, "tier", "free"), policy("b", 0)), request("c", "free", Map.of())))
                 .containsExactly("b");
     }
 
     @Test
-    void extremePrioritiesAreOrdered() {
+    void extreme_priorities_are_ordered() {
         assertThat(applicable(
                         table(policy("a", Integer.MIN_VALUE), policy("b", Integer.MAX_VALUE), policy("c", 0)),
                         request("c", null, Map.of())))
@@ -171,7 +171,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void oneOfEachLayerApplies() {
+    void one_of_each_layer_applies() {
         PolicyTable table = table(
                 policy("y1", "y", 1, RequestMatcher.ALL),
                 policy("y2", "y", 2, match("tier", "free")),
@@ -183,7 +183,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void anyValueOfAListLeadsToThePolicy() {
+    void any_value_of_a_list_leads_to_the_policy() {
         PolicyTable table = table(policy("some", 0, "tier", "free|gold|b*"));
         for (String tier : List.of("free", "gold", "b", "bronze")) {
             assertThat(applicable(table, request("c", tier, Map.of()))).as(tier).containsExactly("some");
@@ -193,7 +193,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void aGlobIsFoundByItsStart() {
+    void a_glob_is_found_by_its_start() {
         PolicyTable table = table(
                 policy("short", 0, "endpoint", "/a*"),
                 policy("long", 1, "endpoint", "/a/b/c/**"),
@@ -211,7 +211,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void anEmptyLiteralIsAValueLikeAnyOther() {
+    void an_empty_literal_is_a_value_like_any_other() {
         PolicyTable table = table(policy("none", 1, "region", ""), policy("some", 0, "region", "*"));
         assertThat(applicable(table, request("c", null, Map.of("region", "")))).containsExactly("none");
         assertThat(applicable(table, request("c", null, Map.of("region", "eu"))))
@@ -220,7 +220,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void anEscapedWildcardIsALiteral() {
+    void an_escaped_wildcard_is_a_literal() {
         PolicyTable table = table(policy("star", 0, "endpoint", "/a\\*"));
         assertThat(applicable(table, request("c", null, Map.of("endpoint", "/a*"))))
                 .containsExactly("star");
@@ -229,7 +229,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void twoPoliciesOfOneIdAreRefused() {
+    void two_policies_of_one_id_are_refused() {
         assertThatIllegalArgumentException()
                 .isThrownBy(
                         () -> table(policy("a", "x", 0, RequestMatcher.ALL), policy("a", "y", 0, RequestMatcher.ALL)))
@@ -263,7 +263,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void randomTablesApplyWhatAScanOfAllPoliciesFinds() {
+    void random_tables_apply_what_a_scan_of_all_policies_finds() {
         int found = 0;
         for (int seed = 0; seed < 400; seed++) {
             Random random = new Random(seed);
@@ -352,7 +352,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void aLookUpDoesNotTryEveryPolicy() {
+    void a_look_up_does_not_try_every_policy() {
         PolicyTable small = largeTable(10);
         PolicyTable large = largeTable(10_000);
         Map<Map<String, String>, String> requests = Map.of(
@@ -369,7 +369,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void policiesThatShareAllTheirWordsAreTriedBestFirst() {
+    void policies_that_share_all_their_words_are_tried_best_first() {
         List<Policy> all = new ArrayList<>();
         for (int i = 0; i < 1_000; i++) {
             all.add(policy("p" + i, i, "plan", "free"));

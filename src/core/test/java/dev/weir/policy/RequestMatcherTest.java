@@ -18,13 +18,13 @@ class RequestMatcherTest {
             request("acme", "free", Map.of("endpoint", "/articles/1", "method", "GET", "empty", ""));
 
     @Test
-    void withoutAConditionMatchesEverything() {
+    void without_a_condition_matches_everything() {
         assertThat(RequestMatcher.ALL.matches(REQUEST)).isTrue();
         assertThat(RequestMatcher.ALL.matches(request("x", null, Map.of()))).isTrue();
     }
 
     @Test
-    void looksAtClientTierAndAttributes() {
+    void looks_at_client_tier_and_attributes() {
         assertThat(match("client", "acme").matches(REQUEST)).isTrue();
         assertThat(match("client", "other").matches(REQUEST)).isFalse();
         assertThat(match("tier", "free").matches(REQUEST)).isTrue();
@@ -34,41 +34,41 @@ class RequestMatcherTest {
     }
 
     @Test
-    void anAttributeCannotPoseAsClientOrTier() {
+    void an_attribute_cannot_pose_as_client_or_tier() {
         Request request = request("acme", null, Map.of("tier", "gold", "client", "other"));
         assertThat(match("tier", "gold").matches(request)).isFalse();
         assertThat(match("client", "other").matches(request)).isFalse();
     }
 
     @Test
-    void allConditionsMustHold() {
+    void all_conditions_must_hold() {
         assertThat(match("tier", "free", "method", "GET").matches(REQUEST)).isTrue();
         assertThat(match("tier", "free", "method", "PUT").matches(REQUEST)).isFalse();
         assertThat(match("tier", "gold", "method", "GET").matches(REQUEST)).isFalse();
     }
 
     @Test
-    void anyOfAListMayHold() {
+    void any_of_a_list_may_hold() {
         assertThat(match("method", "PUT|GET").matches(REQUEST)).isTrue();
         assertThat(match("method", "PUT|G*").matches(REQUEST)).isTrue();
         assertThat(match("method", "PUT|POST").matches(REQUEST)).isFalse();
     }
 
     @Test
-    void aRequestThatLacksTheFieldDoesNotMatch() {
+    void a_request_that_lacks_the_field_does_not_match() {
         assertThat(match("region", "**").matches(REQUEST)).isFalse();
         assertThat(match("tier", "**").matches(request("acme", null, Map.of()))).isFalse();
     }
 
     @Test
-    void anEmptyValueIsAValue() {
+    void an_empty_value_is_a_value() {
         assertThat(match("empty", "*").matches(REQUEST)).isTrue();
         assertThat(match("empty", "").matches(REQUEST)).isTrue();
         assertThat(match("empty", "?").matches(REQUEST)).isFalse();
     }
 
     @Test
-    void listsItsFieldsInOrder() {
+    void lists_its_fields_in_order() {
         assertThat(match("tier", "a", "client", "b", "endpoint", "c")
                         .conditions()
                         .keySet())
@@ -76,13 +76,13 @@ class RequestMatcherTest {
     }
 
     @Test
-    void equalsByItsConditions() {
+    void equals_by_its_conditions() {
         assertThat(match("tier", "a|b")).isEqualTo(match("tier", "a|b")).hasSameHashCodeAs(match("tier", "a|b"));
         assertThat(match("tier", "a|b")).isNotEqualTo(match("tier", "b|a"));
     }
 
     @Test
-    void doesNotChangeWithTheMapItWasMadeOf() {
+    void does_not_change_with_the_map_it_was_made_of() {
         Map<String, List<Glob>> conditions = new HashMap<>(Map.of("tier", List.of(new Glob("free"))));
         RequestMatcher match = new RequestMatcher(conditions);
         conditions.clear();
@@ -90,7 +90,7 @@ class RequestMatcherTest {
     }
 
     @Test
-    void refusesTooMuchOrTooLittle() {
+    void refuses_too_much_or_too_little() {
         Map<String, List<Glob>> fields = new HashMap<>();
         for (int i = 0; i < RequestMatcher.MAX_FIELDS; i++) {
             fields.put("f" + i, List.of(new Glob("x")));

@@ -27,7 +27,7 @@ class EmbeddedBrokerTest {
     private static final String TOPIC = "things";
 
     @Test
-    void aConsumerGroupReadsWhatATransactionWrote() throws Exception {
+    void a_consumer_group_reads_what_a_transaction_wrote() throws Exception {
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
             createTopic(broker);
             produce(broker, "a", "b", "c");
@@ -36,7 +36,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void twoBrokersRunSideBySide() throws Exception {
+    void two_brokers_run_side_by_side() throws Exception {
         try (EmbeddedBroker one = EmbeddedBroker.start();
                 EmbeddedBroker two = EmbeddedBroker.start()) {
             assertThat(one.bootstrapServers()).startsWith("127.0.0.1:").isNotEqualTo(two.bootstrapServers());
@@ -50,7 +50,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void aRestartOnTheSameDirectoryKeepsTopicsRecordsAndOffsets(@TempDir Path parent) throws Exception {
+    void a_restart_on_the_same_directory_keeps_topics_records_and_offsets(@TempDir Path parent) throws Exception {
         Path directory = parent.resolve("kept");
         int port;
         try (EmbeddedBroker broker = EmbeddedBroker.start(directory, 0)) {
@@ -68,7 +68,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void closeLeavesNoTemporaryDirectoryAndNoThread() throws Exception {
+    void close_leaves_no_temporary_directory_and_no_thread() throws Exception {
         Set<Thread> before = Thread.getAllStackTraces().keySet();
         EmbeddedBroker broker = EmbeddedBroker.start();
         assertThat(broker.directory()).isNotEmptyDirectory();
@@ -86,7 +86,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void itsUsersCloseWhileItStillRuns() throws Exception {
+    void its_users_close_while_it_still_runs() throws Exception {
         List<String> read = new ArrayList<>();
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
             createTopic(broker);
@@ -97,7 +97,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void twoProcessesAtOnceSayNothingAndLeaveNothingWhenInterrupted(@TempDir Path logs) throws Exception {
+    void two_processes_at_once_say_nothing_and_leave_nothing_when_interrupted(@TempDir Path logs) throws Exception {
         Path log = logs.resolve("stderr");
         Process one = process(log);
         Process two = process(log);
@@ -137,7 +137,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void aTakenPortIsNamedInOneLine(@TempDir Path directory) {
+    void a_taken_port_is_named_in_one_line(@TempDir Path directory) {
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
             int port = port(broker);
             assertThatThrownBy(() -> EmbeddedBroker.start(directory, port))
@@ -147,7 +147,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void aDirectoryInUseIsRefusedAndItsBrokerGoesOn(@TempDir Path directory) throws Exception {
+    void a_directory_in_use_is_refused_and_its_broker_goes_on(@TempDir Path directory) throws Exception {
         try (EmbeddedBroker broker = EmbeddedBroker.start(directory, 0)) {
             assertThatThrownBy(() -> EmbeddedBroker.start(directory, 0))
                     .isInstanceOf(IllegalStateException.class)
