@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.function.Predicate;
 import java.util.jar.JarFile;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.apache.logging.log4j.LogManager;
@@ -50,6 +53,34 @@ class BuildTest {
         assertThatThrownBy(() -> Class.forName(type)).isInstanceOf(ClassNotFoundException.class);
     }
 
+    /**
+     * The nearest scope wins: a dependency with the scope test would be missing in the jar although the modules in the
+     * jar use it.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"dist", "bench"})
+    void what_the_modules_of_the_jar_use_is_in_the_jar(String jar) throws Exception {
+        Set<String> used = new HashSet<>();
+        for (String module : List.of("core", "client", "registry", "enforcer")) {
+            used.addAll(artifacts(module, scope -> !scope.equals("test")));
+        }
+        assertThat(used).contains("kafka-streams", "rocksdbjni");
+        assertThat(artifacts(jar, "test"::equals)).isNotEmpty().doesNotContainAnyElementsOf(used);
+    }
+
+    private static Set<String> artifacts(String module, Predicate<String> scope) throws Exception {
+        Set<String> artifacts = new HashSet<>();
+        NodeList dependencies = pom("src/" + module + "/pom.xml").getElementsByTagName("dependency");
+        for (int i = 0; i < dependencies.getLength(); i++) {
+            Element dependency = (Element) dependencies.item(i);
+            List<String> scopes = texts(dependency, "scope");
+            if (scope.test(scopes.isEmpty() ? "compile" : scopes.get(0))) {
+                artifacts.addAll(texts(dependency, "artifactId").subList(0, 1));
+            }
+        }
+        return artifacts;
+    }
+
     @Test
     void the_jar_has_rocksdb_for_linux_and_macos_only() throws Exception {
         List<String> included = rocksDbIncludes();
@@ -73,7 +104,7 @@ class BuildTest {
     }
 
     private static List<String> rocksDbIncludes() throws Exception {
-        NodeList filters = pom().getElementsByTagName("filter");
+        NodeList filters = pom("pom.xml").getElementsByTagName("filter");
         for (int i = 0; i < filters.getLength(); i++) {
             Element filter = (Element) filters.item(i);
             if (texts(filter, "artifact").contains("org.rocksdb:rocksdbjni")) {
@@ -92,9 +123,9 @@ class BuildTest {
         return texts;
     }
 
-    private static Document pom() throws Exception {
+    private static Document pom(String path) throws Exception {
         return DocumentBuilderFactory.newInstance()
                 .newDocumentBuilder()
-                .parse(Path.of("pom.xml").toFile());
+                .parse(Path.of(path).toFile());
     }
 }
