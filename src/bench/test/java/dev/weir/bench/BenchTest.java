@@ -81,7 +81,7 @@ class BenchTest {
     @Test
     void share_holds_a_shared_limit_beside_an_own_one_against_the_own_one() {
         CapturedRun result = BenchShell.run(
-                "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT3S", "--warm-up=1000");
+                "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT1S", "--warm-up=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("own +[1-9][0-9,]* .* 1\\.00\n")
@@ -91,7 +91,7 @@ class BenchTest {
 
     @Test
     void lend_tells_how_much_of_a_shared_limit_is_had() {
-        CapturedRun result = BenchShell.run("lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=6", "--warm-up=4");
+        CapturedRun result = BenchShell.run("lend", "--of=EVEN,HALF", "--per=PT1S", "--seconds=3", "--warm-up=2");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern(
@@ -102,7 +102,7 @@ class BenchTest {
     @Test
     void lend_measures_on_several_brokers_that_are_busy() {
         CapturedRun result = BenchShell.run(
-                "lend", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=6", "--warm-up=2");
+                "lend", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=3", "--warm-up=1");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .contains("1 s, 2 brokers", "busy threads beside it: 1")

@@ -1,6 +1,7 @@
 package dev.weir.dev;
 
 import java.io.File;
+import java.lang.management.ManagementFactory;
 import java.net.URI;
 import java.net.URLClassLoader;
 import java.nio.file.Path;
@@ -29,10 +30,18 @@ public final class JavaProcess {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(QUIET);
+        command.addAll(compilation());
         command.addAll(options);
         command.addAll(List.of("-cp", classPath(), main.getName()));
         command.addAll(List.of(args));
         return new ProcessBuilder(command);
+    }
+
+    /** A JVM that is told to compile less, as tests are, starts others that do so too. */
+    private static List<String> compilation() {
+        return ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
+                .filter(option -> option.startsWith("-XX:TieredStopAtLevel="))
+                .toList();
     }
 
     /** A build tool that runs a main class in its own JVM gives it a class loader, and no class path. */

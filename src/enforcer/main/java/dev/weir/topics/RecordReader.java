@@ -102,6 +102,8 @@ public final class RecordReader implements AutoCloseable {
         settings.putAll(options.settings());
         settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) timeout.toMillis());
         settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
+        // At the end of the topic a fetch is in flight, and closing waits for its answer: 500 ms by Kafka's default.
+        settings.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, (int) POLL.toMillis());
         consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 

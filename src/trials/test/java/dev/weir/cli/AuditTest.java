@@ -33,6 +33,7 @@ import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
 import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.RecordReader;
 import dev.weir.topics.TopicReader;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
@@ -63,15 +64,14 @@ import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
-import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -145,6 +145,8 @@ class AuditTest {
               - {id: mail, limit: 20, per: 1s, capacity: 60, max-wait: 2s}
             """;
     private static final Audit.TimeRange ALL = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
+
+    private static final Map<TopicPartition, List<Copied>> RECORDS = new HashMap<>();
 
     private static EmbeddedBroker broker;
     private static WeirConfig config;
@@ -891,22 +893,20 @@ class AuditTest {
         return headers;
     }
 
+    /** All records of a partition that nothing is written to any more. */
     private static List<Copied> read(String topic, int partition) {
-        Properties settings = KafkaSettings.consumer(config);
-        settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
-        List<Copied> records = new ArrayList<>();
-        TopicPartition from = new TopicPartition(topic, partition);
-        try (KafkaConsumer<byte[], byte[]> consumer =
-                new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-            consumer.assign(List.of(from));
-            consumer.seekToBeginning(List.of(from));
-            long end = consumer.endOffsets(List.of(from)).get(from);
-            while (consumer.position(from) < end) {
-                consumer.poll(Duration.ofMillis(100))
-                        .forEach(record -> records.add(new Copied(record, record.value())));
+        return RECORDS.computeIfAbsent(new TopicPartition(topic, partition), from -> {
+            List<Copied> records = new ArrayList<>();
+            try (RecordReader reader =
+                    new RecordReader(config, topic, RecordReader.Options.of(IsolationLevel.READ_COMMITTED, PATIENCE))) {
+                List<TopicPartition> one = List.of(from);
+                reader.read(
+                        reader.beginning(one),
+                        reader.end(one),
+                        record -> records.add(new Copied(record, record.value())));
             }
-        }
-        return records;
+            return List.copyOf(records);
+        });
     }
 
     private static String configFile(String prefix) throws Exception {
@@ -951,8 +951,10 @@ class AuditTest {
     }
 
     private static KafkaProducer<byte[], byte[]> producer() {
-        return new KafkaProducer<>(
-                KafkaSettings.producer(config), new ByteArraySerializer(), new ByteArraySerializer());
+        Properties settings = KafkaSettings.producer(config);
+        // To a topic that has just been created, a second batch in flight may get in before the first.
+        settings.put(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION, 1);
+        return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
     }
 
     private static void apply(String yaml) throws Exception {
