@@ -91,7 +91,7 @@ class BenchTest {
 
     @Test
     void lend_tells_how_much_of_a_shared_limit_is_had() {
-        CapturedRun result = BenchShell.run("lend", "--of=EVEN,HALF", "--per=PT1S", "--seconds=3", "--warm-up=2");
+        CapturedRun result = BenchShell.run("lend", "--of=EVEN,HALF", "--per=PT2S", "--seconds=6", "--warm-up=4");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern(

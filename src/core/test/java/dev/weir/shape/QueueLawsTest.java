@@ -183,20 +183,11 @@ class QueueLawsTest {
     }
 
     private void assertConforming(QueueRules rules) {
-        for (int from = 0; from < allReleases.size(); from++) {
-            long tokens = 0;
-            for (int to = from; to < Math.min(allReleases.size(), from + 300); to++) {
-                // one that costs more than the burst leaves when the burst is free: it counts as the burst until its
-                // slots pass
-                long cost = allReleases.get(to).cost();
-                long lengthNanos = allReleases.get(to).releaseAtNanos()
-                        - allReleases.get(from).releaseAtNanos();
-                long before = tokens + Math.min(cost, rules.burst());
-                tokens += cost;
-                assertThat(Math.multiplyExact(before - rules.burst(), rules.perMs() * MS))
-                        .as("%s: releases %d to %d", context, from, to)
-                        .isLessThanOrEqualTo(Math.multiplyExact(lengthNanos, rules.limit()));
-            }
+        OutflowPace pace = new OutflowPace(rules.perMs(), rules.burst());
+        for (Release release : allReleases) {
+            assertThat(pace.earlyNanos(rules.limit(), release.releaseAtNanos(), release.cost()))
+                    .as("%s: %s", context, release)
+                    .isLessThanOrEqualTo(0);
         }
     }
 

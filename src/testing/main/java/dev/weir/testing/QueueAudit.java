@@ -6,6 +6,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.OutflowPace;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueRules;
 import java.util.ArrayList;
@@ -265,16 +266,10 @@ public final class QueueAudit {
     }
 
     /**
-     * Over every interval, what leaves costs at most the burst and what flows meanwhile: with P the tokens that left
-     * before, t the times, T the time of a token and c a cost that counts as the burst at most,
-     *
-     * <pre>
-     *   P(j) + c(j) - burst - t(j)/T  ≤  P(i) - t(i)/T      for all i ≤ j
-     * </pre>
-     *
-     * <p>so the least of the right side so far is all there is to remember.
+     * Each bucket keeps the pace of its queue.
      *
      * @param rules of a queue, in force all the time
+     * @see OutflowPace
      */
     public List<String> pace(QueueRules rules) {
         List<String> faults = new ArrayList<>();
@@ -301,19 +296,12 @@ public final class QueueAudit {
 
     private static List<String> pace(long limit, long perMs, long burst, long toleranceNanos, List<Release> queue) {
         List<String> faults = new ArrayList<>();
-        long perNanos = Math.multiplyExact(perMs, NANOS_PER_MS);
-        long tokens = 0;
-        long least = Long.MAX_VALUE; // in tokens, times perNanos
+        OutflowPace pace = new OutflowPace(perMs, burst);
         for (Release release : queue) {
-            long sinceNanos = release.releaseAtNanos() - queue.get(0).releaseAtNanos();
-            long flown = Math.multiplyExact(sinceNanos, limit);
-            least = Math.min(least, Math.multiplyExact(tokens, perNanos) - flown);
-            long counted = tokens + Math.min(release.cost(), burst) - burst;
-            long early = Math.multiplyExact(counted, perNanos) - flown - least;
-            if (early > toleranceNanos * limit) {
-                faults.add(name(release) + " leaves " + -Math.floorDiv(-early, limit) + " ns too early");
+            long earlyNanos = pace.earlyNanos(limit, release.releaseAtNanos(), release.cost());
+            if (earlyNanos > toleranceNanos) {
+                faults.add(name(release) + " leaves " + earlyNanos + " ns too early");
             }
-            tokens += release.cost();
         }
         return faults;
     }

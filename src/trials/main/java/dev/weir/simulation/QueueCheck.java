@@ -11,6 +11,7 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.OutflowPace;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.wire.AdmissionAvro;
@@ -35,18 +36,17 @@ final class QueueCheck {
     private static final long MOST_AHEAD_MS =
             SchedulePolicies.MOST_LOOK_AHEAD_MS + 20 + 2 * SchedulePlan.MOST_JITTER_MS;
 
-    private static final long PER_NANOS = 1_000 * NANOS_PER_MS;
-
     private record Id(String client, String requestId) {}
 
-    /** The releases of one bucket; {@code QueueAudit} tells how a pace is checked. */
+    /** The releases of one bucket. */
     private static final class Outflow {
-        long releases;
+        final OutflowPace pace;
         long sequence;
-        long firstNanos;
         long lastNanos = Long.MIN_VALUE;
-        long tokens;
-        long least = Long.MAX_VALUE;
+
+        Outflow(long burst) {
+            pace = new OutflowPace(1_000, burst);
+        }
     }
 
     private final SimulatedCluster cluster;
@@ -146,28 +146,18 @@ final class QueueCheck {
                 IN_SEQUENCE,
                 "has a wrong key: " + release);
         BucketId bucket = BucketId.of(release.queue(), release.key());
-        Outflow outflow = outflows.computeIfAbsent(bucket, id -> new Outflow());
+        Outflow outflow = outflows.computeIfAbsent(bucket, id -> new Outflow(SchedulePolicies.burst(id.queue())));
         boolean beginsAnew = SchedulePolicies.isKeyed(release.queue()) && release.sequence() == 1; // the key was idle
         outflow.sequence = beginsAnew ? 1 : outflow.sequence + 1;
         Violation.unless(
                 release.sequence() == outflow.sequence && release.releaseAtNanos() >= outflow.lastNanos,
                 IN_SEQUENCE,
                 "is to be number " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
-        outflow.releases++;
         outflow.lastNanos = release.releaseAtNanos();
-        pace(release, outflow);
-    }
-
-    private void pace(Release release, Outflow outflow) {
-        if (outflow.releases == 1) {
-            outflow.firstNanos = release.releaseAtNanos();
-        }
-        long burst = SchedulePolicies.burst(release.queue());
-        long flown = (release.releaseAtNanos() - outflow.firstNanos) * rulebook.mostLimit(release.queue());
-        outflow.least = Math.min(outflow.least, outflow.tokens * PER_NANOS - flown);
-        long counted = outflow.tokens + Math.min(release.cost(), burst) - burst;
-        long early = counted * PER_NANOS - flown - outflow.least;
-        Violation.unless(early <= 0, IN_PACE, "too early: " + release);
-        outflow.tokens += release.cost();
+        long limit = rulebook.mostLimit(release.queue());
+        Violation.unless(
+                outflow.pace.earlyNanos(limit, release.releaseAtNanos(), release.cost()) <= 0,
+                IN_PACE,
+                "too early: " + release);
     }
 }
