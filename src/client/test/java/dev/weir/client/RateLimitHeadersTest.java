@@ -205,7 +205,7 @@ class RateLimitHeadersTest {
      */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
-    void anyDecision_isToldInTheDraftsGrammar(long seed) {
+    void any_decision_is_told_in_the_drafts_grammar(long seed) {
         Random random = new Random(seed);
         for (int i = 0; i < 20_000; i++) {
             Decision decision = random(random);

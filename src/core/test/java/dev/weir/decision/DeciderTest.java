@@ -111,7 +111,7 @@ class DeciderTest {
     class AllOrNothing {
 
         @Test
-        void withinAPolicy_aRefusalByOneLimitChargesNone() {
+        void within_a_policy_a_refusal_by_one_limit_charges_none() {
             Policy policy = policy("p", window(10, 60_000), window(3, 60_000));
             assertDenied(decide(consume(4, 0), policy), "p/1", null);
             assertThat(states.puts()).isZero();
@@ -122,7 +122,7 @@ class DeciderTest {
         }
 
         @Test
-        void acrossLayers_aRefusalByOnePolicyChargesNone() {
+        void across_layers_a_refusal_by_one_policy_charges_none() {
             Policy first = inLayer("a", policy("p", window(10, 60_000)));
             Policy second = inLayer("b", policy("q", window(3, 60_000)));
             assertAllowed(decide(consume(2, 0), first, second), "q/0", 1);
@@ -133,7 +133,7 @@ class DeciderTest {
         }
 
         @Test
-        void acrossLayers_theLastPolicyCanRefuseWhatTheFirstWouldCount() {
+        void across_layers_the_last_policy_can_refuse_what_the_first_would_count() {
             Policy first = inLayer("a", policy("p", log(10, 60_000)));
             Policy second = inLayer("b", policy("q", new Blocked()));
             assertDenied(decide(consume(1, 0), first, second), "q/0", null);
@@ -155,14 +155,14 @@ class DeciderTest {
     class Binding {
 
         @Test
-        void onADenial_itIsTheRefusalWithTheLongestRetry() {
+        void on_a_denial_it_is_the_refusal_with_the_longest_retry() {
             Policy policy = policy("p", window(2, 1_000), window(2, 60_000), window(2, 5_000), window(9, 90_000));
             decide(consume(2, 0), policy);
             assertDenied(decide(consume(1, 0), policy), "p/1", 60_000L);
         }
 
         @Test
-        void onADenial_aLimitThatPermitsDoesNotBindHoweverLittleRemains() {
+        void on_a_denial_a_limit_that_permits_does_not_bind_however_little_remains() {
             Policy policy = policy("p", window(3, 60_000), tokens(1, 1_000, 2));
             decide(consume(2, 0), policy);
             Decision decision = decide(consume(1, 0), policy);
@@ -173,7 +173,7 @@ class DeciderTest {
         }
 
         @Test
-        void onADenial_aCostThatNeverFitsOutlastsAnyWait() {
+        void on_a_denial_a_cost_that_never_fits_outlasts_any_wait() {
             Policy policy = policy("p", window(2, 60_000), window(1, 1_000));
             decide(consume(1, 0), policy);
             Decision decision = decide(consume(2, 0), policy);
@@ -182,7 +182,7 @@ class DeciderTest {
         }
 
         @Test
-        void onADenial_aTieGoesToTheFirst() {
+        void on_a_denial_a_tie_goes_to_the_first() {
             Policy policy = policy("p", window(2, 60_000), window(1, 60_000), window(1, 60_000));
             decide(consume(1, 0), policy);
             assertDenied(decide(consume(1, 0), policy), "p/1", 60_000L);
@@ -193,7 +193,7 @@ class DeciderTest {
         }
 
         @Test
-        void whenAllowed_itIsTheLimitWithTheLeastRemaining() {
+        void when_allowed_it_is_the_limit_with_the_least_remaining() {
             Policy first = inLayer("a", policy("p", window(9, 60_000), window(5, 1_000)));
             Policy second = inLayer("b", policy("q", window(4, 60_000), window(6, 1_000)));
             assertAllowed(decide(consume(1, 0), first, second), "q/0", 3);
@@ -201,19 +201,19 @@ class DeciderTest {
         }
 
         @Test
-        void whenAllowed_aTieGoesToTheFirst() {
+        void when_allowed_a_tie_goes_to_the_first() {
             Policy first = inLayer("a", policy("p", window(5, 60_000), window(4, 1_000)));
             Policy second = inLayer("b", policy("q", window(4, 60_000)));
             assertAllowed(decide(consume(1, 0), first, second), "p/1", 3);
         }
 
         @Test
-        void whenAllowed_unlimitedNeverBinds() {
+        void when_allowed_unlimited_never_binds() {
             assertAllowed(decide(consume(1, 0), policy("p", new Unlimited(), window(5, 1_000))), "p/1", 4);
         }
 
         @Test
-        void ifEverythingIsUnlimited_thereIsNothingToSay() {
+        void if_everything_is_unlimited_there_is_nothing_to_say() {
             Decision decision = decide(consume(1, 0), policy("p", new Unlimited()));
             assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(decision.reason()).isEqualTo(Reason.WITHIN_LIMITS);
@@ -230,7 +230,7 @@ class DeciderTest {
     class Peeking {
 
         @Test
-        void saysWhatAConsumeWouldSay_butChargesNothing() {
+        void says_what_a_consume_would_say_but_charges_nothing() {
             Policy policy = policy("p", window(5, 60_000), log(4, 1_000), windowCountingDenied(9, 1_000));
             decide(consume(1, 0), policy);
             PolicyState before = states.of("c", "p");
@@ -242,7 +242,7 @@ class DeciderTest {
         }
 
         @Test
-        void ofAStranger_leavesNoState() {
+        void of_a_stranger_leaves_no_state() {
             assertAllowed(decide(peek(3, 1), policy("p", log(4, 1_000))), "p/0", 4);
             assertThat(states.all()).isEmpty();
         }
@@ -252,7 +252,7 @@ class DeciderTest {
     class Settling {
 
         @Test
-        void chargesOnIntoDebt_andIsAlwaysAllowed() {
+        void charges_on_into_debt_and_is_always_allowed() {
             Policy policy = policy("p", tokens(1, 1_000, 10));
             decide(consume(8, 0), policy);
             Decision decision = decide(settle(5, 0), policy);
@@ -265,7 +265,7 @@ class DeciderTest {
         }
 
         @Test
-        void debtIsAtMostOneFullLimit_howeverMuchIsSettled() {
+        void debt_is_at_most_one_full_limit_however_much_is_settled() {
             for (Limit<?> limit : List.of(
                     window(10, 60_000),
                     log(10, 60_000),
@@ -328,7 +328,7 @@ class DeciderTest {
         }
 
         @Test
-        void givesBackAtOnce_neverAboveTheCapacity() {
+        void gives_back_at_once_never_above_the_capacity() {
             Policy policy = policy("p", window(10, 60_000));
             decide(consume(8, 0), policy);
             assertAllowed(decide(settle(-3, 1), policy), "p/0", 5);
@@ -358,13 +358,13 @@ class DeciderTest {
         }
 
         @Test
-        void ofZero_changesNothing() {
+        void of_zero_changes_nothing() {
             assertAllowed(decide(settle(0, 0), policy("p", window(10, 60_000))), "p/0", 10);
             assertThat(states.puts()).isZero();
         }
 
         @Test
-        void extremeCosts_saturate() {
+        void extreme_costs_saturate() {
             for (Limit<?> limit : List.of(
                     window(10, 60_000),
                     log(10, 60_000),
@@ -426,7 +426,7 @@ class DeciderTest {
         private final Policy watching = onExceed(OnExceed.OBSERVE, policy("w", window(2, 60_000)));
 
         @Test
-        void neverDenies_butSaysThatItWould() {
+        void never_denies_but_says_that_it_would() {
             assertAllowed(decide(consume(2, 0), watching), "w/0", 0);
             Decision decision = decide(consume(1, 0), watching);
             assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
@@ -438,7 +438,7 @@ class DeciderTest {
         }
 
         @Test
-        void whatItWouldDenyIsNotCharged_asIfItEnforced() {
+        void what_it_would_deny_is_not_charged_as_if_it_enforced() {
             decide(consume(1, 0), watching);
             decide(consume(2, 0), watching);
             assertThat(states.of("c", "w").accounts().get(0).used(0)).isOne();
@@ -462,7 +462,7 @@ class DeciderTest {
         }
 
         @Test
-        void whenAllIsWell_anEnforcingLimitBindsBeforeOneThatWatches() {
+        void when_all_is_well_an_enforcing_limit_binds_before_one_that_watches() {
             Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
             assertAllowed(decide(consume(1, 0), watching, enforcing), "p/0", 4);
             Policy first = inLayer("a", policy("q", window(5, 60_000)));
@@ -470,7 +470,7 @@ class DeciderTest {
         }
 
         @Test
-        void aTooLargeRequestIsObserved_andNotCharged() {
+        void a_too_large_request_is_observed_and_not_charged() {
             Policy policy = maxSize(10L, onExceed(OnExceed.OBSERVE, policy("w", windowCountingDenied(5, 60_000))));
             Decision decision = decide(sized(11, consume(1, 0)), policy);
             assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
@@ -519,7 +519,7 @@ class DeciderTest {
         private final Policy policy = maxSize(100L, policy("p", windowCountingDenied(5, 60_000)));
 
         @Test
-        void aLargerRequestIsDenied413_andNothingIsCharged() {
+        void a_larger_request_is_denied413_and_nothing_is_charged() {
             Decision decision = decide(sized(101, consume(1, 0)), policy);
             assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
             assertThat(decision.reason()).isEqualTo(Reason.TOO_LARGE);
@@ -556,7 +556,7 @@ class DeciderTest {
     class CostOfZero {
 
         @Test
-        void isAllowedInDebtAndAtALimitOfZero_andTellsTheState() {
+        void is_allowed_in_debt_and_at_a_limit_of_zero_and_tells_the_state() {
             Policy policy = policy("p", window(5, 60_000));
             decide(consume(2, 0), policy);
             assertAllowed(decide(consume(0, 0), policy), "p/0", 3);
@@ -663,7 +663,7 @@ class DeciderTest {
         }
 
         @Test
-        void aLimitThatIsAddedStartsFresh_oneThatIsRemovedIsGone() {
+        void a_limit_that_is_added_starts_fresh_one_that_is_removed_is_gone() {
             decide(consume(3, 0), policy("p", window(10, 60_000)));
             assertAllowed(decide(consume(3, 1), policy("p", window(10, 60_000), window(4, 1_000))), "p/1", 1);
             assertAllowed(decide(consume(4, 2), policy("p", window(10, 60_000))), "p/0", 0);

@@ -60,13 +60,13 @@ class PolicyStateTest {
     }
 
     @Test
-    void underTheSameLimits_isTheSameState() {
+    void under_the_same_limits_is_the_same_state() {
         PolicyState state = after(2, 0, window(5, 1_000), log(5, 1_000));
         assertThat(under(state, 500, window(5, 1_000), log(5, 1_000))).isSameAs(state);
     }
 
     @Test
-    void aFreshState_isFull() {
+    void a_fresh_state_is_full() {
         PolicyState state = PolicyState.fresh(
                 policy("p", window(5, 1_000), log(6, 1_000), log(7, 1_000)), 3, shelf -> states.segments(KEY, shelf));
         assertThat(state.lastChargeMs()).isEqualTo(3);
@@ -76,7 +76,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void theSameLimitGoesOnFirst_whereverItStands() {
+    void the_same_limit_goes_on_first_wherever_it_stands() {
         after(2, 0, window(5, 1_000), window(6, 2_000));
         PolicyState state = after(1, 1_000, window(5, 1_000), window(6, 2_000));
         assertThat(used(state, 1_000)).containsExactly(1L, 3L);
@@ -135,7 +135,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void aLogKeepsItsShelf_aNewOneGetsOneThatNobodyUses() {
+    void a_log_keeps_its_shelf_a_new_one_gets_one_that_nobody_uses() {
         PolicyState state = after(3, 0, log(5, 1_000), log(6, 1_000));
         assertThat(shelvesOf(under(state, 0, log(6, 1_000), log(5, 1_000)))).containsExactly(1, 0);
         assertThat(shelvesOf(under(state, 0, log(6, 1_000)))).containsExactly(1);
@@ -176,7 +176,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void withoutALog_isForgottenAtOnce() {
+    void without_a_log_is_forgotten_at_once() {
         assertThat(after(3, 0, window(5, 1_000), tokens(1, 1, 5)).purge()).isNull();
         assertThat(after(1, 0, log(5, 1_000)).purge())
                 .as("a log without full segments")
@@ -184,7 +184,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void withALog_isForgottenInBoundedRounds() {
+    void with_a_log_is_forgotten_in_bounded_rounds() {
         for (int i = 1; i <= 33 + 4 * 32; i++) {
             after(1, i, log(1_000, 100_000));
         }
@@ -214,7 +214,7 @@ class PolicyStateTest {
     /** Whatever changes: the waits stay finite, every segment that is read is there, and in the end none is left. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
-    void randomChangesUnderTraffic_leaveNoSegmentBehind(long seed) {
+    void random_changes_under_traffic_leave_no_segment_behind(long seed) {
         Random random = new Random(seed);
         Policy policy = randomPolicy(random);
         long nowMs = 0;

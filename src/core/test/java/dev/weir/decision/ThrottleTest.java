@@ -136,7 +136,7 @@ class ThrottleTest {
     }
 
     @Test
-    void twoThatThrottlePutOffTogether_andTheShorterPatienceDenies() {
+    void two_that_throttle_put_off_together_and_the_shorter_patience_denies() {
         Policy slow = throttle(10_000, policy("slow", gcra(1, 1_000, 1)));
         Policy fast = inLayer("other", throttle(500, policy("fast", gcra(10, 1_000, 1))));
         assertThat(decide(consume(1, 0), slow, fast).delayMs()).isZero();

@@ -50,4 +50,19 @@ class ClockStepDetectorTest {
         assertThat(steps.observe(() -> monotonic[read[0]++], () -> wallMs + 5_000))
                 .isZero();
     }
+
+    @Test
+    void a_difference_of_100_ms_is_a_step() {
+        observe();
+        assertThat(observeAfter(10, 109)).isZero();
+        assertThat(observeAfter(10, 11)).as("100 ms ahead of the first reading").isEqualTo(1);
+    }
+
+    /** A clock that lags by less than a step must not turn a smaller difference into one. */
+    @Test
+    void a_small_lag_is_not_subtracted_from_the_next_step() {
+        observe();
+        observeAfter(1_000, 901);
+        assertThat(observeAfter(1_000, 1_199)).as("100 ms ahead").isEqualTo(1);
+    }
 }

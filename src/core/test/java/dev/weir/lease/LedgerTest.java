@@ -258,6 +258,66 @@ class LedgerTest {
         assertThat(ask("p0", 1, 10, NOW + 1_000)).isInstanceOf(LeaseResponse.Granted.class);
     }
 
+    @Test
+    void a_lease_that_no_request_waits_for_is_granted_while_a_quarter_of_the_limit_is_free() {
+        ledger = Ledger.open(List.of(new TokenBucket(Rate.of(160, 10_000), 160, false)), NOW);
+        long scarce = 40;
+        ask("a", 160 - scarce, 160 - scarce, NOW);
+        assertThat(ask("b", 0, 1, NOW)).isInstanceOf(LeaseResponse.Granted.class);
+        assertThat(ask("c", 0, 1, NOW)).as("one less is free").isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("c", 1, 1, NOW)).as("a request waits").isInstanceOf(LeaseResponse.Granted.class);
+    }
+
+    @Test
+    void a_holder_returns_no_more_than_it_has() {
+        ask("a", 10, 10, NOW);
+        ask("a", 0, 0, NOW, new Report(FIRST, 4, NOW, 9));
+        assertThat(ledger.lent()).isEqualTo(6);
+        assertThat(ledger.free()).isZero();
+        ask("a", 0, 0, NOW, new Report(FIRST, 5, NOW, -1));
+        assertThat(ledger.lent()).isZero();
+        assertThat(ledger.free()).isEqualTo(5);
+    }
+
+    /** A holder of a new lease may not know yet what it wants; a quarter of a term later, its want is known. */
+    @Test
+    void a_holder_with_a_new_lease_is_left_an_even_share() {
+        ask("a", 1, 1, NOW);
+        assertThat(ask("b", 1, 9, NOW)).as("half of nine").isEqualTo(granted(FIRST + 1, 5, NOW, NOW + 1_000));
+        ledger = Ledger.open(List.of(new TokenBucket(Rate.of(10, 10_000), 10, false)), NOW);
+        ask("a", 1, 1, NOW);
+        long knownMs = NOW + TERMS.termMs() / 4;
+        assertThat(ask("b", 1, 9, knownMs))
+                .as("all but what a wanted")
+                .extracting(LedgerTest::amount)
+                .isEqualTo(8L);
+    }
+
+    @Test
+    void a_refused_holder_is_left_what_it_wanted() {
+        useAll();
+        ask("a", 1, 10, NOW);
+        ask("b", 1, 10, NOW);
+        assertThat(ledger.refusals())
+                .extracting(Ledger.Refusal::requestedTokens)
+                .containsExactly(10L, 10L);
+        assertThat(ask("a", 1, 10, NOW + 1_150)).extracting(LedgerTest::amount).isEqualTo(1L);
+    }
+
+    @Test
+    void the_number_of_loans_is_bounded_and_the_first_that_ends_makes_room() {
+        ledger = Ledger.open(List.of(new TokenBucket(Rate.of(1_000_000, 10_000), 1_000_000, false)), NOW);
+        for (int i = 0; i < Ledger.MAX_LOANS; i++) {
+            assertThat(ask("h" + i, 1, 1, NOW + i % 2)).isInstanceOf(LeaseResponse.Granted.class);
+        }
+        assertThat(ask("new", 1, 1, NOW + 1)).isEqualTo(new LeaseResponse.Refused(9, NOW + 1, 999));
+        assertThat(ask("new", 1, 1, NOW + 1_000)).isInstanceOf(LeaseResponse.Granted.class);
+    }
+
+    private static long amount(LeaseResponse response) {
+        return ((LeaseResponse.Granted) response).amount();
+    }
+
     private void useAll() {
         ask("z", 10, 10, NOW);
         ask("z", 0, 0, NOW, new Report(FIRST, 10, NOW, 0));

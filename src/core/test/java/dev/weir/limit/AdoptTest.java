@@ -57,7 +57,7 @@ class AdoptTest {
     }
 
     @Test
-    void whateverChanges_whatWasUsedStaysUsed() {
+    void whatever_changes_what_was_used_stays_used() {
         tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             if (!counts(after) || isAShorterLog(before, after)) {
                 return;
@@ -84,7 +84,7 @@ class AdoptTest {
     }
 
     @Test
-    void whateverChanges_theWaitIsNoLongerThanThatOfAClientThatHasJustUsedTheNewLimit() {
+    void whatever_changes_the_wait_is_no_longer_than_that_of_a_client_that_has_just_used_the_new_limit() {
         tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             if (!counts(after)) {
                 return;
@@ -104,7 +104,7 @@ class AdoptTest {
     }
 
     @Test
-    void aThousandAnHourUsedUp_loweredToTen_isServedAgainWithinTheHour() {
+    void a_thousand_an_hour_used_up_lowered_to_ten_is_served_again_within_the_hour() {
         long hourMs = 3_600_000;
         Rate many = Rate.of(1_000, hourMs);
         Rate few = Rate.of(10, hourMs);
@@ -133,7 +133,7 @@ class AdoptTest {
     }
 
     @Test
-    void whateverChanges_unlimitedAndBlockedCountNothing() {
+    void whatever_changes_unlimited_and_blocked_count_nothing() {
         tryAll(LimitCase.all(), new ArrayList<>(LimitCase.uncounted()), (before, after, trial, nowMs, random) -> {
             TrialAccount<?> adopted = trial.under(after.limit(), nowMs);
             assertThat(adopted.used(nowMs)).isZero();
@@ -142,7 +142,7 @@ class AdoptTest {
     }
 
     @Test
-    void whateverChanges_theWaitsAreExactAfterwards() {
+    void whatever_changes_the_waits_are_exact_afterwards() {
         tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             TrialAccount<?> adopted = trial.under(after.limit(), nowMs);
             if (adopted.capacity() > 0) {
@@ -270,7 +270,7 @@ class AdoptTest {
     }
 
     @Test
-    void aLargerLimitOnALiveCounter_givesOnlyTheDifference() {
+    void a_larger_limit_on_alive_counter_gives_only_the_difference() {
         TrialAccount<AlignedWindow.Window> trial =
                 TrialAccount.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
         assertThat(trial.under(new FixedWindow(15, 60_000, false), 1).available(1))
@@ -278,7 +278,7 @@ class AdoptTest {
     }
 
     @Test
-    void aSmallerLimitOnALiveCounter_leavesADebt() {
+    void a_smaller_limit_on_alive_counter_leaves_a_debt() {
         TrialAccount<AlignedWindow.Window> trial =
                 TrialAccount.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
         assertThat(trial.under(new FixedWindow(4, 60_000, false), 1).available(1))
@@ -286,7 +286,7 @@ class AdoptTest {
     }
 
     @Test
-    void fromTheClockToTheCalendarAndFromZoneToZone_whatWasUsedStaysUsed() {
+    void from_the_clock_to_the_calendar_and_from_zone_to_zone_what_was_used_stays_used() {
         long nowMs = Instant.parse("2026-03-31T22:30:00Z").toEpochMilli();
         TrialAccount<?> daily =
                 TrialAccount.open(new FixedWindow(10, 86_400_000, false), nowMs).charge(4, nowMs);
@@ -306,7 +306,7 @@ class AdoptTest {
     }
 
     @Test
-    void aLogUnderAShorterWindow_holdsWhatLiesInIt() {
+    void a_log_under_a_shorter_window_holds_what_lies_in_it() {
         TrialAccount<SlidingWindowLog.Log> trial = TrialAccount.open(new SlidingWindowLog(10, 60_000, false), 0);
         trial.charge(4, 0).charge(3, 50_000);
         assertThat(trial.under(new SlidingWindowLog(10, 20_000, false), 55_000).available(55_000))
@@ -314,7 +314,7 @@ class AdoptTest {
     }
 
     @Test
-    void aLogUnderALongerWindow_doesNotReviveWhatHadLeft() {
+    void a_log_under_a_longer_window_does_not_revive_what_had_left() {
         TrialAccount<SlidingWindowLog.Log> trial = TrialAccount.open(new SlidingWindowLog(10, 60_000, false), 0);
         trial.charge(4, 0).charge(3, 50_000);
         assertThat(trial.under(new SlidingWindowLog(10, 120_000, false), 70_000).available(70_000))

@@ -22,7 +22,7 @@ class BoundariesTest {
     class OfFixedWindow {
 
         @Test
-        void window_lastMillisecondStillCounts_firstOfNextDoesNot() {
+        void window_last_millisecond_still_counts_first_of_next_does_not() {
             TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 60_000, false), 0);
             assertThat(trial.request(1, 0)).isTrue();
             assertThat(trial.permits(1, 59_999)).isFalse();
@@ -30,21 +30,21 @@ class BoundariesTest {
         }
 
         @Test
-        void window_isAlignedToTheEpochNotToTheFirstRequest() {
+        void window_is_aligned_to_the_epoch_not_to_the_first_request() {
             TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 60_000, false), 59_999);
             assertThat(trial.request(1, 59_999)).isTrue();
             assertThat(trial.request(1, 60_000)).isTrue();
         }
 
         @Test
-        void window_skipped_startsAtZero() {
+        void window_skipped_starts_at_zero() {
             TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 60_000, false), 0);
             trial.charge(1, 0);
             assertThat(trial.available(600_000)).isOne();
         }
 
         @Test
-        void window_acrossTheEpoch() {
+        void window_across_the_epoch() {
             TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 60_000, false), -1);
             assertThat(trial.request(1, -1)).isTrue();
             assertThat(trial.request(1, 0)).isTrue();
@@ -52,7 +52,7 @@ class BoundariesTest {
         }
 
         @Test
-        void window_ofOneMillisecond() {
+        void window_of_one_millisecond() {
             TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 1, false), 5);
             assertThat(trial.request(1, 5)).isTrue();
             assertThat(trial.request(1, 5)).isFalse();
@@ -61,7 +61,7 @@ class BoundariesTest {
         }
 
         @Test
-        void deniedThatCount_doNotReachTheNextWindow() {
+        void denied_that_count_do_not_reach_the_next_window() {
             TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 1_000, true), 0);
             for (int i = 0; i < 50; i++) {
                 trial.request(1, 0);
@@ -76,7 +76,7 @@ class BoundariesTest {
     class OfSlidingWindowCounter {
 
         @Test
-        void share_atTheFirstMillisecondIsAllOfThePreviousWindow() {
+        void share_at_the_first_millisecond_is_all_of_the_previous_window() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 0);
             assertThat(trial.available(999)).isZero();
@@ -87,7 +87,7 @@ class BoundariesTest {
         }
 
         @Test
-        void strictShare_keepsATokenUntilItsLastMillisecond() {
+        void strict_share_keeps_a_token_until_its_last_millisecond() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, true, false), 0);
             trial.charge(10, 0);
             assertThat(trial.available(1_099)).isZero();
@@ -97,7 +97,7 @@ class BoundariesTest {
         }
 
         @Test
-        void wait_reachesIntoTheNextWindow() {
+        void wait_reaches_into_the_next_window() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 500);
             assertThat(trial.waitMs(1, 500)).isEqualTo(501);
@@ -105,14 +105,14 @@ class BoundariesTest {
         }
 
         @Test
-        void aWindowInBetween_forgetsAll() {
+        void a_window_in_between_forgets_all() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 999);
             assertThat(trial.available(2_000)).isEqualTo(10);
         }
 
         @Test
-        void givingBack_reachesIntoThePreviousWindow() {
+        void giving_back_reaches_into_the_previous_window() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(8, 0).charge(1, 1_500);
             assertThat(trial.available(1_500)).isEqualTo(5);
@@ -132,7 +132,7 @@ class BoundariesTest {
     class OfBuckets {
 
         @Test
-        void refill_oneMillisecondBeforeTheToken_andOnIt() {
+        void refill_one_millisecond_before_the_token_and_on_it() {
             for (TrialAccount<?> trial : new TrialAccount<?>[] {
                 TrialAccount.open(new TokenBucket(Rate.of(1, 1_000), 1, false), 0),
                 TrialAccount.open(new LeakyBucket(Rate.of(1, 1_000), 1, false), 0),
@@ -146,7 +146,7 @@ class BoundariesTest {
         }
 
         @Test
-        void refill_neverBeyondTheBurst() {
+        void refill_never_beyond_the_burst() {
             TrialAccount<?> trial = TrialAccount.open(new TokenBucket(Rate.of(5, 1_000), 10, false), 0);
             assertThat(trial.request(3, 0)).isTrue();
             assertThat(trial.available(1_000_000)).isEqualTo(10);
@@ -154,7 +154,7 @@ class BoundariesTest {
         }
 
         @Test
-        void refill_lateByAPartOfAMillisecondWhenFull_losesThatPart() {
+        void refill_late_by_apart_of_a_millisecond_when_full_loses_that_part() {
             // T = 1571.43 ms: the bucket of one is full at 1571.43, is asked at 1572, and starts anew from there
             TrialAccount<?> trial = TrialAccount.open(new Gcra(Rate.of(7, 11_000), 1, false), 0);
             assertThat(trial.request(1, 0)).isTrue();
@@ -164,7 +164,7 @@ class BoundariesTest {
         }
 
         @Test
-        void debt_isPaidOffByTheRate() {
+        void debt_is_paid_off_by_the_rate() {
             TrialAccount<?> trial = TrialAccount.open(new TokenBucket(Rate.of(5, 1_000), 10, false), 0);
             trial.charge(15, 0);
             assertThat(trial.available(0)).isEqualTo(-5);
@@ -174,14 +174,14 @@ class BoundariesTest {
         }
 
         @Test
-        void debt_ofAPartOfATokenCountsAsAWholeOne() {
+        void debt_of_apart_of_a_token_counts_as_a_whole_one() {
             TrialAccount<?> trial = TrialAccount.open(new TokenBucket(Rate.of(1, 1_000), 1, false), 0);
             trial.charge(2, 0);
             assertThat(trial.available(1)).as("−0.999, rounded down").isEqualTo(-1);
         }
 
         @Test
-        void givingBack_neverBanksBeyondTheBurst() {
+        void giving_back_never_banks_beyond_the_burst() {
             TrialAccount<?> trial = TrialAccount.open(new Gcra(Rate.of(5, 1_000), 10, false), 0);
             trial.charge(1, 0).charge(-50, 0);
             assertThat(trial.available(0)).isEqualTo(10);
@@ -193,14 +193,31 @@ class BoundariesTest {
     class OfIntervalBucket {
 
         @Test
-        void step_doesNotMoveWithLaterRequests() {
+        void usage_beyond_the_burst_is_bounded_by_what_the_steps_of_the_longest_time_bring() {
+            assertThat(new IntervalBucket(2, 1_000, 7, false).maxUsed()).isEqualTo(2 * (Limit.MAX_LEVEL / 1_000 - 1));
+            long longMs = Limit.MAX_LEVEL / 3;
+            assertThat(new IntervalBucket(3, longMs, 2, false).maxUsed())
+                    .as("two steps")
+                    .isEqualTo(6);
+            assertThat(new IntervalBucket(Limit.MAX_LEVEL / 2, 1, Limit.MAX_LEVEL / 2, false).maxUsed())
+                    .isEqualTo(Limit.MAX_LEVEL);
+        }
+
+        @Test
+        void its_window_is_the_time_that_refills_it() {
+            assertThat(new IntervalBucket(2, 1_000, 6, false).windowMs(0)).isEqualTo(3_000);
+            assertThat(new IntervalBucket(2, 1_000, 7, false).windowMs(0)).isEqualTo(4_000);
+        }
+
+        @Test
+        void step_does_not_move_with_later_requests() {
             TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(2, 1_000, 2, false), 300);
             trial.charge(2, 300).charge(2, 1_900);
             assertThat(trial.waitMs(1, 1_900)).isEqualTo(400);
         }
 
         @Test
-        void wait_forMoreThanAStepTakesSeveral() {
+        void wait_for_more_than_a_step_takes_several() {
             TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(3, 1_000, 7, false), 0);
             trial.charge(7, 0);
             assertThat(trial.waitMs(1, 1)).isEqualTo(999);
@@ -210,7 +227,7 @@ class BoundariesTest {
         }
 
         @Test
-        void phase_isKeptForADayOfIdleness() {
+        void phase_is_kept_for_a_day_of_idleness() {
             TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, 1_000, 1, false), 300);
             trial.charge(1, 300);
             long lastMs = 1_300 + IntervalBucket.PHASE_RETENTION_MS - 1;
@@ -218,7 +235,7 @@ class BoundariesTest {
         }
 
         @Test
-        void phase_isForgottenAfterADayOfIdleness_whetherTheStateIsKeptOrNot() {
+        void phase_is_forgotten_after_a_day_of_idleness_whether_the_state_is_kept_or_not() {
             TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, 1_000, 1, false), 300);
             trial.charge(1, 300);
             long forgottenMs = 1_300 + IntervalBucket.PHASE_RETENTION_MS;
@@ -228,7 +245,7 @@ class BoundariesTest {
         }
 
         @Test
-        void phase_ofAWindowLongerThanADayIsKeptForAWindow() {
+        void phase_of_a_window_longer_than_a_day_is_kept_for_a_window() {
             long perMs = 30L * 86_400_000;
             TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, perMs, 1, false), 0);
             trial.charge(1, 0);
@@ -243,7 +260,7 @@ class BoundariesTest {
     class OfLimitsThatCountNothing {
 
         @Test
-        void unlimited_permitsAnything() {
+        void unlimited_permits_anything() {
             TrialAccount<?> trial = TrialAccount.open(new Unlimited(), 0);
             assertThat(trial.request(Long.MAX_VALUE, 0)).isTrue();
             assertThat(trial.request(Long.MAX_VALUE, 0)).isTrue();
@@ -252,7 +269,7 @@ class BoundariesTest {
         }
 
         @Test
-        void blocked_permitsNothingButACostOfZero() {
+        void blocked_permits_nothing_but_a_cost_of_zero() {
             TrialAccount<?> trial = TrialAccount.open(new Blocked(), 0);
             assertThat(trial.request(1, 0)).isFalse();
             assertThat(trial.request(0, 0)).isTrue();
@@ -263,7 +280,7 @@ class BoundariesTest {
         }
 
         @Test
-        void neither_changesOrIsWorthKeeping() {
+        void neither_changes_or_is_worth_keeping() {
             for (Limit<?> limit : new Limit<?>[] {new Unlimited(), new Blocked()}) {
                 TrialAccount<?> trial = TrialAccount.open(limit, 5);
                 LimitAccount<?> before = trial.account();
@@ -305,7 +322,7 @@ class BoundariesTest {
         }
 
         @Test
-        void inDebt_remainingIsZero() {
+        void in_debt_remaining_is_zero() {
             LimitAccount<?> account =
                     LimitAccount.open(new FixedWindow(5, 1_000, false), 0).charge(8, 0);
             assertThat(account.remaining(0)).isZero();
@@ -321,7 +338,7 @@ class BoundariesTest {
 
         @ParameterizedTest
         @MethodSource("notPositive")
-        void outOfRange_isRefused(long number) {
+        void out_of_range_is_refused(long number) {
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(number, 1, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(1, number, false));
             assertThatIllegalArgumentException()
@@ -343,7 +360,7 @@ class BoundariesTest {
         }
 
         @Test
-        void largest_areAccepted() {
+        void largest_are_accepted() {
             assertThat(new FixedWindow(MAX_CAPACITY, MAX_LEVEL, false).capacity())
                     .isEqualTo(MAX_CAPACITY);
             assertThat(new SlidingWindowLog(MAX_CAPACITY, MAX_LEVEL, false).capacity())
@@ -355,7 +372,7 @@ class BoundariesTest {
         }
 
         @Test
-        void aCapacityOfWhichADebtCouldNotBeCounted_isRefused() {
+        void a_capacity_of_which_a_debt_could_not_be_counted_is_refused() {
             long number = MAX_CAPACITY + 1;
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(number, 1, false));
             assertThatIllegalArgumentException()
@@ -368,7 +385,7 @@ class BoundariesTest {
 
         @ParameterizedTest
         @CsvSource({"1000, 1152921504606846", "60000, 19215358410114", "86400000, 13343998895"})
-        void counter_limitTooLargeToWeigh_isRefused(long perMs, long most) {
+        void counter_limit_too_large_to_weigh_is_refused(long perMs, long most) {
             assertThat(new SlidingWindowCounter(most, perMs, false, false).limit())
                     .isEqualTo(most);
             assertThatIllegalArgumentException()
@@ -378,7 +395,7 @@ class BoundariesTest {
 
         @ParameterizedTest
         @CsvSource({"1, 86400000, 13343998895", "7, 11000, 104811045873349", "10, 1000, 11529215046068469"})
-        void bucket_burstTooLargeToCount_isRefused(long tokens, long perMs, long most) {
+        void bucket_burst_too_large_to_count_is_refused(long tokens, long perMs, long most) {
             Rate rate = Rate.of(tokens, perMs);
             assertThat(new Gcra(rate, most, false).burst()).isEqualTo(most);
             assertThatIllegalArgumentException()
@@ -389,7 +406,7 @@ class BoundariesTest {
         }
 
         @Test
-        void intervalBucket_thatTakesTooLongToFill_isRefused() {
+        void interval_bucket_that_takes_too_long_to_fill_is_refused() {
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> new IntervalBucket(1, 1_000, MAX_LEVEL / 1_000 / 2 + 1, false))
                     .withMessageContaining("takes too long to fill");
@@ -400,7 +417,7 @@ class BoundariesTest {
         }
 
         @Test
-        void addToLevel_staysInItsRange() {
+        void add_to_level_stays_in_its_range() {
             assertThat(Limit.addToLevel(0, -1)).isZero();
             assertThat(Limit.addToLevel(5, -5)).isZero();
             assertThat(Limit.addToLevel(5, Long.MIN_VALUE)).isZero();
@@ -411,7 +428,7 @@ class BoundariesTest {
         }
 
         @Test
-        void rate_arithmeticSaturates() {
+        void rate_arithmetic_saturates() {
             Rate rate = Rate.of(MAX_LEVEL - 1, 3);
             assertThat(rate.unitsIn(Long.MAX_VALUE)).isEqualTo(MAX_LEVEL);
             assertThat(rate.unitsIn(2)).isEqualTo(MAX_LEVEL);
@@ -423,7 +440,7 @@ class BoundariesTest {
         }
 
         @Test
-        void rate_roundsTokensDownAndTimeUp() {
+        void rate_rounds_tokens_down_and_time_up() {
             Rate rate = Rate.of(7, 11_000);
             assertThat(rate.wholeTokens(10_999)).isZero();
             assertThat(rate.wholeTokens(11_000)).isOne();

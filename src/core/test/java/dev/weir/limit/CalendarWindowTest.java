@@ -85,7 +85,7 @@ class CalendarWindowTest {
     }
 
     @Test
-    void whereClocksArePutBackAcrossMidnight_theDayBeforeDoesNotComeBack() {
+    void where_clocks_are_put_back_across_midnight_the_day_before_does_not_come_back() {
         TrialAccount<?> trial =
                 TrialAccount.open(window(DAY, ZoneId.of("America/St_Johns")), ms("2006-10-29T02:29:59.999Z"));
         assertThat(trial.request(5, ms("2006-10-29T02:29:59.999Z")))
@@ -117,7 +117,7 @@ class CalendarWindowTest {
     }
 
     @Test
-    void aroundEveryChangeOfEveryZonesClocks_windowsFollowEachOtherAndAreThoseOfTheModel() {
+    void around_every_change_of_every_zones_clocks_windows_follow_each_other_and_are_those_of_the_model() {
         int changes = 0;
         for (String id : ZoneId.getAvailableZoneIds()) {
             ZoneId zone = ZoneId.of(id);
@@ -172,7 +172,7 @@ class CalendarWindowTest {
 
     @ParameterizedTest
     @CsvSource({"UTC, 47847", "Europe/Berlin, 47847", "America/St_Johns, 47847", "Pacific/Apia, 47846"})
-    void from1970To2100_eachDateIsOneWindow_butForThoseThatClocksSkip(ZoneId zone, int days) {
+    void from1970_to2100_each_date_is_one_window_but_for_those_that_clocks_skip(ZoneId zone, int days) {
         CalendarWindow daily = window(DAY, zone);
         CalendarWindow monthly = window(MONTH, zone);
         long endMs = LocalDate.of(2101, 1, 1).atStartOfDay(zone).toInstant().toEpochMilli();

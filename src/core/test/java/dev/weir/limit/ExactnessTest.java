@@ -38,7 +38,7 @@ class ExactnessTest {
 
     @ParameterizedTest
     @EnumSource
-    void onePerDay_passesOnTheMillisecondForAMillionDays(Algorithm algorithm) {
+    void one_per_day_passes_on_the_millisecond_for_a_million_days(Algorithm algorithm) {
         long dayMs = 86_400_000;
         TrialAccount<?> trial = TrialAccount.open(algorithm.limit(1, dayMs, 1), START_MS);
         for (long day = 0; day < STEPS; day++) {
@@ -53,7 +53,7 @@ class ExactnessTest {
 
     @ParameterizedTest
     @EnumSource
-    void aMillionPerSecond_passesExactlyAThousandEachMillisecond(Algorithm algorithm) {
+    void a_million_per_second_passes_exactly_a_thousand_each_millisecond(Algorithm algorithm) {
         TrialAccount<?> trial = TrialAccount.open(algorithm.limit(1_000_000, 1_000, 1_000), START_MS);
         for (long i = 0; i < STEPS; i++) {
             long nowMs = START_MS + i;
@@ -67,7 +67,7 @@ class ExactnessTest {
     /** The bucket is never full again, so nothing is lost: token k beyond the burst is there at ⌈k · 11000 / 7⌉ ms. */
     @ParameterizedTest
     @EnumSource
-    void sevenPerElevenSeconds_isExactAfterABillionTokens(Algorithm algorithm) {
+    void seven_per_eleven_seconds_is_exact_after_a_billion_tokens(Algorithm algorithm) {
         long cost = 1_000;
         TrialAccount<?> trial = TrialAccount.open(algorithm.limit(7, 11_000, 2 * cost), START_MS);
         long nowMs = START_MS;
@@ -82,7 +82,7 @@ class ExactnessTest {
 
     @ParameterizedTest
     @EnumSource
-    void awkwardRates_matchTheModelAfterManyRequestsAtOddTimes(Algorithm algorithm) {
+    void awkward_rates_match_the_model_after_many_requests_at_odd_times(Algorithm algorithm) {
         for (long[] numbers : List.of(
                 new long[] {7, 11_000, 50}, new long[] {999_983, 1_000_003, 10_000}, new long[] {3, 86_400_000, 3})) {
             long tokens = numbers[0];
@@ -110,7 +110,7 @@ class ExactnessTest {
 
     @ParameterizedTest
     @EnumSource
-    void largeCosts_areExactOverABillionTokens(Algorithm algorithm) {
+    void large_costs_are_exact_over_a_billion_tokens(Algorithm algorithm) {
         long burst = 3_000_000_000L;
         TrialAccount<?> trial = TrialAccount.open(algorithm.limit(7, 11_000, burst), START_MS);
         LimitModel model = LimitModel.of(trial.limit());

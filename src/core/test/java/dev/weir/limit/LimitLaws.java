@@ -375,7 +375,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void aClientThatStopsIsServedAgainWithinTwoWindows_howeverMuchItWasDenied() {
+    void a_client_that_stops_is_served_again_within_two_windows_however_much_it_was_denied() {
         for (LimitCase<S> terms : terms()) {
             for (int seed = 0; seed < SEEDS; seed++) {
                 RandomCharges traffic = new RandomCharges(seed, terms.perMs());

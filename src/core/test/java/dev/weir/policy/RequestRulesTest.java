@@ -1,12 +1,18 @@
 package dev.weir.policy;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 class RequestRulesTest {
 
@@ -47,5 +53,46 @@ class RequestRulesTest {
         assertThat(rules.check(request("r", "c", null, Map.of("a", FACE.repeat(4)))))
                 .hasValue(new RequestRules.Violation(
                         Rejection.ATTRIBUTES_TOO_LARGE, "an attribute has 4 characters, the most is 3"));
+    }
+
+    private static final long LAST_MS = RequestRules.MAX_TIMESTAMP_MS;
+
+    static List<Arguments> edges() {
+        return List.of(
+                arguments(with("c", "r", RequestKind.CONSUME, 0, 0L, 1, null, 0), null),
+                arguments(with("c", "r", RequestKind.CONSUME, 5, null, 0, null, LAST_MS), null),
+                arguments(with("c", "r", RequestKind.SETTLE, -5, null, 0, null, 0), null),
+                arguments(with("c", "r", RequestKind.CANCEL, 0, null, 0, "sms", 0), null),
+                arguments(with("", "r", RequestKind.CONSUME, 1, null, 0, null, 0), Rejection.NO_CLIENT),
+                arguments(with("c", "", RequestKind.CONSUME, 1, null, 0, null, 0), Rejection.NO_REQUEST_ID),
+                arguments(with("c", "r", RequestKind.CONSUME, -1, null, 0, null, 0), Rejection.NEGATIVE_COST),
+                arguments(with("c", "r", RequestKind.CONSUME, 6, null, 0, null, 0), Rejection.COST_TOO_LARGE),
+                arguments(with("c", "r", RequestKind.SETTLE, -6, null, 0, null, 0), Rejection.COST_TOO_LARGE),
+                arguments(with("c", "r", RequestKind.CONSUME, 1, -1L, 0, null, 0), Rejection.NEGATIVE_SIZE),
+                arguments(with("c", "r", RequestKind.CONSUME, 1, null, 2, null, 0), Rejection.PAYLOAD_TOO_LARGE),
+                arguments(with("c", "r", RequestKind.CONSUME, 1, null, 0, null, -1), Rejection.TIMESTAMP_OUT_OF_RANGE),
+                arguments(
+                        with("c", "r", RequestKind.CONSUME, 1, null, 0, null, LAST_MS + 1),
+                        Rejection.TIMESTAMP_OUT_OF_RANGE),
+                arguments(with("c", "r", RequestKind.CANCEL, 0, null, 0, "", 0), Rejection.NO_QUEUE));
+    }
+
+    @ParameterizedTest
+    @MethodSource("edges")
+    void a_value_at_its_bound_is_accepted_and_one_beyond_it_is_rejected_by_name(Request request, Rejection rejection) {
+        assertThat(new RequestRules(1, 1, 3, 5).check(request).map(RequestRules.Violation::rejection))
+                .isEqualTo(Optional.ofNullable(rejection));
+    }
+
+    @Test
+    void attributes_are_bounded_in_number() {
+        assertThat(rules.check(request("r", "c", null, Map.of("a", "1", "b", "2"))))
+                .hasValue(new RequestRules.Violation(Rejection.ATTRIBUTES_TOO_LARGE, "2 attributes, the most is 1"));
+    }
+
+    private static Request with(
+            String client, String id, RequestKind kind, long cost, Long size, int payload, String queue, long atMs) {
+        Request.Source source = new Request.Source(0, 0);
+        return new Request(id, client, kind, null, cost, size, Map.of(), null, new byte[payload], queue, atMs, source);
     }
 }
