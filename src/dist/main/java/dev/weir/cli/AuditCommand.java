@@ -2,8 +2,9 @@ package dev.weir.cli;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.audit.Audit;
-import dev.weir.audit.AuditSummary;
-import dev.weir.audit.Mismatch;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.fault.SafeText;
@@ -102,8 +103,7 @@ final class AuditCommand implements Callable<Integer> {
         }
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
-        AuditSummary totals =
-                Audit.run(config, new Audit.TimeRange(from, to, lag), difference -> print(difference, out));
+        AuditSummary totals = Audit.run(config, new AuditRange(from, to, lag), difference -> print(difference, out));
         if (json) {
             out.println(SafeText.of(Json.write(json(totals))));
         } else {

@@ -1,7 +1,13 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Mismatch.AuditedTopic;
-import dev.weir.audit.Mismatch.RecordPosition;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.Mismatch.AuditedTopic;
+import dev.weir.audit.finding.Mismatch.RecordPosition;
+import dev.weir.audit.history.PolicyTimeline;
+import dev.weir.audit.shared.LeaseUsageAudit;
+import dev.weir.audit.shared.SharedQuotaAudit;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.processor.RequestPlacement;
@@ -60,24 +66,8 @@ public final class Audit implements AutoCloseable {
 
     private final WeirConfig config;
     private final Topics topics;
-    private final TimeRange range;
+    private final AuditRange range;
     private final Admin admin;
-
-    /**
-     * What is judged.
-     *
-     * @param from of each partition, the first request of that time or later, and what comes behind; null: all
-     * @param to of each partition, what comes before the first request of that time or later; null: all
-     * @param policyLag for how long after a change of rules an instance may not have seen it
-     */
-    public record TimeRange(Instant from, Instant to, Duration policyLag) {
-
-        /** Whether a time, in ms since the epoch, is in it. */
-        boolean contains(long timestampMs) {
-            return (from == null || timestampMs >= from.toEpochMilli())
-                    && (to == null || timestampMs < to.toEpochMilli());
-        }
-    }
 
     /** Where a partition of a topic begins and ends. */
     private record OffsetRange(long begin, long end) {
@@ -95,7 +85,7 @@ public final class Audit implements AutoCloseable {
     private record RetainedDeadLetters(
             Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> byPartition, long fromMs) {}
 
-    private Audit(WeirConfig config, TimeRange range) {
+    private Audit(WeirConfig config, AuditRange range) {
         this.config = config;
         this.range = range;
         topics = Topics.of(config);
@@ -110,7 +100,7 @@ public final class Audit implements AutoCloseable {
      * @throws UnreachableException if a topic cannot be read, or partitions do not go together
      * @throws dev.weir.wire.RegistryException if the registry that has a schema does not answer
      */
-    public static AuditSummary run(WeirConfig config, TimeRange range, Consumer<Mismatch> differences) {
+    public static AuditSummary run(WeirConfig config, AuditRange range, Consumer<Mismatch> differences) {
         try (Audit audit = new Audit(config, range)) {
             return audit.run(differences);
         }
@@ -128,8 +118,8 @@ public final class Audit implements AutoCloseable {
         Map<Integer, OffsetRange> usage = offsetRanges(topics.leaseUsage(), count(topics.leaseUsage()));
         Map<Integer, OffsetRange> deadLetters = offsetRanges(topics.deadLetters(), count(topics.deadLetters()));
         Map<Integer, OffsetRange> requests = offsetRanges(topics.requests(), partitions);
-        Map<Integer, Long> from = offsets(range.from, requests, OffsetRange::begin);
-        Map<Integer, Long> to = offsets(range.to, requests, OffsetRange::end);
+        Map<Integer, Long> from = offsets(range.from(), requests, OffsetRange::begin);
+        Map<Integer, Long> to = offsets(range.to(), requests, OffsetRange::end);
         RetainedDeadLetters letters = readDeadLetters(deadLetters);
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config);
         AuditContext tools = new AuditContext(

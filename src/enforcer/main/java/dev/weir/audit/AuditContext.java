@@ -1,5 +1,6 @@
 package dev.weir.audit;
 
+import dev.weir.audit.history.PolicyTimeline;
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.RequestReader;
 import dev.weir.wire.DecisionAvro;

@@ -1,5 +1,6 @@
 package dev.weir.audit;
 
+import dev.weir.audit.finding.AuditRange;
 import dev.weir.event.Request;
 import java.util.Map;
 import java.util.Set;
@@ -27,7 +28,7 @@ public record AuditScope(
         long deadLettersFromMs,
         boolean areQueuesDone,
         Set<Integer> drainedTasks,
-        Audit.TimeRange range) {
+        AuditRange range) {
 
     /**
      * What there is of a partition of the request topic.

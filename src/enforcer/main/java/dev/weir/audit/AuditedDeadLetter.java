@@ -1,6 +1,6 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Mismatch.RecordPosition;
+import dev.weir.audit.finding.Mismatch.RecordPosition;
 
 /**
  * A dead letter of a request.

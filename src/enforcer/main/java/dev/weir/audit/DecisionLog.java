@@ -1,8 +1,9 @@
 package dev.weir.audit;
 
-import dev.weir.audit.Mismatch.AuditedTopic;
-import dev.weir.audit.Mismatch.Kind;
-import dev.weir.audit.Mismatch.RecordPosition;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.Mismatch.AuditedTopic;
+import dev.weir.audit.finding.Mismatch.Kind;
+import dev.weir.audit.finding.Mismatch.RecordPosition;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;

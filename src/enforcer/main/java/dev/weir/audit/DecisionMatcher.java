@@ -2,9 +2,12 @@ package dev.weir.audit;
 
 import dev.weir.audit.DecisionLog.LoggedDecision;
 import dev.weir.audit.DecisionLog.LoggedRelease;
-import dev.weir.audit.Mismatch.Kind;
-import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.audit.Recomputation.Recomputed;
+import dev.weir.audit.finding.DecisionFields;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.Mismatch.Kind;
+import dev.weir.audit.finding.Mismatch.RecordPosition;
+import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;

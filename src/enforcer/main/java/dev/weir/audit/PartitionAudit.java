@@ -1,10 +1,14 @@
 package dev.weir.audit;
 
 import dev.weir.audit.DecisionLog.LoggedDecision;
-import dev.weir.audit.Mismatch.Kind;
 import dev.weir.audit.Recomputation.Recomputed;
 import dev.weir.audit.ReplayOrder.PositionStatus;
 import dev.weir.audit.ReplayOrder.ReplayRequest;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.Mismatch.Kind;
+import dev.weir.audit.finding.UnverifiedReason;
+import dev.weir.audit.shared.SharedQuotaAudit;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
@@ -195,7 +199,8 @@ public final class PartitionAudit {
         }
         Recomputed recomputed = recomputation.recompute(request, first, placing == PositionStatus.KNOWN);
         if (asked.isDecidedByLimits()) {
-            sharedQuotas.add(request, first, recomputed.shared());
+            sharedQuotas.add(
+                    request, first.decision(), first.place(), first.source().offset(), recomputed.shared());
         }
         matcher.matchRequest(request, recomputed, asked.decisions(), first, asked.isDeadLetter());
     }

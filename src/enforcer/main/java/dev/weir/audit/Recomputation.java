@@ -1,13 +1,15 @@
 package dev.weir.audit;
 
 import dev.weir.audit.DecisionLog.LoggedDecision;
+import dev.weir.audit.finding.UnverifiedReason;
+import dev.weir.audit.history.PolicyTimeline;
+import dev.weir.audit.shared.ChargedQuota;
 import dev.weir.backtest.HeapStates;
 import dev.weir.decision.Decider;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
-import dev.weir.event.StateKey;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.Collection;
@@ -28,10 +30,7 @@ final class Recomputation {
      * @param unverified why it proves nothing; null if it does
      * @param shared the shared quotas that it took of
      */
-    record Recomputed(DecisionResult result, UnverifiedReason unverified, Set<SharedQuota> shared) {}
-
-    /** A quota that is shared, and whether its policy only observes. */
-    record SharedQuota(StateKey key, boolean observes) {}
+    record Recomputed(DecisionResult result, UnverifiedReason unverified, Set<ChargedQuota> shared) {}
 
     private final PolicyTimeline rules;
     private final HeapStates states;
@@ -134,11 +133,11 @@ final class Recomputation {
         }
     }
 
-    private static Set<SharedQuota> shared(Request request, Collection<Policy> applicable) {
-        Set<SharedQuota> shared = new HashSet<>();
+    private static Set<ChargedQuota> shared(Request request, Collection<Policy> applicable) {
+        Set<ChargedQuota> shared = new HashSet<>();
         for (Policy policy : applicable) {
             if (policy.isShared()) {
-                shared.add(new SharedQuota(policy.stateKey(request), policy.observes()));
+                shared.add(new ChargedQuota(policy.stateKey(request), policy.observes()));
             }
         }
         return shared;

@@ -1,5 +1,6 @@
 package dev.weir.audit;
 
+import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;

@@ -3,7 +3,13 @@ package dev.weir.audit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.weir.audit.Mismatch.Kind;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.Mismatch.Kind;
+import dev.weir.audit.finding.UnverifiedReason;
+import dev.weir.audit.history.PolicyTimeline;
+import dev.weir.audit.shared.SharedQuotaAudit;
 import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
@@ -52,7 +58,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class PartitionAuditTest {
 
-    private static final Audit.TimeRange ALL = new Audit.TimeRange(null, null, Duration.ZERO);
+    private static final AuditRange ALL = new AuditRange(null, null, Duration.ZERO);
     private static final List<String> CLIENTS = List.of("alice", "bob"); // by the partition that they belong to
     private static final String RULE =
             "{id: p, limits: [{algorithm: sliding-window-log, limit: %d, per: 1h, count-denied: true}]}";

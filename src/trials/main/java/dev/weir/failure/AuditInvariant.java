@@ -1,18 +1,18 @@
 package dev.weir.failure;
 
-import dev.weir.audit.Audit;
 import dev.weir.audit.AuditContext;
 import dev.weir.audit.AuditScope;
-import dev.weir.audit.AuditSummary;
 import dev.weir.audit.AuditedDeadLetter;
-import dev.weir.audit.Mismatch;
-import dev.weir.audit.Mismatch.AuditedTopic;
-import dev.weir.audit.Mismatch.RecordPosition;
 import dev.weir.audit.MisplacedPartitions;
 import dev.weir.audit.PartitionAudit;
 import dev.weir.audit.PartitionRecords;
-import dev.weir.audit.SharedQuotaAudit;
-import dev.weir.audit.UnverifiedReason;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.Mismatch.AuditedTopic;
+import dev.weir.audit.finding.Mismatch.RecordPosition;
+import dev.weir.audit.finding.UnverifiedReason;
+import dev.weir.audit.shared.SharedQuotaAudit;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.processor.RequestReader;
@@ -70,7 +70,7 @@ final class AuditInvariant {
                     .add(new AuditedDeadLetter(
                             letter.reason(), new RecordPosition(AuditedTopic.DEAD_LETTERS, 0, 0), 0));
         }
-        Audit.TimeRange all = new Audit.TimeRange(null, null, Duration.ZERO);
+        AuditRange all = new AuditRange(null, null, Duration.ZERO);
         SharedQuotaAudit sums = new SharedQuotaAudit(evidence.config(), tools.rules(), all, totals, this::add);
         PartitionAudit.SharedState shared =
                 new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, this::add);

@@ -2,7 +2,7 @@ package dev.weir.failure;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import dev.weir.audit.UnverifiedReason;
+import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.cli.Main;
 import dev.weir.dev.JavaProcess;
 import java.io.IOException;

@@ -3,7 +3,8 @@ package dev.weir.failure;
 import static dev.weir.testing.Await.await;
 
 import dev.weir.audit.Audit;
-import dev.weir.audit.AuditSummary;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.BrokerCluster;
@@ -378,7 +379,7 @@ public final class Flood implements Callable<Integer> {
 
     private boolean check() throws Exception {
         if (scenario == Scenario.REQUESTS || scenario == Scenario.CLIENTS || scenario == Scenario.OUTAGE) {
-            Audit.TimeRange all = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
+            AuditRange all = new AuditRange(null, null, Duration.ofSeconds(30));
             AuditSummary totals = Audit.run(config, all, System.out::println);
             System.out.printf(
                     "%,d requests, %,d decisions as recomputed, %,d differences%n",

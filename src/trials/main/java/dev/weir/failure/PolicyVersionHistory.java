@@ -1,6 +1,6 @@
 package dev.weir.failure;
 
-import dev.weir.audit.PolicyTimeline;
+import dev.weir.audit.history.PolicyTimeline;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Request;
 import dev.weir.fault.FaultsException;

@@ -1,6 +1,6 @@
 package dev.weir.failure;
 
-import dev.weir.audit.Mismatch;
+import dev.weir.audit.finding.Mismatch;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;

@@ -1,6 +1,6 @@
 package dev.weir.failure;
 
-import dev.weir.audit.UnverifiedReason;
+import dev.weir.audit.finding.UnverifiedReason;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;

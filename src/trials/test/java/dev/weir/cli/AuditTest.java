@@ -9,9 +9,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.audit.Audit;
-import dev.weir.audit.AuditSummary;
-import dev.weir.audit.Mismatch;
-import dev.weir.audit.UnverifiedReason;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.client.ClientBuilder;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
@@ -144,7 +145,7 @@ class AuditTest {
             queues:
               - {id: mail, limit: 20, per: 1s, capacity: 60, max-wait: 2s}
             """;
-    private static final Audit.TimeRange ALL = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
+    private static final AuditRange ALL = new AuditRange(null, null, Duration.ofSeconds(30));
 
     private static final Map<TopicPartition, List<Copied>> RECORDS = new HashMap<>();
 
@@ -475,7 +476,7 @@ class AuditTest {
                 (topic, partition, index) ->
                         (topic + partition).equals("decisions0") && index == 0 ? List.of(new byte[] {1}) : null);
         WeirConfig passing = config("passing.");
-        Audit.TimeRange all = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
+        AuditRange all = new AuditRange(null, null, Duration.ofSeconds(30));
         List<Mismatch.Kind> found = new ArrayList<>();
         AuditSummary totals = Audit.run(
                 passing,

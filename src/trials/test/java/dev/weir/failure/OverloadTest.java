@@ -5,8 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weir.audit.Audit;
-import dev.weir.audit.AuditSummary;
-import dev.weir.audit.Mismatch;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
@@ -163,8 +164,7 @@ class OverloadTest {
 
     private static void assertAnswered(long requests, WeirConfig config) throws Exception {
         List<Mismatch> differences = new ArrayList<>();
-        AuditSummary totals =
-                Audit.run(config, new Audit.TimeRange(null, null, Duration.ofSeconds(30)), differences::add);
+        AuditSummary totals = Audit.run(config, new AuditRange(null, null, Duration.ofSeconds(30)), differences::add);
         assertThat(differences).isEmpty();
         assertThat(totals.requests()).isEqualTo(requests);
         assertThat(totals.equal()).isEqualTo(requests);

@@ -1,9 +1,14 @@
-package dev.weir.audit;
+package dev.weir.audit.shared;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.audit.Mismatch.AuditedTopic;
-import dev.weir.audit.Mismatch.RecordPosition;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.Mismatch.AuditedTopic;
+import dev.weir.audit.finding.Mismatch.RecordPosition;
+import dev.weir.audit.finding.UnverifiedReason;
+import dev.weir.audit.history.PolicyTimeline;
 import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
@@ -29,7 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What clients tell of their own decisions, of which only is known between when and when they came. */
 class SharedQuotaAuditTest {
 
-    private static final Audit.TimeRange ALL = new Audit.TimeRange(null, null, Duration.ofSeconds(30));
+    private static final AuditRange ALL = new AuditRange(null, null, Duration.ofSeconds(30));
     private static final String BY_CLIENT = "key: [client], lease: client, limits: [{%s}]";
     private static final int SCHEDULES = 200;
 

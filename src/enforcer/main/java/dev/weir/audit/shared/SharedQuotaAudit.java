@@ -1,9 +1,13 @@
-package dev.weir.audit;
+package dev.weir.audit.shared;
 
-import dev.weir.audit.DecisionLog.LoggedDecision;
-import dev.weir.audit.Mismatch.AuditedTopic;
-import dev.weir.audit.Mismatch.Kind;
-import dev.weir.audit.Mismatch.RecordPosition;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.audit.finding.Mismatch.AuditedTopic;
+import dev.weir.audit.finding.Mismatch.Kind;
+import dev.weir.audit.finding.Mismatch.RecordPosition;
+import dev.weir.audit.finding.UnverifiedReason;
+import dev.weir.audit.history.PolicyTimeline;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.LeaseUsage;
@@ -43,7 +47,7 @@ public final class SharedQuotaAudit {
 
     private final WeirConfig config;
     private final PolicyTimeline rules;
-    private final Audit.TimeRange range;
+    private final AuditRange range;
     private final AuditSummary totals;
     private final Consumer<Mismatch> mismatches;
     private final int maxUses;
@@ -54,7 +58,7 @@ public final class SharedQuotaAudit {
     public SharedQuotaAudit(
             WeirConfig config,
             PolicyTimeline rules,
-            Audit.TimeRange range,
+            AuditRange range,
             AuditSummary totals,
             Consumer<Mismatch> differences) {
         this(config, rules, range, totals, differences, MAX_USES);
@@ -64,7 +68,7 @@ public final class SharedQuotaAudit {
     SharedQuotaAudit(
             WeirConfig config,
             PolicyTimeline rules,
-            Audit.TimeRange range,
+            AuditRange range,
             AuditSummary totals,
             Consumer<Mismatch> differences,
             int most) {
@@ -76,14 +80,19 @@ public final class SharedQuotaAudit {
         this.maxUses = most;
     }
 
-    /** Takes note of what a decision on limits took. */
-    void add(Request request, LoggedDecision told, Set<Recomputation.SharedQuota> shared) {
-        Decision decision = told.decision();
+    /**
+     * Adds what a decision charged to shared quotas.
+     *
+     * @param place of the decision
+     * @param requestOffset of its request
+     */
+    public void add(
+            Request request, Decision decision, RecordPosition place, long requestOffset, Set<ChargedQuota> shared) {
         boolean takes = request.kind() == dev.weir.event.RequestKind.CONSUME && request.cost() > 0;
         if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes) {
             return;
         }
-        for (Recomputation.SharedQuota one : shared) {
+        for (ChargedQuota one : shared) {
             if (!(one.observes() && decision.observed())) { // what only observes may not have been charged
                 add(
                         one.key(),
@@ -92,9 +101,9 @@ public final class SharedQuotaAudit {
                                 decision.decidedAtMs(),
                                 request.cost(),
                                 1,
-                                told.place().partition(),
-                                told.place().offset(),
-                                told.source().offset()));
+                                place.partition(),
+                                place.offset(),
+                                requestOffset));
             }
         }
     }

@@ -1,4 +1,4 @@
-package dev.weir.audit;
+package dev.weir.audit.finding;
 
 import dev.weir.limit.Limit;
 import java.util.EnumMap;
@@ -17,36 +17,36 @@ public final class AuditSummary {
     private long summed;
     private long summedByClients;
 
-    void addRequest() {
+    public void addRequest() {
         requests++;
     }
 
-    void addDecision() {
+    public void addDecision() {
         decisions++;
     }
 
-    void addDeadLetter() {
+    public void addDeadLetter() {
         deadLetters++;
     }
 
-    void addEqual() {
+    public void addEqual() {
         equal++;
     }
 
-    void addSentToQueue() {
+    public void addSentToQueue() {
         sentToQueue++;
     }
 
-    void addSummed(long decisions, boolean isByClient) {
+    public void addSummed(long decisions, boolean isByClient) {
         summed = plus(summed, decisions);
         summedByClients = isByClient ? plus(summedByClients, decisions) : summedByClients;
     }
 
-    void add(UnverifiedReason why) {
+    public void add(UnverifiedReason why) {
         add(why, 1);
     }
 
-    void add(UnverifiedReason why, long decisions) {
+    public void add(UnverifiedReason why, long decisions) {
         unverified.merge(why, decisions, AuditSummary::plus);
     }
 
@@ -55,7 +55,7 @@ public final class AuditSummary {
         return Math.min(Limit.MAX_LEVEL, sum + more);
     }
 
-    void add(Mismatch.Kind kind) {
+    public void add(Mismatch.Kind kind) {
         mismatches.merge(kind, 1L, Long::sum);
     }
 

@@ -1,4 +1,4 @@
-package dev.weir.audit;
+package dev.weir.audit.finding;
 
 /** Why a request's decision, or a release, is not held against anything. */
 public enum UnverifiedReason {

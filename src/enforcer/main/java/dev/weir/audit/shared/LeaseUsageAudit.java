@@ -1,25 +1,25 @@
-package dev.weir.audit;
+package dev.weir.audit.shared;
 
-import dev.weir.audit.Mismatch.AuditedTopic;
-import dev.weir.audit.Mismatch.RecordPosition;
+import dev.weir.audit.finding.Mismatch.AuditedTopic;
+import dev.weir.audit.finding.Mismatch.RecordPosition;
 import dev.weir.wire.LeaseUsageAvro;
 import dev.weir.wire.UnreadableException;
 import java.util.Iterator;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /** Adds what leased clients report to the sums of shared quotas. */
-final class LeaseUsageAudit {
+public final class LeaseUsageAudit {
 
     private final LeaseUsageAvro avro;
     private final SharedQuotaAudit sharedQuotas;
 
-    LeaseUsageAudit(LeaseUsageAvro avro, SharedQuotaAudit sums) {
+    public LeaseUsageAudit(LeaseUsageAvro avro, SharedQuotaAudit sums) {
         this.avro = avro;
         this.sharedQuotas = sums;
     }
 
     /** Adds the records of one partition. */
-    void add(Iterator<ConsumerRecord<byte[], byte[]>> records) {
+    public void add(Iterator<ConsumerRecord<byte[], byte[]>> records) {
         records.forEachRemaining(record -> {
             RecordPosition place = new RecordPosition(AuditedTopic.LEASE_USAGE, record.partition(), record.offset());
             try {

@@ -1,6 +1,7 @@
-package dev.weir.audit;
+package dev.weir.audit.history;
 
-import dev.weir.audit.Mismatch.FieldMismatch;
+import dev.weir.audit.finding.DecisionFields;
+import dev.weir.audit.finding.Mismatch.FieldMismatch;
 import dev.weir.definition.PolicyRecordReader;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -20,7 +21,7 @@ import java.util.TreeMap;
  * queue change only if it is deleted and created again; decisions do not record which of its versions was in force, so
  * all known ones count.
  */
-final class QueueKeyFields {
+public final class QueueKeyFields {
 
     private static final String NAME = "queueKey";
     private static final String QUEUES = PolicyAvro.key(PolicyAvro.Kind.QUEUE, "");
@@ -54,7 +55,7 @@ final class QueueKeyFields {
      * What is wrong with the key of a QUEUED decision. Decisions on requests that do not wait may lack it: their queue
      * was not known yet.
      */
-    List<FieldMismatch> faults(Request request, Decision decision) {
+    public List<FieldMismatch> faults(Request request, Decision decision) {
         return decision.outcome() != Outcome.QUEUED
                         || isPossible(
                                 decision.queueing().queue(),
@@ -67,7 +68,7 @@ final class QueueKeyFields {
     }
 
     /** What is wrong with the key of a release, given the decision that queued its request. */
-    List<FieldMismatch> faults(Request request, Decision queued, Release release) {
+    public List<FieldMismatch> faults(Request request, Decision queued, Release release) {
         Map<String, String> key = queued.queueing().key();
         if (release.key().equals(key)) {
             return List.of(); // if it is wrong, the decision has been reported

@@ -1,7 +1,7 @@
-package dev.weir.audit;
+package dev.weir.audit.finding;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.weir.audit.Mismatch.FieldMismatch;
+import dev.weir.audit.finding.Mismatch.FieldMismatch;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.PolicyVersion;
@@ -16,11 +16,11 @@ import java.util.Map;
 import java.util.Objects;
 
 /** The fields in which decisions differ, as JSON names and writes them. */
-final class DecisionFields {
+public final class DecisionFields {
 
     private DecisionFields() {}
 
-    static List<FieldMismatch> of(Decision recorded, Decision expected) {
+    public static List<FieldMismatch> of(Decision recorded, Decision expected) {
         List<FieldMismatch> fields = new ArrayList<>();
         JsonNode is = json(recorded);
         for (Map.Entry<String, JsonNode> field : json(expected).properties()) {
@@ -30,7 +30,7 @@ final class DecisionFields {
     }
 
     /** Of what only a queue can answer: whom it is about, and who sent it there. */
-    static List<FieldMismatch> of(Decision recorded, Admission expected) {
+    public static List<FieldMismatch> of(Decision recorded, Admission expected) {
         List<FieldMismatch> fields = new ArrayList<>();
         String queue = recorded.queueing() == null ? null : recorded.queueing().queue();
         add(fields, "requestId", recorded.requestId(), expected.request().requestId());
@@ -44,7 +44,7 @@ final class DecisionFields {
     }
 
     /** Of the end of a wait, by what was recorded at its beginning. */
-    static List<FieldMismatch> ofEnd(Decision recorded, Decision queued) {
+    public static List<FieldMismatch> ofEnd(Decision recorded, Decision queued) {
         List<FieldMismatch> fields = new ArrayList<>();
         add(fields, "requestId", recorded.requestId(), queued.requestId());
         add(fields, "client", recorded.client(), queued.client());
@@ -62,7 +62,7 @@ final class DecisionFields {
     }
 
     /** A field, of values as JSON has them. */
-    static FieldMismatch of(String name, Object recorded, Object expected) {
+    public static FieldMismatch of(String name, Object recorded, Object expected) {
         return new FieldMismatch(name, Json.write(recorded), Json.write(expected));
     }
 

@@ -1,4 +1,4 @@
-package dev.weir.audit;
+package dev.weir.audit.finding;
 
 import dev.weir.event.Request;
 import java.util.List;

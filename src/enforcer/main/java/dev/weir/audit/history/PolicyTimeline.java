@@ -1,4 +1,4 @@
-package dev.weir.audit;
+package dev.weir.audit.history;
 
 import dev.weir.decision.LeasedPolicyDecider;
 import dev.weir.definition.PolicyFold;
@@ -40,7 +40,7 @@ public final class PolicyTimeline {
     private static final long CHECKSUM_BITS = 0xFFFF_FFFFL;
 
     /** By how much the clocks of brokers, and of who changes rules, may differ. */
-    static final long CLOCK_SKEW_MS = 10_000;
+    public static final long CLOCK_SKEW_MS = 10_000;
 
     /**
      * A version as it was written.
@@ -61,7 +61,7 @@ public final class PolicyTimeline {
      * A time, ms since the epoch, in which the limits of a shared policy were those of this version, wherever somebody
      * decides or lends.
      */
-    record Period(Policy policy, long fromMs, long untilMs) {}
+    public record Period(Policy policy, long fromMs, long untilMs) {}
 
     /** Who waits for shared quota, and how long at most. */
     private record Waits(RequestMatcher match, long maxWaitMs) {}
@@ -169,16 +169,16 @@ public final class PolicyTimeline {
      * Whether the first versions of some policy are not known any more: there were other tables than those that are
      * known.
      */
-    boolean lacksHistory() {
+    public boolean lacksHistory() {
         return lacksHistory;
     }
 
-    QueueKeyFields queueKeys() {
+    public QueueKeyFields queueKeys() {
         return queueKeys;
     }
 
     /** All versions of policies that a request may have been decided by. */
-    List<Policy> matching(Request request) {
+    public List<Policy> matching(Request request) {
         return versions.values().stream()
                 .flatMap(List::stream)
                 .filter(policy -> policy.match().matches(request))
@@ -189,20 +189,20 @@ public final class PolicyTimeline {
      * Whether one of the changes after so many others concerns the request: some version of the policy that was changed
      * matches it.
      */
-    boolean isAffectedAfter(int count, Request request) {
+    public boolean isAffectedAfter(int count, Request request) {
         return changes.subList(count, changes.size()).stream()
                 .flatMap(change -> versions.getOrDefault(change.id, List.of()).stream())
                 .anyMatch(policy -> policy.match().matches(request));
     }
 
     /** Whether there ever was this version of a policy. */
-    boolean hasVersion(String id, Long version) {
+    public boolean hasVersion(String id, Long version) {
         return version != null
                 && versions.getOrDefault(id, List.of()).stream().anyMatch(policy -> policy.version() == version);
     }
 
     /** Whether there may have been this version of a policy, before those that are known. */
-    boolean lacksHistory(String id, Long version) {
+    public boolean lacksHistory(String id, Long version) {
         return lacksHistory(id)
                 && version != null
                 && version > 0
@@ -210,7 +210,7 @@ public final class PolicyTimeline {
     }
 
     /** Whether the first versions of a policy are not known any more. */
-    boolean lacksHistory(String id) {
+    public boolean lacksHistory(String id) {
         return versions.containsKey(id) && versions.get(id).stream().allMatch(policy -> policy.version() > 1);
     }
 
@@ -218,7 +218,7 @@ public final class PolicyTimeline {
      * What a client that holds slices of a policy may count under these values of its key: it names the version in
      * force when it tells of it, which may have another key than the one that it decided by.
      */
-    Set<StateKey> leasedKeys(String id, Map<String, String> values) {
+    public Set<StateKey> leasedKeys(String id, Map<String, String> values) {
         Set<StateKey> keys = new HashSet<>(2);
         for (Policy policy : versions.getOrDefault(id, List.of())) {
             if (LeasedPolicyDecider.isForClients(policy) && values.keySet().equals(Set.copyOf(policy.key()))) {
@@ -229,7 +229,7 @@ public final class PolicyTimeline {
     }
 
     /** The longest by which a policy ever put a request off. */
-    long longestDelayMs() {
+    public long longestDelayMs() {
         long longestMs = 0;
         for (Change change : changes) {
             for (Policy policy : change.policies) {
@@ -242,7 +242,7 @@ public final class PolicyTimeline {
     }
 
     /** For how long a request can have waited for shared quota, whichever rules were in force; 0 if it cannot. */
-    long longestWaitMs(Request request) {
+    public long longestWaitMs(Request request) {
         long longestMs = 0;
         if (request.kind() == RequestKind.CONSUME && request.cost() > 0) {
             for (Waits one : waits) {
@@ -258,7 +258,7 @@ public final class PolicyTimeline {
      *
      * @param settledMs after how long a change is known to all, and what was lent before has ended
      */
-    List<Period> periods(String id, long settledMs) {
+    public List<Period> periods(String id, long settledMs) {
         List<Period> periods = new ArrayList<>();
         Policy present = null;
         long fromMs = Long.MIN_VALUE;
@@ -312,7 +312,7 @@ public final class PolicyTimeline {
     }
 
     /** What is in force after so many changes. */
-    PolicyTable table(int count) {
+    public PolicyTable table(int count) {
         PolicyTable table = tables.get(count);
         if (table == null) {
             Map<String, List<Policy>> inForce = new TreeMap<>();

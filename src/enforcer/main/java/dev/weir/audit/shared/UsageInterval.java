@@ -1,4 +1,4 @@
-package dev.weir.audit;
+package dev.weir.audit.shared;
 
 import dev.weir.event.Request;
 

@@ -1,0 +1,19 @@
+package dev.weir.audit.finding;
+
+import java.time.Duration;
+import java.time.Instant;
+
+/**
+ * The records that are judged.
+ *
+ * @param from in each partition, the first request at or after this time, and all requests behind it; null: all
+ * @param to in each partition, the requests before the first one at or after this time; null: all
+ * @param policyLag how long after a policy change an instance may not have applied it yet
+ */
+public record AuditRange(Instant from, Instant to, Duration policyLag) {
+
+    /** Whether a time, in ms since the epoch, is in the range. */
+    public boolean contains(long timestampMs) {
+        return (from == null || timestampMs >= from.toEpochMilli()) && (to == null || timestampMs < to.toEpochMilli());
+    }
+}
