@@ -1,5 +1,5 @@
 -- GCRA: the key holds the theoretical arrival time, in microseconds of Redis's clock. The period is in milliseconds.
--- Answers whether it is allowed, how much is left, and after how many milliseconds the same would be allowed.
+-- Returns whether the request is allowed (1 or 0), the remaining tokens, and the milliseconds until a retry would pass.
 local burst, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local period, cost = tonumber(ARGV[3]), tonumber(ARGV[4])
 local interval = period * 1000 / limit
@@ -11,6 +11,6 @@ if ahead > burst * interval then
   local left = math.floor((burst * interval - (arrival - now)) / interval)
   return {0, left, math.ceil((ahead - burst * interval) / 1000)}
 end
--- A period longer than the key says anything: who comes back does not make it anew each time.
+-- The key lives one period longer than needed, so that a client that returns does not have to create it each time.
 redis.call('SET', KEYS[1], string.format('%.0f', now + ahead), 'PX', math.ceil(ahead / 1000) + period)
 return {1, math.floor((burst * interval - ahead) / interval), 0}

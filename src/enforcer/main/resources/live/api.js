@@ -2,7 +2,7 @@ const KEY = 'weir.token';
 const dialog = document.getElementById('token-dialog');
 let asking = null;
 
-/** What the service says went wrong (RFC 9457). */
+/** An error response of the service (RFC 9457). */
 export class Problem extends Error {
   constructor(status, body) {
     super(body.detail || body.title || `HTTP ${status}`);
@@ -13,10 +13,11 @@ export class Problem extends Error {
 }
 
 /**
- * Asks the service; if it wants the token, asks the user for it, as often as it takes. A token that is refused is
- * forgotten, and it asks without it first: what is read without a token must not need a better one.
+ * Sends a request to the service. If the service requires a token, asks the user for one until it is accepted. A
+ * rejected token is removed, and the request is repeated without a token before the user is asked again, because a
+ * request that needs no token must not fail because of a wrong one.
  *
- * @throws Problem if the answer is none of success, or the user gives no token
+ * @throws Problem if the response is an error, or the user enters no token
  */
 export async function ask(path, options = {}) {
   let refused = null;
@@ -49,7 +50,7 @@ export async function askJson(path, options = {}) {
   return (await ask(path, {...options, headers: {Accept: 'application/json', ...options.headers}})).json();
 }
 
-/** @returns whether there is one now that was not there before; `window` hears of it as `weir-token` */
+/** @returns whether the user has entered a token, in which case `window` receives the event `weir-token` */
 export function askForToken(why) {
   asking ??= show(why).finally(() => {
     asking = null;

@@ -58,7 +58,7 @@ function decoded(part) {
 function changed() {
   const {latest, isLive, isPaused, trouble} = stream;
   pulse.className = isLive ? 'pulse live' : trouble ? 'pulse lost' : 'pulse';
-  say(pulse, latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'lost' : isPaused ? 'paused' : 'connecting');
+  say(pulse, latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'disconnected' : isPaused ? 'paused' : 'connecting');
   document.body.classList.toggle('stale', !isLive && trouble !== null);
   tell(warnings());
   if (!document.hidden) {
@@ -66,22 +66,22 @@ function changed() {
   }
 }
 
-/** What the person on call must know first. */
+/** Returns the warnings of the banner. */
 function warnings() {
   const {latest, now, isLive, trouble, incomplete} = stream;
   const all = [];
   if (!isLive && trouble) {
-    const since = latest ? `What you see is of ${clock(latest.at)}. ` : '';
-    const next = trouble.status === 401 ? 'Give the token to go on.' : 'Trying again.';
-    all.push({grave: true, text: `The live figures are lost: ${trouble.message}. ${since}${next}`, asks: trouble.status === 401});
+    const since = latest ? `The figures are from ${clock(latest.at)}. ` : '';
+    const next = trouble.status === 401 ? 'Enter a token to continue.' : 'Reconnecting.';
+    all.push({grave: true, text: `The live feed is disconnected: ${trouble.message}. ${since}${next}`, asks: trouble.status === 401});
   }
   const lateMs = isLive && latest && now ? now.at - latest.at : 0;
   if (lateMs > LATE_MS) {
-    const moreThanMs = lateMs - lateMs % LATE_MS; // told each second, it would be read out each second
-    all.push({grave: true, text: `The figures are more than ${duration(moreThanMs)} old: what you see is of ${clock(latest.at)}.`});
+    const moreThanMs = lateMs - lateMs % LATE_MS; // changes rarely, because screen readers read each change
+    all.push({grave: true, text: `The figures are more than ${duration(moreThanMs)} old: the last are from ${clock(latest.at)}.`});
   }
   if (isLive && incomplete > MOST_INCOMPLETE) {
-    all.push({grave: false, text: 'The figures of some instances are missing: is a clock behind?'});
+    all.push({grave: false, text: 'The figures of some instances are missing: a clock may be behind.'});
   }
   for (const address of now?.unreachable ?? []) {
     all.push({grave: true, text: `${address} is unreachable: its figures are missing.`});
@@ -103,14 +103,14 @@ function tell(all) {
   told = text;
   fill(banner, all.map(({grave, text, asks}) => h(grave ? 'p.grave' : 'p',
       h('b', grave ? 'Attention ' : 'Note '), text,
-      asks && h('button', {type: 'button', onclick: () => askForToken('Reading needs it, too.')}, 'Give the token'))));
+      asks && h('button', {type: 'button', onclick: () => askForToken('Reading requires a token.')}, 'Enter token'))));
 }
 
 startTheme();
 document.getElementById('token').addEventListener('click',
-    () => askForToken('Changes need it; beyond loopback, reading too.'));
+    () => askForToken('Changes require a token. Reading may require one too.'));
 document.getElementById('skip').addEventListener('click', event => {
-  event.preventDefault(); // the hash is the view's
+  event.preventDefault(); // the hash selects the view
   main.focus();
 });
 document.addEventListener('visibilitychange', () => view?.update?.());

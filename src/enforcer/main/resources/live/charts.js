@@ -15,10 +15,11 @@ const colours = new Map();
 window.addEventListener('weir-theme', () => colours.clear());
 
 /**
- * A chart of the last five minutes with its legend, and the same as a table for who does not see it.
+ * A chart of the last five minutes with its legend, and a table with the same values for users who cannot see the
+ * chart.
  *
- * @param series `{name, colour, value, unit, dashed, filled}`: `colour` is a custom property of the style sheet, `value` is
- *     taken of each tick, null where there is none
+ * @param series `{name, colour, value, unit, dashed, filled}`: `colour` is a custom property of the style sheet, and
+ *     `value` returns the value of a tick, or null if there is none
  * @param options `stacked`, `logarithmic`, `unit`, `size`, a class, and `level` of the heading
  */
 export class TimeChart {
@@ -33,7 +34,7 @@ export class TimeChart {
   constructor(title, series, {stacked = false, logarithmic = false, unit = '', size = 'low', level = 2} = {}) {
     this.#series = series;
     this.#unit = unit;
-    const canvas = h('canvas', {role: 'img', 'aria-label': `${title}, the last five minutes; the same is in the table below`});
+    const canvas = h('canvas', {role: 'img', 'aria-label': `${title}, the last five minutes; the table below has the same values`});
     this.root = h('figure.chart',
         h('figcaption', h(`h${level}`, title), this.#legend),
         h(`div.canvas.${size}`, canvas), this.#details);
@@ -69,7 +70,7 @@ export class TimeChart {
     return value === null ? '–' : `${rough(value)}${this.#unit}`;
   }
 
-  /** The mean of each minute: a row for each second would be read out for minutes. */
+  /** Shows the mean of each minute, because screen readers would read a row per second for minutes. */
   #tell() {
     if (!this.#details.open) {
       return;
@@ -79,14 +80,14 @@ export class TimeChart {
       const at = tick.at - (tick.at % MINUTE_MS);
       minutes.set(at, [...(minutes.get(at) ?? []), tick]);
     }
-    fill(this.#details.lastChild, table(`${this.title}, the mean of each minute`,
+    fill(this.#details.lastChild, table(`${this.title}, mean per minute`,
         [{name: 'minute'}, ...this.#series.map(({name}) => ({name, number: true}))],
         [...minutes].reverse().map(([at, ticks]) =>
             [minute(at), ...this.#series.map(({value}) => this.#figure(mean(ticks.map(value))))])));
   }
 }
 
-/** A patch of the colour that a series or tier has. */
+/** A patch with the colour of a series or tier. */
 export function swatch(colour, dashed = false) {
   const patch = h(`span.swatch${dashed ? '.dashed' : ''}`, {'aria-hidden': 'true'});
   patch.style.setProperty('--of', `var(${colour})`);
@@ -173,7 +174,7 @@ function mean(values) {
   return known.length === 0 ? null : known.reduce((a, b) => a + b) / known.length;
 }
 
-/** A custom property as a canvas understands it. */
+/** Returns the colour of a custom property in a form that a canvas accepts. */
 function shade(name, alpha = 1) {
   const key = name + alpha;
   if (!colours.has(key)) {

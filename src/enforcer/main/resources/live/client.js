@@ -6,7 +6,7 @@ import {limit, shared, whoHolds} from './shared.js';
 
 const AGAIN_MS = 3000;
 
-/** What one client has used, and what was decided of it. */
+/** The usage of one client, and the recent decisions on its requests. */
 export function clientView([client = '']) {
   const field = h('input', {id: 'client', name: 'client', value: client, maxlength: 512, autocomplete: 'off', spellcheck: 'false', required: true});
   const form = h('form.row', {onsubmit: event => {
@@ -15,17 +15,17 @@ export function clientView([client = '']) {
   }}, h('label', {for: 'client'}, 'Client'), field, h('button.main', {type: 'submit'}, 'Show'));
   const root = h('div', h('h1', 'Client'), form);
   if (client === '') {
-    root.append(h('p.empty', 'Type a client’s name, exactly as requests have it; or follow one from the overview.'));
+    root.append(h('p.empty', 'Enter the name of a client exactly as in its requests, or follow a link from the overview.'));
     return {title: 'Client', root, close() {}};
   }
 
-  const usage = h('div', h('p.empty', 'Asking.'));
-  const decisions = h('div', h('p.empty', 'Asking.'));
+  const usage = h('div', h('p.empty', 'Loading.'));
+  const decisions = h('div', h('p.empty', 'Loading.'));
   const read = h('p.note');
   root.append(
       h('h2.name', client),
-      h('section.card', h('h2', 'Used of each limit'), usage),
-      h('section.card', h('h2', 'Last decisions'), read, decisions));
+      h('section.card', h('h2', 'Usage by limit'), usage),
+      h('section.card', h('h2', 'Recent decisions'), read, decisions));
 
   const abort = new AbortController();
   const name = encodeURIComponent(client);
@@ -35,7 +35,7 @@ export function clientView([client = '']) {
       await Promise.all([
         show(usage, `/v1/usage/${name}`, answer => usageList(answer, abort.signal), abort.signal),
         show(decisions, `/v1/decisions/${name}?most=50`, answer => {
-          say(read, answer.since === null ? '' : `of the last ${count(answer.read)} records of its partition, since ${day(answer.since)}`);
+          say(read, answer.since === null ? '' : `among the last ${count(answer.read)} records of the client’s partition, since ${day(answer.since)}`);
           return decisionTable(answer.decisions);
         }, abort.signal),
       ]);
@@ -70,7 +70,7 @@ async function show(place, path, draw, signal) {
 
 async function usageList({usage}, signal) {
   if (usage.length === 0) {
-    return h('p.empty', 'No policy applies to it, and it has used nothing.');
+    return h('p.empty', 'No policy applies to this client, and it has no usage.');
   }
   const all = await Promise.all(usage.map(one => (typeof one.held === 'number' ? shared(one, signal) : one)));
   return h('ul.usages', all.map(({policyId, policyVersion, key, limits, holders, free}) => h('li',
@@ -80,7 +80,7 @@ async function usageList({usage}, signal) {
       holders ? whoHolds(holders, free) : null)));
 }
 
-/** What is counted together beside the client. */
+/** Returns the key fields other than the client. */
 function others(key) {
   return Object.entries(key)
       .filter(([name]) => name !== 'client')
@@ -89,10 +89,10 @@ function others(key) {
 
 function decisionTable(decisions) {
   if (decisions.length === 0) {
-    return h('p.empty', 'None among those.');
+    return h('p.empty', 'There are no decisions among these records.');
   }
-  return stacked(table('Its last decisions, newest first',
-      [{name: 'at'}, {name: 'outcome'}, {name: 'why'}, {name: 'policy'}, {name: 'retry after', number: true}, {name: 'request'}],
+  return stacked(table('Recent decisions, newest first',
+      [{name: 'time'}, {name: 'outcome'}, {name: 'reason'}, {name: 'policy'}, {name: 'retry after', number: true}, {name: 'request id'}],
       decisions.map(decision => [
         h('time', {datetime: new Date(decision.decidedAt).toISOString(), title: day(decision.decidedAt)}, clock(decision.decidedAt)),
         outcome(decision.outcome),
@@ -105,7 +105,7 @@ function decisionTable(decisions) {
       ])));
 }
 
-/** On a narrow screen its cells come one below the other. */
+/** Marks a table whose cells are stacked on narrow screens. */
 function stacked(table) {
   table.classList.add('stacked');
   return table;

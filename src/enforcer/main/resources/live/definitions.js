@@ -8,7 +8,7 @@ const YAML = 'application/yaml';
 const QUOTED = /^(\s*(?:- )*(?:[\w.-]+: )?)"([A-Za-z][\w./-]*|[1-9][0-9]*(?:ms|s|m|h|d))"$/;
 const NO_STRINGS = /^(true|false|yes|no|on|off|y|n|null)$/i;
 
-/** All that are in force, `{all, more}`: `more` says that there are more than are listed. */
+/** Returns the definitions in force, `{all, more}`; `more` is true if there are more than are returned. */
 export async function list(kind) {
   const all = [];
   let after = null;
@@ -21,30 +21,30 @@ export async function list(kind) {
   return {all, more: after !== null};
 }
 
-/** What is in force: `{text, version, appliedAt, tag}`; `text` is null of a queue that was deleted and drains. */
+/** Returns the definition in force, `{text, version, appliedAt, tag}`; `text` is null for a deleted queue. */
 export async function read(kind, id) {
   const response = await ask(path(kind, id), {headers: {Accept: YAML}});
   return {...parts(await response.text()), tag: response.headers.get('ETag')};
 }
 
-/** Newest first, `{text, version, appliedAt, author, reason}` each; `text` is null where it was deleted. */
+/** Returns the versions, newest first: `{text, version, appliedAt, author, reason}`; `text` is null for a deletion. */
 export async function history(kind, id) {
   const text = await (await ask(`${path(kind, id)}/history`, {headers: {Accept: YAML}})).text();
   return text.split(/^- /m).slice(1).map(version => parts(`  ${version}`));
 }
 
-/** @param tag of the version that is changed, null for one that is new */
+/** @param tag the ETag of the version to change, null for a new definition */
 export async function put(kind, id, text, tag) {
   const condition = tag === null ? {'If-None-Match': '*'} : {'If-Match': tag};
   return askJson(path(kind, id), {method: 'PUT', headers: {'Content-Type': YAML, ...condition}, body: text});
 }
 
-/** What it would change. */
+/** Returns the changes that applying the definition would make. */
 export async function validate(kind, text, signal) {
   return (await post('/v1/validate', kind, text, signal)).changes;
 }
 
-/** What it would have done to the last minutes. */
+/** Returns how the definition would have decided recent requests. */
 export async function backtest(kind, text, minutes) {
   return post(`/v1/backtest?minutes=${minutes}`, kind, text);
 }
@@ -62,7 +62,7 @@ async function post(path, kind, text, signal) {
   }
 }
 
-/** A policy file with nothing else in it. */
+/** Returns a policy file with only this definition. */
 function file(kind, text) {
   return `${PATHS[kind]}:\n-\n${text.replace(/^(?=.)/gm, '  ')}\n`;
 }
@@ -71,7 +71,7 @@ function path(kind, id) {
   return `/v1/${PATHS[kind]}/${encodeURIComponent(id)}`;
 }
 
-/** Of what the service writes: `definition` and all that is further in than it. */
+/** Extracts the text of `definition`, and the other fields, from the YAML of a response. */
 function parts(yaml) {
   const lines = yaml.split('\n');
   const start = lines.findIndex(line => /^ *definition:/.test(line));
@@ -90,7 +90,7 @@ function parts(yaml) {
   };
 }
 
-/** A text of one line, null if there is none. */
+/** Returns the text of a field, null if there is none. */
 function word(yaml, name) {
   const value = yaml.match(new RegExp(`^ *${name}: (.*)$`, 'm'))?.[1];
   if (value === undefined || value === 'null') {
@@ -101,7 +101,7 @@ function word(yaml, name) {
       : value;
 }
 
-/** Without the quotes that are not needed. */
+/** Removes quotes that are not necessary. */
 function legible(line) {
   return line.replace(QUOTED, (all, before, word) => (NO_STRINGS.test(word) ? all : before + word));
 }

@@ -2,7 +2,7 @@ import {h} from './dom.js';
 
 const MOST_PAIRS = 1_000_000;
 
-/** The lines of both: those that went, those that came, and those that stayed. */
+/** The difference of two texts: removed, added and unchanged lines. */
 export function difference(before, after) {
   const old = linesOf(before);
   const now = linesOf(after);
@@ -11,7 +11,7 @@ export function difference(before, after) {
       h(sign === ' ' ? 'span' : sign === '+' ? 'ins' : 'del', `${sign} ${text}\n`)));
 }
 
-/** By the longest common subsequence. */
+/** Compares lines by their longest common subsequence. */
 function pairs(old, now) {
   const longest = Array.from({length: old.length + 1}, () => new Uint32Array(now.length + 1));
   for (let i = old.length - 1; i >= 0; i--) {

@@ -1,6 +1,6 @@
 /**
- * An element: `h('p.note', {id: 'x', onclick: f}, 'text', child)`. Text becomes a text node, so that no name that comes
- * from data can be markup.
+ * Creates an element: `h('p.note', {id: 'x', onclick: f}, 'text', child)`. Text becomes a text node, so that names in
+ * the data cannot contain markup.
  */
 export function h(spec, ...rest) {
   const [tag, ...classes] = spec.split('.');
@@ -26,13 +26,13 @@ export function h(spec, ...rest) {
   return element;
 }
 
-/** What is in it from now on. */
+/** Replaces the content of an element. */
 export function fill(element, ...content) {
   element.replaceChildren(...children(content));
   return element;
 }
 
-/** Sets the text if it is another one: assistive technology is told of every change. */
+/** Sets the text if it differs, because assistive technology announces each change. */
 export function say(element, text) {
   const shown = legible(text);
   if (element.textContent !== shown) {
@@ -40,7 +40,7 @@ export function say(element, text) {
   }
 }
 
-/** Whether the user is at it: what is drawn anew then would take the focus or the selection away. */
+/** Returns whether the user has the focus or the selection in an element. Redrawing it would remove them. */
 export function isInUse(element) {
   const selection = getSelection();
   return element.contains(document.activeElement) || (!selection.isCollapsed && element.contains(selection.anchorNode));
@@ -61,7 +61,7 @@ export function table(caption, columns, rows) {
           i === 0 ? h('th', {scope: 'row', ...align(i)}, cell) : h('td', align(i), cell)))))));
 }
 
-/** A bar that is filled from 0 to 1. */
+/** A bar, filled by a share from 0 to 1. */
 export function bar(share, kind = '') {
   const filled = h('span');
   filled.style.width = `${Math.min(1, Math.max(0, share)) * 100}%`;
@@ -74,7 +74,7 @@ function children(content) {
       .map(child => (child instanceof Node ? child : document.createTextNode(legible(child))));
 }
 
-/** The text, with codes in place of characters that would turn the direction of what follows: names are of their writers' choosing. */
+/** Replaces characters that change the text direction with their codes. Producers can write them in names. */
 function legible(text) {
   return String(text).replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
       character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);

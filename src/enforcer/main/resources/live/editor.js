@@ -11,12 +11,12 @@ const NEW = {
   queue: 'id: my-queue\nlimit: 100\nper: 1s\nmax-wait: 30s\n',
 };
 
-/** A policy or queue, to be changed, checked, tried on what was, and put in force. */
+/** An editor that checks, backtests and applies a policy or queue. */
 export class Editor {
   #kind;
   #id;
   #applied;
-  /** What the text began from: null if it is new. */
+  /** The version that is being changed; null for a new definition. */
   #base = null;
   #abort = new AbortController();
   #timer = null;
@@ -32,8 +32,8 @@ export class Editor {
   #buttons = [];
 
   /**
-   * @param id null for a new one
-   * @param applied called with the id of what was put in force
+   * @param id null for a new definition
+   * @param applied called with the id of the definition that was applied
    */
   constructor(kind, id, applied) {
     this.#kind = kind;
@@ -45,8 +45,8 @@ export class Editor {
         h('div.paper', this.#gutter, this.#text),
         h('div.row',
             this.#button('Check', () => this.#check(true)),
-            h('span.group', {role: 'group', 'aria-label': 'What would it have done to the last minutes?'},
-                h('span.note', 'What if, in the last'),
+            h('span.group', {role: 'group', 'aria-label': 'Backtest on recent requests'},
+                h('span.note', 'Backtest the last'),
                 MINUTES.map(minutes => this.#button(`${minutes} min`, () => this.#tryOut(minutes)))),
             this.#button('Apply', () => this.#apply(), 'main')),
         this.#verdict, this.#outcome, this.#history);
@@ -60,7 +60,7 @@ export class Editor {
 
   async #open() {
     if (this.#id === null) {
-      fill(this.#state, 'It comes in force when you apply it.');
+      fill(this.#state, 'It takes effect when you apply it.');
       this.#write(NEW[this.#kind]);
       return;
     }
@@ -82,17 +82,17 @@ export class Editor {
 
   #tellBase() {
     const {version, appliedAt, text} = this.#base;
-    fill(this.#state, text === null ? 'Deleted; it drains by its last rules.' : `Version ${version}, in force since ${day(appliedAt)}.`);
+    fill(this.#state, text === null ? 'Deleted; it drains by its last definition.' : `Version ${version}, in force since ${day(appliedAt)}.`);
   }
 
   #edited() {
-    fill(this.#outcome); // it was of another text
+    fill(this.#outcome); // the result of the previous text
     this.#number([]);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#check(false), PAUSE_MS);
   }
 
-  /** @returns what it would change, null if it cannot be applied */
+  /** @returns the changes that applying the text would make, null if it is invalid */
   async #check(isAsked) {
     clearTimeout(this.#timer);
     const check = ++this.#checks;
@@ -125,9 +125,9 @@ export class Editor {
   }
 
   async #tryOut(minutes) {
-    fill(this.#outcome, h('p.empty', `Deciding the last ${minutes} minutes anew.`));
+    fill(this.#outcome, h('p.empty', `Backtesting the last ${minutes} minutes.`));
     try {
-      fill(this.#outcome, h('h3', `What if, in the last ${minutes} minutes`), comparison(await definitions.backtest(this.#kind, this.#text.value, minutes)));
+      fill(this.#outcome, h('h3', `Backtest of the last ${minutes} minutes`), comparison(await definitions.backtest(this.#kind, this.#text.value, minutes)));
     } catch (e) {
       fill(this.#outcome, this.#faults(e));
     }
@@ -144,7 +144,7 @@ export class Editor {
     try {
       const change = await definitions.put(this.#kind, id, this.#text.value, this.#base === null ? null : this.#base.tag);
       fill(this.#outcome, h('p.success', change.effect === 'unchanged'
-          ? 'It is word for word what is in force: nothing was done.'
+          ? 'The definition is identical to the one in force: nothing was changed.'
           : `In force as version ${change.version}.`));
       this.#base = await definitions.read(this.#kind, id);
       this.#tellBase();
@@ -158,14 +158,14 @@ export class Editor {
     this.#outcome.focus();
   }
 
-  /** Somebody was faster. */
+  /** Another change was faster. */
   async #meanwhile(id) {
     let theirs = null;
     try {
       theirs = await definitions.read(this.#kind, id);
     } catch (e) {
       if (e.status !== 404) {
-        return h('p.fault', `Nothing was changed, since it is another version now; and that cannot be read: ${e.message}`);
+        return h('p.fault', `Nothing was changed, because another version is in force, and it cannot be read: ${e.message}`);
       }
     }
     const took = (base, text) => {
@@ -179,17 +179,17 @@ export class Editor {
       this.#text.focus();
     };
     const mine = this.#text.value;
-    const what = theirs === null ? 'It was deleted meanwhile.'
-        : this.#base === null ? `There is one of this name already: version ${theirs.version}, in force since ${day(theirs.appliedAt)}.`
-        : `It was changed meanwhile: version ${theirs.version} is in force since ${day(theirs.appliedAt)}, yours began from version ${this.#base.version}.`;
-    return h('div.meanwhile', {role: 'group', 'aria-label': 'Changed meanwhile'},
+    const what = theirs === null ? 'It was deleted in the meantime.'
+        : this.#base === null ? `This id exists already: version ${theirs.version}, in force since ${day(theirs.appliedAt)}.`
+        : `It was changed in the meantime: version ${theirs.version} has been in force since ${day(theirs.appliedAt)}; you changed version ${this.#base.version}.`;
+    return h('div.meanwhile', {role: 'group', 'aria-label': 'Conflicting change'},
         h('p.fault', `Nothing was changed. ${what}`),
-        theirs !== null && h('p.note', 'From what is in force (−) to yours (+):'),
+        theirs !== null && h('p.note', 'Differences between the version in force (−) and yours (+):'),
         theirs !== null && difference(theirs.text, mine),
         h('div.row',
-            theirs !== null && h('button', {type: 'button', onclick: () => took(theirs, theirs.text ?? '')}, 'Take theirs'),
+            theirs !== null && h('button', {type: 'button', onclick: () => took(theirs, theirs.text ?? '')}, 'Use the version in force'),
             h('button', {type: 'button', onclick: () => took(theirs, mine)},
-                theirs === null ? 'Keep mine, as a new one' : `Keep mine, over version ${theirs.version}`)));
+                theirs === null ? 'Keep mine as a new definition' : `Keep mine as a change of version ${theirs.version}`)));
   }
 
   async #showHistory() {
@@ -225,7 +225,7 @@ export class Editor {
 
   #isBusy = false;
 
-  /** Line numbers, those with faults marked. */
+  /** Shows line numbers, and marks those with faults. */
   #number(faults) {
     const marked = new Set(faults.map(({line}) => line));
     const lines = this.#text.value.split('\n').length;
@@ -250,7 +250,7 @@ function verdict({effect, id, version, details}) {
   const words = {
     added: `Valid. It would be added as version ${version}.`,
     changed: `Valid. It would become version ${version}:`,
-    unchanged: 'As it is in force: nothing would change.',
+    unchanged: 'Identical to the definition in force: nothing would change.',
   };
   return h('div', h('p.success', words[effect] ?? `${id}: ${effect}`), details.length > 0 && h('ul.details', details.map(line => h('li', line))));
 }

@@ -16,7 +16,7 @@ export function signed(n) {
   return n > 0 ? `+${count(n)}` : n < 0 ? `−${count(-n)}` : '0';
 }
 
-/** Of something that need not be whole, such as a rate. */
+/** Formats a number that need not be whole, such as a rate. */
 export function rough(n) {
   return n === null || n === undefined ? NONE : n >= 1000 ? WHOLE.format(n) : ROUGH.format(n);
 }
@@ -25,7 +25,7 @@ export function percent(share) {
   return share > 0 && share < 0.01 ? '<1 %' : `${WHOLE.format(share * 100)} %`;
 }
 
-/** In at most two units: `1 min 5 s`. */
+/** Formats a duration in at most two units: `1 min 5 s`. */
 export function duration(ms) {
   if (ms === null || ms === undefined) {
     return NONE;
@@ -43,12 +43,12 @@ export function duration(ms) {
   return `${WHOLE.format(Math.floor(ms / size))} ${unit}${rest > 0 ? ` ${rest} ${lesserUnit}` : ''}`;
 }
 
-/** Of an upper bound, null: above the highest there is. */
+/** Formats an upper bound; null means above the highest bound. */
 export function atMost(ms, highestMs) {
   return ms === null ? `> ${duration(highestMs)}` : `≤ ${duration(ms)}`;
 }
 
-/** Such as `1 s`, of a period that is named after `per`. */
+/** Formats a period for use after `per`, such as `s` or `5 min`. */
 export function period(ms) {
   const [size, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
   return ms === size ? unit : `${count(ms / size)} ${unit}`;

@@ -4,7 +4,7 @@ import {count, rough} from './format.js';
 const LATE = 100;
 const VERY_LATE = 10_000;
 
-/** Who does what. */
+/** The instances with their health, partitions and lag. */
 export function instancesView(parts, stream) {
   const list = h('div.grid.thirds');
   return {
@@ -12,7 +12,7 @@ export function instancesView(parts, stream) {
     root: h('div', h('h1', 'Instances'),
         h('p.note.key',
             h('span.cell.fine', 'lag < 100'), h('span.cell.late', `lag ≥ ${count(LATE)}`), h('span.cell.very-late', `lag ≥ ${count(VERY_LATE)}`),
-            h('span.cell.fine.standby', 'standby'), ' lag: records that are not decided, or not copied, yet'),
+            h('span.cell.fine.standby', 'standby'), ' lag: records not yet processed or copied'),
         list),
     update() {
       const instances = stream.now?.instances ?? [];
@@ -25,9 +25,9 @@ export function instancesView(parts, stream) {
 function card({address, self, health, decisionsPerSecond, partitions}) {
   const applications = [...new Set(partitions.map(({application}) => application))].sort();
   return h('section.card.instance',
-      h('header', h('h2', address), self && h('small.tag', 'asked'), h(`span.health.${isWell(health)}`, health)),
-      health !== 'UNREACHABLE' && h('p', h('b', rough(decisionsPerSecond)), ' decisions a second'),
-      partitions.length === 0 && h('p.empty', health === 'UNREACHABLE' ? 'It did not answer: its figures are missing.' : 'It has no partitions.'),
+      h('header', h('h2', address), self && h('small.tag', 'this instance'), h(`span.health.${isWell(health)}`, health)),
+      health !== 'UNREACHABLE' && h('p', h('b', rough(decisionsPerSecond)), ' decisions per second'),
+      partitions.length === 0 && h('p.empty', health === 'UNREACHABLE' ? 'It did not respond: its figures are missing.' : 'It has no partitions.'),
       applications.map(application => h('div',
           h('h3', application),
           h('ul.cells', partitions
@@ -39,7 +39,7 @@ function card({address, self, health, decisionsPerSecond, partitions}) {
 function cell({partition, role, lag}) {
   const lateness = lag === null ? 'unknown' : lag >= VERY_LATE ? 'very-late' : lag >= LATE ? 'late' : 'fine';
   return h(`li.cell.${lateness}${role === 'standby' ? '.standby' : ''}`,
-      h('b', partition), h('span', role), h('span', lag === null ? 'lag ?' : `lag ${count(lag)}`));
+      h('b', partition), h('span', role), h('span', lag === null ? 'lag unknown' : `lag ${count(lag)}`));
 }
 
 function isWell(health) {

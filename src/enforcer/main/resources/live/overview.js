@@ -5,17 +5,17 @@ import {OUTCOMES} from './outcomes.js';
 
 const HIGHEST_LATENCY_MS = 60_000;
 
-/** What is decided, how fast, and whom it hits. */
+/** Decisions, latency, lag, and the clients and policies with the most denials. */
 export function overviewView(parts, stream) {
   const figures = new Figures();
-  const decisions = new TimeChart('Decisions a second',
+  const decisions = new TimeChart('Decisions per second',
       OUTCOMES.map(({key, name, colour}) => ({name, colour, filled: true, value: tick => tick.decisions[key] ?? 0})),
       {stacked: true, size: 'huge', unit: '/s'});
-  const latency = new TimeChart('From request to decision', [
+  const latency = new TimeChart('Decision latency (ms)', [
     {name: 'p50', colour: '--allowed', value: tick => tick.latencyMs && (tick.latencyMs.p50 ?? HIGHEST_LATENCY_MS)},
     {name: 'p99', colour: '--denied', value: tick => tick.latencyMs && (tick.latencyMs.p99 ?? HIGHEST_LATENCY_MS)},
   ], {unit: ' ms', size: 'low', logarithmic: true});
-  const lag = new TimeChart('Lag: records not decided yet', [
+  const lag = new TimeChart('Lag (records not decided yet)', [
     {name: 'lag', colour: '--accent', filled: true, value: tick => tick.lag},
   ], {size: 'low'});
   const clients = h('div');
@@ -27,8 +27,8 @@ export function overviewView(parts, stream) {
             h('section.card', decisions.root),
             h('section.card', latency.root, lag.root)),
         h('div.grid.halves',
-            h('section.card', h('h2', 'Clients denied most'), h('p.note', 'in the last minute, estimated'), clients),
-            h('section.card', h('h2', 'Policies that deny most'), h('p.note', 'in the last minute'), policies))),
+            h('section.card', h('h2', 'Clients with most denials'), h('p.note', 'estimates for the last minute'), clients),
+            h('section.card', h('h2', 'Policies with most denials'), h('p.note', 'in the last minute'), policies))),
     update() {
       figures.show(stream);
       for (const chart of [decisions, latency, lag]) {
@@ -47,12 +47,12 @@ export function overviewView(parts, stream) {
   };
 }
 
-/** The few that tell at a glance whether all is well. */
+/** The key figures. */
 class Figures {
   #all = new Map();
 
   constructor() {
-    this.root = h('dl.figures', ['Decisions', 'Denied', 'Waiting', 'p99', 'Lag', 'Dead letters', 'Instances'].map(name => {
+    this.root = h('dl.figures', ['Decisions', 'Denied', 'Waiting', 'Latency p99', 'Lag', 'Dead letters', 'Instances'].map(name => {
       const value = h('b', '–');
       const more = h('span.more');
       this.#all.set(name, {value, more, box: null});
@@ -77,12 +77,12 @@ class Figures {
     const up = (now?.instances ?? []).filter(({health}) => health === 'RUNNING').length;
     const known = now?.instances.length ?? latest.instances;
     this.#set('Decisions', `${count(all)}/s`, `${rough(mean)}/s over 5 min`);
-    this.#set('Denied', `${count(latest.decisions.DENIED ?? 0)}/s`, `${percent(decided === 0 ? 0 : denied / decided)} of the last minute`);
-    this.#set('Waiting', count(waiting), waiting === 0 ? 'in no queue' : `oldest ${duration(oldest)}`);
-    this.#set('p99', latest.latencyMs ? atMost(latest.latencyMs.p99, HIGHEST_LATENCY_MS) : '–',
-        latest.latencyMs ? `p50 ${atMost(latest.latencyMs.p50, HIGHEST_LATENCY_MS)}` : 'nothing decided');
+    this.#set('Denied', `${count(latest.decisions.DENIED ?? 0)}/s`, `${percent(decided === 0 ? 0 : denied / decided)} in the last minute`);
+    this.#set('Waiting', count(waiting), waiting === 0 ? 'no requests in queues' : `oldest ${duration(oldest)}`);
+    this.#set('Latency p99', latest.latencyMs ? atMost(latest.latencyMs.p99, HIGHEST_LATENCY_MS) : '–',
+        latest.latencyMs ? `p50 ${atMost(latest.latencyMs.p50, HIGHEST_LATENCY_MS)}` : 'no decisions');
     this.#set('Lag', count(latest.lag), lagMore(latest.lag, all), all === 0 && latest.lag > 0);
-    this.#set('Dead letters', count(dead), 'in 5 min', dead > 0);
+    this.#set('Dead letters', count(dead), 'in the last 5 min', dead > 0);
     this.#set('Instances', now ? `${up}/${known}` : count(latest.instances), 'running', now !== null && up < known);
   }
 
@@ -96,12 +96,12 @@ class Figures {
 
 function lagMore(lag, decidedPerSecond) {
   if (lag === null) {
-    return 'not known of all partitions';
+    return 'unknown for some partitions';
   }
   if (lag === 0) {
     return 'all decided';
   }
-  return decidedPerSecond > 0 ? `${duration(lag / decidedPerSecond * 1000)} of work` : 'nothing is decided';
+  return decidedPerSecond > 0 ? `${duration(lag / decidedPerSecond * 1000)} to catch up` : 'no decisions';
 }
 
 function deniedClients(now) {
@@ -109,10 +109,10 @@ function deniedClients(now) {
     return h('p.empty', 'Waiting for the first figures.');
   }
   if (now.clients.length === 0) {
-    return h('p.empty', 'Nobody was denied.');
+    return h('p.empty', 'There were no denials.');
   }
   const most = now.clients[0].denied;
-  return table('Clients denied most in the last minute', [{name: 'client'}, {name: 'denied', number: true}, {name: ''}],
+  return table('Clients with most denials in the last minute', [{name: 'client'}, {name: 'denied', number: true}, {name: ''}],
       now.clients.map(({client, denied}) => [
         h('a', {href: `#/client/${encodeURIComponent(client)}`}, client), count(denied), bar(denied / most, 'denied'),
       ]));
@@ -123,10 +123,10 @@ function denyingPolicies(now) {
     return h('p.empty', 'Waiting for the first figures.');
   }
   if (now.policies.length === 0) {
-    return h('p.empty', 'Nothing was decided.');
+    return h('p.empty', 'There were no decisions.');
   }
-  return table('Policies that deny most in the last minute',
-      [{name: 'policy'}, {name: 'allowed', number: true}, {name: 'queued', number: true}, {name: 'denied', number: true}, {name: 'share'}],
+  return table('Policies with most denials in the last minute',
+      [{name: 'policy'}, {name: 'allowed', number: true}, {name: 'queued', number: true}, {name: 'denied', number: true}, {name: 'share denied'}],
       now.policies.map(({policy, allowed, queued, denied}) => [
         /^\((none|other)\)$/.test(policy) ? policy : h('a', {href: `#/policies/policy/${encodeURIComponent(policy)}`}, policy),
         count(allowed), count(queued), count(denied),

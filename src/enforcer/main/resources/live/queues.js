@@ -5,7 +5,7 @@ import {atMost, count, duration, percent, period, rough} from './format.js';
 const TIER_COLOURS = 5;
 const HIGHEST_WAIT_MS = 1_800_000;
 
-/** Each queue as a vessel: what flows in, what stands in it, what flows out. */
+/** Each queue with its backlog by tier, inflow and outflow. */
 export function queuesView(parts, stream) {
   const cards = new Map();
   const list = h('div.queues');
@@ -16,9 +16,9 @@ export function queuesView(parts, stream) {
     root: h('div', h('h1', 'Queues'), empty, some, list),
     update() {
       const queues = stream.now?.queues ?? [];
-      say(empty, stream.now === null ? 'Waiting for the first figures.' : queues.length === 0 ? 'No queue is in force.' : '');
+      say(empty, stream.now === null ? 'Waiting for the first figures.' : queues.length === 0 ? 'There are no queues.' : '');
       const inAll = stream.now?.queuesInAll ?? queues.length;
-      say(some, inAll > queues.length ? `the ${count(queues.length)} with most waiting, of ${count(inAll)}` : '');
+      say(some, inAll > queues.length ? `${count(queues.length)} of ${count(inAll)} queues: those with the most waiting requests` : '');
       const ids = new Set(queues.map(({id}) => id));
       for (const [id, card] of cards) {
         if (!ids.has(id)) {
@@ -57,7 +57,7 @@ class QueueCard {
   constructor({id}) {
     this.#id = id;
     this.#vessel = h('div.vessel', {role: 'img'}, this.#in, this.#tank, h('div.outlet'), this.#out);
-    this.#chart = new TimeChart('In and out', [
+    this.#chart = new TimeChart('Requests in and out per second', [
       {name: 'in', colour: '--queued', filled: true, value: tick => this.#of(tick)?.in ?? null},
       {name: 'out', colour: '--allowed', value: tick => this.#of(tick)?.out ?? null},
       {name: 'limit', colour: '--text', dashed: true, value: () => this.#rate},
@@ -68,7 +68,7 @@ class QueueCard {
   }
 
   show(queue, ticks) {
-    // Of a queue with key fields, the rules are those of each key.
+    // The limit of a queue with key fields applies to each key.
     this.#rate = queue.keys === null ? queue.limit * 1000 / queue.perMs : null;
     const capacity = queue.capacity * Math.max(1, queue.keys ?? 1);
     const tick = ticks.length > 0 ? this.#of(ticks.at(-1)) : undefined;
@@ -77,14 +77,14 @@ class QueueCard {
     const waiting = tiers.reduce((sum, tier) => sum + tier.waiting, 0);
     const share = waiting / capacity;
     const keys = queue.keys === null ? '' : `, ${count(queue.keys)} keys in use`;
-    fill(this.#depth, h('b', count(waiting)), ` of ${count(capacity)} wait, ${percent(share)} full${keys}`);
-    this.#vessel.setAttribute('aria-label', `${queue.id}: ${count(waiting)} of ${count(capacity)} wait; `
+    fill(this.#depth, h('b', count(waiting)), ` of ${count(capacity)} waiting, ${percent(share)} full${keys}`);
+    this.#vessel.setAttribute('aria-label', `${queue.id}: ${count(waiting)} of ${count(capacity)} waiting; `
         + tiers.map(tier => `${name(tier)} ${count(tier.waiting)}`).join(', '));
     this.#tank.classList.toggle('full', share >= 0.9);
     fill(this.#tank, tiers.map((tier, i) => layer(tier, i, capacity)));
     say(this.#in, `${rough(tick?.in ?? null)}/s in`);
     say(this.#out, `${rough(tick?.out ?? null)}/s out`);
-    fill(this.#tiers, tiers.length === 0 ? h('li.note', 'Nobody waits, and no tier has a share of its own.') : tiers.map((tier, i) => h('li',
+    fill(this.#tiers, tiers.length === 0 ? h('li.note', 'No request is waiting, and no tier is configured.') : tiers.map((tier, i) => h('li',
         swatch(colour(tier, i)), h('b', name(tier)), h('span.number', count(tier.waiting)),
         bar(waiting === 0 ? 0 : tier.waiting / waiting),
         h('small', `priority ${tier.priority} · weight ${tier.weight}`))));
@@ -103,27 +103,27 @@ class QueueCard {
   }
 }
 
-/** The keys with the most waiting requests, with bars to the scale of the first. */
+/** The keys with the most waiting requests, with bars relative to the first. */
 function longest(keys) {
   return [h('h3', 'Longest keys'), h('ul.keys', keys.map(({key, waiting, oldestWaitMs, drainMs}) => h('li',
       h('b', Object.entries(key).map(([field, value]) => `${field}=${value}`).join(' ')), h('span.number', count(waiting)),
       bar(waiting / keys[0].waiting),
-      h('small', `oldest waits ${duration(oldestWaitMs)} · drained in ${duration(drainMs)}`))))];
+      h('small', `oldest ${duration(oldestWaitMs)} · drains in ${duration(drainMs)}`))))];
 }
 
 function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs, drainMs}, tick, waiting) {
   const all = [
-    [keys === null ? 'Limit' : 'Limit of each key', `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
-    ['Oldest waits', tick?.oldestWaitMs === null ? 'nobody' : duration(tick?.oldestWaitMs)],
-    ['Longest allowed', maxWaitMs === null ? 'no limit' : duration(maxWaitMs)],
-    ['Waited, p50', waitsMs === null ? 'none left lately' : atMost(waitsMs.p50, HIGHEST_WAIT_MS)],
-    ['Waited, p99', waitsMs === null ? 'none left lately' : atMost(waitsMs.p99, HIGHEST_WAIT_MS)],
-    [keys === null ? 'Drained in' : 'All keys drained in', waiting === 0 ? 'it is empty' : duration(drainMs)],
+    [keys === null ? 'Rate' : 'Rate per key', `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
+    ['Oldest request', tick?.oldestWaitMs === null ? 'none' : duration(tick?.oldestWaitMs)],
+    ['Maximum wait', maxWaitMs === null ? 'no limit' : duration(maxWaitMs)],
+    ['Wait p50, last minute', waitsMs === null ? 'no releases' : atMost(waitsMs.p50, HIGHEST_WAIT_MS)],
+    ['Wait p99, last minute', waitsMs === null ? 'no releases' : atMost(waitsMs.p99, HIGHEST_WAIT_MS)],
+    [keys === null ? 'Drains in' : 'All keys drain in', waiting === 0 ? 'empty' : duration(drainMs)],
   ];
   return all.map(([name, value]) => h('div', h('dt', name), h('dd', value)));
 }
 
-/** Those that go first are at the bottom, where it flows out. */
+/** Tiers that are released first are at the bottom, at the outlet. */
 function layer(tier, i, capacity) {
   const water = h('span.layer');
   water.style.setProperty('--of', `var(${colour(tier, i)})`);

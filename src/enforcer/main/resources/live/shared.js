@@ -4,7 +4,7 @@ import {count, duration, percent} from './format.js';
 
 const AGAIN_MS = 3000;
 
-/** Whether the clients share what it counts, or hold parts of it. */
+/** Returns whether clients share the limits of a policy, or lease parts of them. */
 export function isShared(definition) {
   return !keyOf(definition).includes('client') || definition.lease === 'client';
 }
@@ -13,7 +13,7 @@ function keyOf(definition) {
   return [definition.key ?? 'client'].flat();
 }
 
-/** What is used of a policy that all share, and who holds what; of any other there is nothing to see. */
+/** The usage and leases of a shared policy; nothing for other policies. */
 export function sharedView(id) {
   const root = h('div.below');
   const abort = new AbortController();
@@ -43,11 +43,11 @@ export function sharedView(id) {
     if (isShared(definition) && key.length === 0) {
       again();
     } else if (isShared(definition)) {
-      fill(root, card(h('p.note', `Counted by ${key.join(', ')}: a client’s page shows what is used of it, and who holds what.`)));
+      fill(root, card(h('p.note', `Counted by ${key.join(', ')}: see the page of a client for its usage and leases.`)));
     }
   };
   askJson(`/v1/policies/${encodeURIComponent(id)}`, {signal: abort.signal})
-      .then(open, () => {}); // the editor tells that it cannot be read
+      .then(open, () => {}); // the editor shows that it cannot be read
   return {
     root,
     close() {
@@ -61,7 +61,7 @@ function card(...content) {
   return h('section.card', h('h2', 'Shared by all clients'), content);
 }
 
-/** What all clients have used of it, which may be with another instance. */
+/** Returns the usage and leases of a shared policy. */
 export function shared({policyId, key}, signal) {
   const parameters = new URLSearchParams(Object.entries(key).map(([name, value]) => [`key.${name}`, value]));
   return askJson(`/v1/shared/${encodeURIComponent(policyId)}?${parameters}`, {signal});
@@ -69,12 +69,12 @@ export function shared({policyId, key}, signal) {
 
 export function whoHolds(holders, free) {
   return h('p.note', holders
-      .map(({holder, lent}) => `${count(lent)} lent to ${holder.replace(/^[^/]+\/(?=[0-9]+$)/, 'partition ')}`)
+      .map(({holder, lent}) => `${count(lent)} leased to ${holder.replace(/^[^/]+\/(?=[0-9]+$)/, 'partition ')}`)
       .concat(`${count(free)} free`)
       .join(', '));
 }
 
-/** A limit, and what of it is used. */
+/** A limit and its usage. */
 export function limit({label, limit, used, remaining, resetAfterMs}) {
   if (limit === null) {
     return h('div.usage', h('span', label), h('span.note', 'unlimited'));
@@ -84,6 +84,6 @@ export function limit({label, limit, used, remaining, resetAfterMs}) {
   return h('div.usage',
       h('span', label), bar(share, kind),
       h('span', h('b', `${count(used)} of ${count(limit)}`), ` used, ${percent(share)}`),
-      h('span', remaining <= 0 ? h('b', 'nothing left') : `${count(remaining)} left`),
-      h('span.note', resetAfterMs > 0 ? `all free in ${duration(resetAfterMs)}` : 'all free'));
+      h('span', remaining <= 0 ? h('b', 'none left') : `${count(remaining)} left`),
+      h('span.note', resetAfterMs > 0 ? `resets in ${duration(resetAfterMs)}` : 'no usage'));
 }

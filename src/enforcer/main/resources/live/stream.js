@@ -9,21 +9,21 @@ const HIDDEN_MS = 30_000;
 const PAUSED = new Error('the page is hidden');
 
 /**
- * What the service tells each second. `changed` is called after each event, and when the stream is lost.
+ * The events of the live feed. `changed` is called after each event, and when the connection is lost.
  *
- * It is read by fetch(), since an EventSource cannot show a token.
+ * The feed is read with fetch(), because an EventSource cannot send a token.
  */
 export class Stream {
-  /** Oldest first, at most five minutes of them. */
+  /** The seconds of the last five minutes, oldest first. */
   ticks = [];
-  /** The picture of now, null until it came. */
+  /** The present state; null before the first event. */
   now = null;
   isLive = false;
-  /** Why it is not live, null until it failed once. */
+  /** Why the feed is not live; null before the first failure. */
   trouble = null;
-  /** Whether it waits for the page to be seen. */
+  /** Whether the feed is paused until the page is visible. */
   isPaused = false;
-  /** How many ticks in a row were without the figures of an instance that answers. */
+  /** The number of consecutive ticks without the figures of an instance that responds. */
   incomplete = 0;
 
   #changed;
@@ -36,7 +36,7 @@ export class Stream {
     return this.ticks.at(-1) ?? null;
   }
 
-  /** Reads on and on while the page is seen: a browser has few connections to a host, for all its tabs. */
+  /** Reads while the page is visible, because a browser has few connections to a host for all its tabs. */
   async run() {
     for (let waitMs = MIN_WAIT_MS; ; waitMs = Math.min(MAX_WAIT_MS, waitMs * 2)) {
       const trouble = await this.#read();
@@ -65,10 +65,10 @@ export class Stream {
     this.#changed();
   }
 
-  /** @returns why it ended */
+  /** @returns why the connection ended */
   async #read() {
     const abort = new AbortController();
-    const leave = () => abort.abort(new Error('nothing came any more'));
+    const leave = () => abort.abort(new Error('no events arrived'));
     let hidden = null;
     const look = () => {
       clearTimeout(hidden);
@@ -76,7 +76,7 @@ export class Stream {
     };
     look();
     window.addEventListener('visibilitychange', look);
-    // or a page that the browser keeps for later would go on reading
+    // otherwise a page in the back/forward cache would continue to read
     window.addEventListener('pagehide', leave);
     let silence = setTimeout(leave, SILENCE_MS * 2);
     try {
@@ -86,10 +86,10 @@ export class Stream {
         silence = setTimeout(leave, SILENCE_MS);
         this.#take(event, JSON.parse(data));
       }
-      return new Error('the instance ended it');
+      return new Error('the instance closed the connection');
     } catch (e) {
       return abort.signal.aborted ? abort.signal.reason
-          : e instanceof TypeError ? new Error('the instance does not answer') : e;
+          : e instanceof TypeError ? new Error('the instance does not respond') : e;
     } finally {
       clearTimeout(silence);
       clearTimeout(hidden);
@@ -121,7 +121,7 @@ export class Stream {
   }
 }
 
-/** The events of a `text/event-stream`. */
+/** Parses the events of a `text/event-stream`. */
 async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
@@ -149,7 +149,7 @@ function field(lines, name) {
       .join('\n');
 }
 
-/** Waits for one of the events, and no longer than that. */
+/** Waits for a time, or until one of the events. */
 function sleep(ms, ...wakers) {
   return new Promise(resolve => {
     const wake = () => {

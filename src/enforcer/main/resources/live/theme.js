@@ -2,7 +2,7 @@ const KEY = 'weir.theme';
 const system = matchMedia('(prefers-color-scheme: dark)');
 const button = document.getElementById('theme');
 
-/** Light or dark as the system has it, until the user says otherwise. `window` hears of a change as `weir-theme`. */
+/** Uses the theme of the system until the user chooses one. A change sends the event `weir-theme` to `window`. */
 export function startTheme() {
   apply(localStorage.getItem(KEY));
   system.addEventListener('change', () => apply(localStorage.getItem(KEY)));

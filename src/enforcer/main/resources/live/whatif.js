@@ -2,29 +2,29 @@ import {bar, h, table} from './dom.js';
 import {clock, count, signed} from './format.js';
 import {OUTCOMES, outcome} from './outcomes.js';
 
-/** What the last minutes would have been, side by side. */
+/** The results of a backtest, side by side. */
 export function comparison({from, to, requests, complete, before, after, policies, clients}) {
   if (requests === 0) {
-    return h('p.empty', 'No requests came in that time.');
+    return h('p.empty', 'There were no requests in this period.');
   }
   const most = Math.max(1, ...Object.values(before), ...Object.values(after));
   return h('div',
-      h('p', h('b', `${count(requests)} requests`), ` from ${clock(from)} to ${clock(to)}, decided anew twice from empty states: by what is in force, and with this change.`),
-      !complete && h('p.note', 'More came than are read: these are the newest.'),
-      table('By outcome', [{name: 'outcome'}, {name: 'in force', number: true}, {name: 'with this', number: true}, {name: 'difference', number: true}, {name: 'grey: in force'}],
+      h('p', h('b', `${count(requests)} requests`), ` from ${clock(from)} to ${clock(to)}, decided twice without earlier usage: by the definitions in force, and with this change.`),
+      !complete && h('p.note', 'There were more requests than are read: these are the newest.'),
+      table('By outcome', [{name: 'outcome'}, {name: 'in force', number: true}, {name: 'with this change', number: true}, {name: 'difference', number: true}, {name: 'in force (grey), with this change'}],
           OUTCOMES.map(({key}) => {
             const [was, is] = [before[key.toLowerCase()], after[key.toLowerCase()]];
             return [outcome(key), count(was), count(is), change(was, is),
               h('span.bars', bar(was / most, 'was'), bar(is / most, key.toLowerCase()))];
           })),
       h('h3', 'By policy'),
-      policies.length === 0 ? h('p.empty', 'No policy decided any.')
+      policies.length === 0 ? h('p.empty', 'No policy decided any of them.')
           : table('By policy', [{name: 'policy'}, {name: 'allowed', number: true}, {name: 'queued', number: true}, {name: 'denied', number: true}],
               policies.map(({policy, before, after}) => [policy,
                 ...['allowed', 'queued', 'denied'].map(key => step(before[key], after[key]))])),
       h('h3', 'Clients whose denials differ most'),
-      clients.length === 0 ? h('p.empty', 'None differ.')
-          : table('Clients whose denials differ most', [{name: 'client'}, {name: 'denied in force', number: true}, {name: 'with this', number: true}, {name: 'difference', number: true}],
+      clients.length === 0 ? h('p.empty', 'There are no differences.')
+          : table('Clients whose denials differ most', [{name: 'client'}, {name: 'denied in force', number: true}, {name: 'with this change', number: true}, {name: 'difference', number: true}],
               clients.map(({client, deniedBefore, deniedAfter}) => [
                 h('a', {href: `#/client/${encodeURIComponent(client)}`}, client),
                 count(deniedBefore), count(deniedAfter), change(deniedBefore, deniedAfter)])));

@@ -4,8 +4,8 @@
  *   cc -shared -fPIC -O2 -o wall_clock.so wall_clock.c -ldl
  *   WALL_CLOCK_OFFSET=<file> LD_PRELOAD=./wall_clock.so java ...
  *
- * The first 8 bytes of the file are the offset in ms, in the byte order of the machine. The file is mapped, so a write to it steps the
- * clock of the running process.
+ * The first 8 bytes of the file are the offset in ms, in the byte order of the machine. The file is mapped, so a write
+ * to it steps the clock of the running process.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,7 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A later time is one of the wall clock (2001 or later), an earlier one is of the monotonic clock (less than 31 years after a boot). */
+/*
+ * The earliest time of the wall clock (in the year 2001). Earlier times are of the monotonic clock, at most 31 years
+ * after the boot.
+ */
 #define EARLIEST_WALL_SECONDS 1000000000
 
 static const volatile int64_t *offset_ms;
@@ -44,7 +47,7 @@ __attribute__((constructor)) static void start(void) {
     offset_ms = mapped;
 }
 
-/* Adds so many ms to a time. */
+/* Adds milliseconds to a time. */
 static void shift(struct timespec *time, int64_t ms) {
     int64_t nanos = time->tv_nsec + ms % 1000 * 1000000;
     time->tv_sec += ms / 1000 + (nanos >= 1000000000) - (nanos < 0);
@@ -78,7 +81,10 @@ time_t time(time_t *now) {
     return time.tv_sec;
 }
 
-/* RocksDB waits until times of the wall clock. Without this, its timers would spin or stop in a process whose clock is shifted. */
+/*
+ * RocksDB waits until times of the wall clock. Without this function, its timers would spin or stop in a process whose
+ * clock is shifted.
+ */
 int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
     start();
     struct timespec real = *until;

@@ -21,7 +21,7 @@ import org.w3c.dom.Document;
 import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 
-/** What goes into the jar. */
+/** Checks the content of the runnable jar. */
 class BuildTest {
 
     private static final List<String> NATIVES = List.of(
@@ -39,7 +39,7 @@ class BuildTest {
         assertThat(LogManager.class.getPackage().getImplementationVersion()).isEqualTo(core);
     }
 
-    /** These are for benchmarks and tests. */
+    /** These classes belong to the benchmarks. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -54,12 +54,12 @@ class BuildTest {
     }
 
     /**
-     * The nearest scope wins: a dependency with the scope test would be missing in the jar although the modules in the
-     * jar use it.
+     * Maven uses the nearest scope: a dependency with the scope test would be missing from the jar, although modules in
+     * the jar use it.
      */
     @ParameterizedTest
     @ValueSource(strings = {"dist", "bench"})
-    void what_the_modules_of_the_jar_use_is_in_the_jar(String jar) throws Exception {
+    void the_jar_contains_all_dependencies_of_its_modules(String jar) throws Exception {
         Set<String> used = new HashSet<>();
         for (String module : List.of("core", "client", "registry", "enforcer")) {
             used.addAll(artifacts(module, scope -> !scope.equals("test")));
@@ -89,7 +89,7 @@ class BuildTest {
         assertThat(included).contains("org/rocksdb/**");
     }
 
-    /** A native library that a new version of RocksDB names otherwise would be left out of the jar without an error. */
+    /** If a new version of RocksDB renamed a native library, the jar would lack it without a build error. */
     @Test
     void rocksdb_has_the_native_libraries_that_the_jar_takes() throws Exception {
         Path jar = Path.of(RocksDB.class

@@ -3,7 +3,7 @@ package dev.weir.bench;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
-/** Runs what waits for most of its time: on a thread of its own, that keeps no process alive. */
+/** Runs tasks that wait most of the time, each on a new daemon thread. */
 final class BackgroundThread {
 
     private BackgroundThread() {}
@@ -13,7 +13,7 @@ final class BackgroundThread {
     }
 
     private static void start(Runnable task) {
-        Thread thread = new Thread(task, "aside");
+        Thread thread = new Thread(task, "background");
         thread.setDaemon(true);
         thread.start();
     }

@@ -16,7 +16,7 @@ import java.util.Scanner;
 import java.util.function.Consumer;
 import org.apache.kafka.common.utils.Utils;
 
-/** Requests a second of the backtest, by one thread in a process of its own. */
+/** Measures the requests per second of a backtest, by one thread in a separate process. */
 public final class BacktestBench {
 
     private static final Map<BacktestMode, String> NAMES = new EnumMap<>(Map.of(
@@ -30,23 +30,28 @@ public final class BacktestBench {
     private final Consumer<String> progress;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param rounds how often all requests are decided in each way
-     * @param progress is told what was measured
+     * @param rounds how often all requests are decided in each mode
+     * @param progress receives a line for each measurement
      */
     public BacktestBench(int rounds, Consumer<String> progress) {
         this.rounds = rounds;
         this.progress = progress;
     }
 
-    /** @param clients of whom the k-th asks in proportion to 1/k */
+    /**
+     * Measures all modes.
+     *
+     * @param requests the number of requests
+     * @param clients the number of clients; the k-th sends a share of requests proportional to 1/k
+     */
     public ResultTable run(int requests, long clients) throws IOException, InterruptedException {
         Path directory = Files.createTempDirectory("weir-bench-");
         try {
             Path file = directory.resolve("requests.ndjson");
             write(file, requests, clients);
-            String note = "%,d requests of %,d bytes, %,d clients by Zipf's law; one thread, a process of its own"
+            String note = "%,d requests of %,d bytes, %,d clients with a Zipf distribution; one thread"
                     .formatted(requests, Files.size(file) / requests, clients);
             return table(measure(file, requests), note);
         } finally {
@@ -54,7 +59,7 @@ public final class BacktestBench {
         }
     }
 
-    /** As {@link BenchCluster} makes them: a hundred in each millisecond. */
+    /** Writes requests like those of {@link BenchCluster}, with a hundred per millisecond. */
     private static void write(Path file, int requests, long clients) throws IOException {
         Zipf zipf = new Zipf(clients, 1);
         try (PrintWriter out = new PrintWriter(Files.newBufferedWriter(file))) {
@@ -68,7 +73,7 @@ public final class BacktestBench {
         }
     }
 
-    /** By the clock, then by the thread's CPU time. */
+    /** Returns the requests per second of each mode: first by elapsed time, then by the CPU time of the thread. */
     private List<Map<BacktestMode, CandidateSeries>> measure(Path file, int requests)
             throws IOException, InterruptedException {
         List<Map<BacktestMode, List<Double>>> values =
@@ -93,7 +98,7 @@ public final class BacktestBench {
             }
         }
         if (process.waitFor() != 0) {
-            throw new IOException("the process that decides has failed");
+            throw new IOException("the backtest process failed; its standard error has the cause");
         }
         return values.stream().map(BacktestBench::series).toList();
     }
@@ -118,6 +123,6 @@ public final class BacktestBench {
                         byClock.max(),
                         measured.get(1).get(way).median())));
         return new ResultTable(
-                "backtest", "backtest", List.of("requests/s", "min", "max", "a CPU second"), rows, List.of(note));
+                "backtest", "backtest", List.of("requests/s", "min", "max", "per CPU second"), rows, List.of(note));
     }
 }

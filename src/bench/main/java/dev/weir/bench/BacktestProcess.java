@@ -18,12 +18,12 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * What runs in the process of a {@link BacktestBench}: decides all requests of a file in each way, round by round, and
- * tells of each time which way it was, and how many nanoseconds it took by the clock and of the thread's CPU time.
+ * The main class of the process of a {@link BacktestBench}. In each round, it decides all requests of a file in each
+ * mode, and prints the mode, the elapsed time and the CPU time of the thread, in nanoseconds.
  */
 final class BacktestProcess {
 
-    /** How the requests come and the decisions go. */
+    /** The input and the output of a run. */
     enum BacktestMode {
         /** A file of requests, decisions counted: {@code weir backtest}. */
         READ,
@@ -61,7 +61,7 @@ final class BacktestProcess {
 
     private void measure(BacktestMode way) throws IOException {
         var threads = ManagementFactory.getThreadMXBean();
-        System.gc(); // what the way before has left is not this one's
+        System.gc(); // garbage of the previous mode
         long begin = System.nanoTime();
         long cpuBegin = threads.getCurrentThreadCpuTime();
         long decided = decide(way);
@@ -73,7 +73,7 @@ final class BacktestProcess {
         System.out.println(way + " " + nanos + " " + cpuNanos);
     }
 
-    /** How many were decided. */
+    /** Returns the number of decided requests. */
     private long decide(BacktestMode way) throws IOException {
         if (way == BacktestMode.DECIDE) {
             Iterator<Request> all = requests.iterator();

@@ -48,8 +48,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * A broker in this process, or several processes of brokers, and the topics and requests of one measurement after the
- * other.
+ * An embedded broker, or several broker processes, with the topics and requests of several measurements.
  */
 public final class BenchCluster implements AutoCloseable {
 
@@ -71,7 +70,7 @@ public final class BenchCluster implements AutoCloseable {
         this(1);
     }
 
-    /** Starts one broker in this process, or several processes with a replica of each topic on each of them. */
+    /** Starts one broker in this process, or several broker processes, each with a replica of each topic. */
     public BenchCluster(int count) throws IOException, InterruptedException {
         directory = Files.createTempDirectory("weir-bench-");
         if (count == 1) {
@@ -83,15 +82,15 @@ public final class BenchCluster implements AutoCloseable {
             BrokerCluster cluster = BrokerCluster.start(directory, count);
             brokers = cluster;
             bootstrapServers = cluster.bootstrapServers();
-            replicationFactor = Optional.empty(); // the brokers' default
+            replicationFactor = Optional.empty(); // the default of the brokers
         }
         admin = Admin.create(KafkaSettings.admin(config("any", PARTITIONS, Map.of())));
     }
 
     /**
-     * A configuration of its own topics and state.
+     * Returns a configuration with its own topics and state.
      *
-     * @param kafka what differs from the defaults
+     * @param kafka the Kafka settings that differ from the defaults
      */
     private WeirConfig config(String name, int partitions, Map<String, String> kafka) {
         WeirConfig config = WeirConfig.builder()
@@ -111,12 +110,12 @@ public final class BenchCluster implements AutoCloseable {
         return "client-" + number;
     }
 
-    /** The number that a request has in its id. */
+    /** Returns the number in the id of a request. */
     static long requestNumber(String requestId) {
         return Long.parseLong(requestId.substring(REQUEST.length()));
     }
 
-    /** Topics of their own, with these policies. */
+    /** Creates the topics of a measurement, and applies policies. */
     public Workload workload(String policies, Map<String, String> kafka) throws IOException, FaultsException {
         return workload(policies, PARTITIONS, kafka);
     }
@@ -130,7 +129,7 @@ public final class BenchCluster implements AutoCloseable {
         return workload;
     }
 
-    /** Deletes what the candidates have left, which have ended. */
+    /** Stops the brokers and deletes all data. The candidates must have been closed before. */
     @Override
     public void close() throws IOException {
         admin.close();
@@ -138,7 +137,7 @@ public final class BenchCluster implements AutoCloseable {
         Utils.delete(directory.toFile());
     }
 
-    /** Requests on a topic of their own. */
+    /** The topics and requests of one measurement. */
     public final class Workload implements AutoCloseable {
         private final WeirConfig config;
         private final Topics topics;
@@ -157,12 +156,12 @@ public final class BenchCluster implements AutoCloseable {
             return config;
         }
 
-        /** How many requests there are. */
+        /** Returns the number of requests that have been sent. */
         long sent() {
             return sent;
         }
 
-        /** The configuration of one of several candidates for these requests, with its internal topics. */
+        /** Returns the configuration of a candidate for these requests, and creates its internal topics. */
         public WeirConfig config(String candidate, long hotMemoryBytes) {
             return config(candidate, config.threads(), hotMemoryBytes);
         }
@@ -191,7 +190,7 @@ public final class BenchCluster implements AutoCloseable {
             return ofCandidate;
         }
 
-        /** Puts rules on the topic, and returns how many are not as they were. */
+        /** Applies policies and queues. Returns how many of them changed. */
         long apply(String policies) throws FaultsException {
             PolicyFile.Contents contents = PolicyFile.read("policies", policies);
             return new PolicyTopic(config)
@@ -204,7 +203,7 @@ public final class BenchCluster implements AutoCloseable {
             return avro.encode(request(number, "client-1000")).length;
         }
 
-        /** The size of the first decision. */
+        /** Returns the size of the first decision in bytes. */
         int decisionBytes() throws ExecutionException, InterruptedException {
             try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
                     KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
@@ -215,10 +214,10 @@ public final class BenchCluster implements AutoCloseable {
                     return decision.serializedValueSize();
                 }
             }
-            throw new IllegalStateException("nothing was decided");
+            throw new IllegalStateException("there are no decisions");
         }
 
-        /** Adds requests, as fast as it goes, until there are so many. */
+        /** Sends requests as fast as possible until there are {@code requests} in total. */
         public void ensureRequests(long requests, List<LongUnaryOperator> clients)
                 throws InterruptedException, ExecutionException {
             long count = Math.max(0, requests - sent);
@@ -235,7 +234,7 @@ public final class BenchCluster implements AutoCloseable {
             sent += count;
         }
 
-        /** Adds requests at a steady rate; the number of each is the time at which it was due. */
+        /** Sends requests at a steady rate. The number of each is the time at which it was due. */
         void send(SteadyRate rate, long fromNanos, long count, LongUnaryOperator clients) {
             Properties settings = KafkaSettings.producer(config);
             settings.put(ProducerConfig.LINGER_MS_CONFIG, 1);
@@ -244,7 +243,7 @@ public final class BenchCluster implements AutoCloseable {
             }
         }
 
-        /** Adds requests, as fast as it goes, that have been decided and wait for queues; of ten clients in each. */
+        /** Sends admissions to queues as fast as possible, of ten clients in each queue. */
         void admit(long count, BenchQueues queues) {
             try (KafkaProducer<byte[], byte[]> producer = producer(bulkSettings())) {
                 for (long end = sent + count; sent < end; sent++) {
@@ -285,7 +284,7 @@ public final class BenchCluster implements AutoCloseable {
                     new ProducerRecord<>(topics.requests(), client.getBytes(StandardCharsets.UTF_8), request));
         }
 
-        /** What a gateway would say of a call: some 125 bytes, as many as a decision has. */
+        /** Returns a typical request of a gateway, of some 125 bytes. */
         private static Request request(long number, String client) {
             return new Request(
                     REQUEST + number,
@@ -308,7 +307,7 @@ public final class BenchCluster implements AutoCloseable {
                     new Request.Source(0, number));
         }
 
-        /** Workers who hand out releases from here on; they join when they are asked. */
+        /** Returns a consumer of new releases. It joins its group on the first call of {@code next}. */
         ReleaseConsumer workers() throws ExecutionException, InterruptedException {
             Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
             for (int partition = 0; partition < config.topics().partitions(); partition++) {
@@ -333,7 +332,7 @@ public final class BenchCluster implements AutoCloseable {
         }
     }
 
-    /** A topic that takes what passes through. */
+    /** Creates the topic to which {@link Candidate.CandidateKind#PASS} forwards requests. */
     void createPassThroughTopic(WeirConfig config) throws ExecutionException, InterruptedException {
         admin.createTopics(List.of(new NewTopic(
                         CandidateProcess.passThroughTopic(config),

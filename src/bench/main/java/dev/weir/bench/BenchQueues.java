@@ -4,27 +4,28 @@ import java.util.function.LongFunction;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
-/** Queues that are alike, and the rules by which they stand still, or leave as fast as they can, or steadily. */
+/** Equal queues, with definitions that stop them, release as fast as possible, or release at steady rates. */
 record BenchQueues(int count) {
 
     private static final String ID = "q";
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** The queue of one of many requests, which go to the queues in turn. */
+    /** Returns the queue of a request; requests are assigned to the queues in turn. */
     String queueOf(long number) {
         return ID + number % count;
     }
 
+    /** Returns definitions with a rate of one release in 30 days. */
     String stoppedRules() {
         return rules(number -> "limit: 1, per: 30d");
     }
 
-    /** Ten million a second of each. */
+    /** Returns definitions with a rate of ten million releases a second for each queue. */
     String unboundedRules() {
         return rules(number -> "limit: 10000000, per: 1s, burst: 1000");
     }
 
-    /** One release in each interval, each queue's a bit longer than the one's before: or all would leave at once. */
+    /** Returns definitions with different intervals, so that the queues do not release at the same times. */
     String steadyRules() {
         return rules(number -> "limit: 1, per: %dms".formatted(intervalMs(number)));
     }
@@ -36,7 +37,7 @@ record BenchQueues(int count) {
                 .collect(Collectors.joining("", "queues:\n", ""));
     }
 
-    /** From one steady release of a queue to the next. */
+    /** Returns the interval between the releases of a queue with {@link #steadyRules}. */
     long intervalNanos(String queue) {
         return intervalMs(Long.parseLong(queue.substring(ID.length()))) * NANOS_PER_MS;
     }
@@ -46,12 +47,12 @@ record BenchQueues(int count) {
         return shortest + shortest * number / count;
     }
 
-    /** So that a thousand or two are released a second, of all queues together. */
+    /** Returns the shortest interval. All queues together release one to two thousand requests a second. */
     long shortestMs() {
         return Math.max(1, count / 2);
     }
 
-    /** No queue's interval is longer. */
+    /** Returns an upper bound of the intervals. */
     long longestMs() {
         return 2 * shortestMs();
     }

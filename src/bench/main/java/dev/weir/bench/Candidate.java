@@ -12,27 +12,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.Scanner;
 
-/** One candidate in a process of its own, which works only while it is told to. */
+/** A candidate in a separate process, which is paused except during its measurements. */
 public final class Candidate implements AutoCloseable {
 
-    /** What a lane runs. */
+    /** What a candidate runs. */
     public enum CandidateKind {
-        /** The topology that decides. */
+        /** The deciding topology. */
         DECIDE,
-        /** The topology that decides, and beside it the one that lends shared quota, which never pauses. */
+        /** The deciding topology, and the shaping topology, which grants leases and is never paused. */
         SHARE,
-        /** A topology that passes requests through. */
+        /** A topology that forwards requests unchanged. */
         PASS,
-        /**
-         * The topology that shapes, whose work are releases; beside it the one that decides, which tells it the rules.
-         */
+        /** The shaping topology, whose records are releases, and the deciding topology, which distributes policies. */
         SHAPE
     }
 
     /**
-     * How many records a lane has processed, or released, by its own clock.
+     * The number of records that a candidate has processed or released.
      *
-     * @param nanos of {@link System#nanoTime} there
+     * @param nanos the time of the count, by {@link System#nanoTime} of the process
      */
     record RecordCount(long nanos, long records) {
         double perSecondSince(RecordCount before) {
@@ -40,10 +38,10 @@ public final class Candidate implements AutoCloseable {
         }
     }
 
-    /** How many requests have waited for shared quota, and how many messages there were about it. */
+    /** How many requests have waited for a lease, and how many lease messages there were. */
     record LeaseCounts(long waited, long messages) {}
 
-    /** What a lane holds in memory, in bytes: on the heap, and in RocksDB's cache. */
+    /** The memory of a candidate in bytes: on the heap, and in RocksDB's block cache. */
     record MemoryUse(long heapBytes, long rocksBytes) {}
 
     private final String name;
@@ -52,10 +50,10 @@ public final class Candidate implements AutoCloseable {
     private final BufferedReader responses;
 
     /**
-     * Starts a lane, which stands still until it is told to {@link #resume}.
+     * Starts a candidate, which is paused until {@link #resume}.
      *
-     * @param config of the enforcer
-     * @param options of the JVM
+     * @param config the configuration of the enforcer
+     * @param options the options of the JVM
      */
     public Candidate(String name, CandidateKind kind, WeirConfig config, List<String> options) throws IOException {
         this.name = name;
@@ -92,22 +90,22 @@ public final class Candidate implements AutoCloseable {
         return new LeaseCounts(words.nextLong(), words.nextLong());
     }
 
-    /** How many requests have got to the queues. */
+    /** Returns how many requests have been queued. */
     long admitted() throws IOException {
         return Long.parseLong(send("admitted"));
     }
 
-    /** How often rules of queues have come into force. */
+    /** Returns how many changes of policies and queues have been applied. */
     long ruleChanges() throws IOException {
         return Long.parseLong(send("rules"));
     }
 
-    /** What the process holds of the machine's memory, in bytes. */
+    /** Returns the resident memory of the process in bytes. */
     long residentBytes() throws IOException {
         return Long.parseLong(send("resident"));
     }
 
-    /** Lets others take over from it at once; it does nothing more. */
+    /** Leaves the consumer group, so that others take over at once. The candidate processes nothing afterwards. */
     void leaveGroup() throws IOException {
         send("leave");
     }
@@ -125,19 +123,19 @@ public final class Candidate implements AutoCloseable {
     private void expect(String answer) throws IOException {
         String read = read();
         if (!read.equals(answer)) {
-            throw new IOException(name + " answered '" + read + "' instead of " + answer);
+            throw new IOException(name + " responded with '" + read + "' instead of '" + answer + "'");
         }
     }
 
     private String read() throws IOException {
         String line = responses.readLine();
         if (line == null) {
-            throw new IOException(name + " has ended");
+            throw new IOException("the process of " + name + " has ended");
         }
         return line;
     }
 
-    /** It ends when nobody gives it orders any more. */
+    /** Closes the standard input of the process, which makes it exit, and waits for that. */
     @Override
     public void close() {
         commands.close();
@@ -163,7 +161,7 @@ public final class Candidate implements AutoCloseable {
         return yaml.toString();
     }
 
-    /** The default is one of the other process's heap. */
+    /** Returns the text for the configuration file. The default is a fraction of the heap of the other process. */
     private static String hotMemory(long bytes) {
         return bytes == WeirConfig.DEFAULTS.state().hotMemoryBytes() ? "default" : String.valueOf(bytes);
     }

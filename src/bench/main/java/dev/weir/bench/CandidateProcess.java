@@ -30,7 +30,10 @@ import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 
-/** What runs in the process of a {@link Candidate}: reads orders, a line each, and answers each with a line. */
+/**
+ * The main class of the process of a {@link Candidate}. It reads commands from standard input, one per line, and writes
+ * one line in response to each.
+ */
 final class CandidateProcess {
 
     private static final Duration PATIENCE = Duration.ofMinutes(1);
@@ -50,7 +53,7 @@ final class CandidateProcess {
 
     public static void main(String[] args) throws Exception {
         PrintStream answers = System.out;
-        // Also while it starts, and does not listen: it would wait for a broker that went with its parent.
+        // Exits with the parent process, also during the start, when no command is read: the broker is in the parent.
         CompletableFuture<Void> unused = ProcessHandle.current()
                 .parent()
                 .orElseThrow()
@@ -62,14 +65,14 @@ final class CandidateProcess {
             process.start();
         } catch (RuntimeException e) {
             e.printStackTrace();
-            Runtime.getRuntime().halt(1); // the threads of Kafka Streams would keep it alive
+            Runtime.getRuntime().halt(1); // the threads of Kafka Streams would keep the process alive
         }
         answers.println("ready");
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String order = orders.readLine(); order != null; order = orders.readLine()) {
             answers.println(process.execute(order));
         }
-        Runtime.getRuntime().halt(0); // the broker may be gone, and nothing is to be kept
+        Runtime.getRuntime().halt(0); // without waiting for the broker, which may have stopped
     }
 
     private void start() throws InterruptedException {
@@ -98,7 +101,7 @@ final class CandidateProcess {
                 WeirTopology.deciding(config, partitions, policies, counts), KafkaSettings.deciding(config));
     }
 
-    /** One that is paused does not restore. */
+    /** Starts an application and waits until it runs. It is paused only then, because a paused one does not restore. */
     private static KafkaStreams startStreams(Topology topology, Properties settings) throws InterruptedException {
         KafkaStreams streams = new KafkaStreams(topology, settings);
         CountDownLatch started = new CountDownLatch(1);
@@ -138,11 +141,11 @@ final class CandidateProcess {
             case "resident" -> {
                 return String.valueOf(residentBytes());
             }
-            case "leave" -> // what it has done is committed, and nobody waits for it
+            case "leave" -> // all records are processed and committed
                 streams.close(CloseOptions.timeout(PATIENCE)
                         .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
             case "stores" -> {
-                System.gc(); // what is on the heap for longer
+                System.gc(); // so that only live objects count
                 Runtime heap = Runtime.getRuntime();
                 return (heap.totalMemory() - heap.freeMemory()) + " " + rocksBytes(streams);
             }
@@ -175,7 +178,7 @@ final class CandidateProcess {
                 .sum();
     }
 
-    /** All stores share one cache, which has their write buffers, indexes and filters too. */
+    /** Returns the size of the block cache, which all stores share, also for write buffers, indexes and filters. */
     private static long rocksBytes(KafkaStreams streams) {
         return streams.metrics().values().stream()
                 .filter(metric -> metric.metricName().name().equals("block-cache-usage"))
@@ -192,7 +195,7 @@ final class CandidateProcess {
                 .orElse(0);
     }
 
-    /** The topic that takes what passes through. */
+    /** Returns the name of the topic to which {@link Candidate.CandidateKind#PASS} forwards requests. */
     static String passThroughTopic(WeirConfig config) {
         return config.topics().prefix() + "passed";
     }

@@ -4,9 +4,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What one candidate did, round by round.
+ * The results of one candidate.
  *
- * @param values one of each round
+ * @param values one value for each round
  */
 public record CandidateSeries(String name, List<Double> values) {
 
@@ -27,7 +27,8 @@ public record CandidateSeries(String name, List<Double> values) {
     }
 
     /**
-     * Against another series of the same rounds: the median of the rounds' own ratios, so that drift hits both alike.
+     * Returns the median of the ratios to another series of the same rounds. Ratios are taken round by round, so that
+     * drift of the machine affects both series.
      */
     public double ratioTo(CandidateSeries other) {
         double[] ratios = new double[Math.min(values.size(), other.values.size())];

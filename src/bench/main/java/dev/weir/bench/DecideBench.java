@@ -6,32 +6,34 @@ import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
 
-/** Decisions a second, against a topology that only passes requests through. */
+/** Measures decisions per second, compared with a topology that only forwards requests. */
 public final class DecideBench {
 
     /**
-     * What is decided.
+     * The requests and policies.
      *
-     * @param policies a policy file; each decision charges, since that costs most
-     * @param clients of whom the k-th asks in proportion to 1/k
-     * @param hasKnownClients whether all of them have asked before
+     * @param name the name of the deciding candidate
+     * @param policies the text of a policy file; each decision should charge, because that costs most
+     * @param clients the number of clients; the k-th sends a share of requests proportional to 1/k
+     * @param hasKnownClients whether each client sends a request before the measurement
      */
     public record DecideLoad(String name, String policies, long clients, boolean hasKnownClients) {}
 
-    /** As the container image has it. */
+    /** The JVM options of candidates, which are those of the container image. */
     public static final List<String> JVM = List.of("-Xmx1g", "-XX:+UseParallelGC");
 
-    /** Requests a second. */
+    /** An estimate of the requests per second of the fastest candidate. */
     public static final long FIRST_GUESS = 400_000;
 
-    /** Tokens that {@link #policyYaml} give a client. */
+    /** The limit of {@link #policyYaml} for each client. */
     public static final long LIMIT = 1_000_000;
 
+    /** The window of that limit in milliseconds. */
     public static final long PER_MS = 60_000;
 
     private final Map<String, String> kafka;
 
-    /** Each of them is a candidate. */
+    /** The values of state.hot-memory, one candidate for each. */
     private final List<Long> hotMemory;
 
     private final RunPlan effort;
@@ -40,12 +42,12 @@ public final class DecideBench {
     private final TimeSlices slices;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param threads that each candidate has
-     * @param hotMemory how much heap the states of clients may have, in bytes, of each candidate
-     * @param kafka what all candidates are given beyond {@code weir run}'s defaults
-     * @param progress is told what was measured
+     * @param threads the stream threads of each candidate
+     * @param hotMemory the values of {@code state.hot-memory} in bytes, one candidate for each
+     * @param kafka Kafka settings of all candidates that override those of {@code weir run}
+     * @param progress receives a line for each measurement
      */
     public DecideBench(
             RunPlan effort, int threads, List<Long> hotMemory, Map<String, String> kafka, Consumer<String> progress) {
@@ -57,12 +59,13 @@ public final class DecideBench {
         this.slices = new TimeSlices(effort, FIRST_GUESS, progress);
     }
 
-    /** A policy file of one limit, by one algorithm, which nobody reaches. */
+    /** Returns a policy file with one limit by an algorithm, which no client reaches. */
     public static String policyYaml(String algorithm) {
         return "policies: [{id: bench, limits: [{algorithm: %s, limit: %d, per: %dms}]}]"
                 .formatted(algorithm, LIMIT, PER_MS);
     }
 
+    /** Measures all candidates. */
     public ResultTable run(DecideLoad load) throws Exception {
         try (BenchCluster rig = new BenchCluster();
                 BenchCluster.Workload workload = rig.workload(load.policies, kafka)) {
@@ -88,7 +91,7 @@ public final class DecideBench {
 
     private ResultTable run(DecideLoad load, BenchCluster.Workload workload, List<Candidate> lanes) throws Exception {
         if (load.hasKnownClients) {
-            progress.accept("%s: %,d clients ask once each".formatted(load.name, load.clients));
+            progress.accept("%s: sending one request of each of %,d clients".formatted(load.name, load.clients));
             workload.ensureRequests(load.clients, List.of(number -> number, number -> number));
         }
         List<LongUnaryOperator> clients = List.of(zipf(load.clients, 1), zipf(load.clients, 2));
@@ -100,14 +103,15 @@ public final class DecideBench {
         List<CandidateSeries> series =
                 slices.measure(lanes, (lane, requests) -> workload.ensureRequests(requests, clients));
         List<String> notes = new ArrayList<>();
-        notes.add("%,d clients, by Zipf's law; a request has %d bytes, a decision %d; stream threads: %d"
+        notes.add("%,d clients with a Zipf distribution; requests of %d bytes, decisions of %d; stream threads: %d"
                 .formatted(load.clients, workload.requestBytes(workload.sent()), workload.decisionBytes(), threads));
         for (Candidate lane : lanes) {
-            notes.add("resident at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));
+            notes.add("resident memory at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));
         }
         return ResultTable.of("decide", load.name, "requests/s", series, notes);
     }
 
+    /** Returns a function to client numbers with a Zipf distribution. */
     public static LongUnaryOperator zipf(long clients, long seed) {
         Zipf zipf = new Zipf(clients, seed);
         return number -> zipf.next();

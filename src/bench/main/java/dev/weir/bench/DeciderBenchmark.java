@@ -25,13 +25,13 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** A whole decision, from the request to the record that answers it, on states in a map on the heap. */
+/** A complete decision, from a request to a decision record, with states in a map on the heap. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @State(Scope.Thread)
 public class DeciderBenchmark {
 
-    /** The policies, and how many clients ask in turn. */
+    /** The policies, and the number of clients that send requests in turn. */
     @SuppressWarnings("ImmutableEnumChecker") // its list is never changed
     public enum Scenario {
         ONE_LIMIT(1_000, List.of(policy("all", "client", RequestMatcher.ALL, "token-bucket"))),
@@ -79,7 +79,7 @@ public class DeciderBenchmark {
             return policies;
         }
 
-        /** Policies for two tiers and an endpoint each, in two layers, one of which applies. */
+        /** Returns policies in two layers, each for two tiers and one endpoint. One of them applies to a request. */
         private static List<Policy> many(int count) {
             List<Policy> policies = new ArrayList<>();
             for (int i = 0; i < count; i++) {
@@ -91,7 +91,7 @@ public class DeciderBenchmark {
             return policies;
         }
 
-        /** A log that is always full: with each millisecond one entry leaves and one comes. */
+        /** Returns a policy whose log is always full: in each millisecond one entry expires and one is added. */
         private static List<Policy> log(int entries) {
             return List.of(policy("log", "client", RequestMatcher.ALL, entries, entries, "sliding-window-log"));
         }

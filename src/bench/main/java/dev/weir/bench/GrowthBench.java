@@ -9,18 +9,18 @@ import org.openjdk.jmh.results.BenchmarkResult;
 import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
 
-/** What a decision and a release cost as something grows, in process, against what they cost where it is smallest. */
+/** The costs of a decision and a release by the size of one factor, relative to the smallest size. Runs in process. */
 public final class GrowthBench {
 
-    /** What grows. */
+    /** The factor that grows. */
     @SuppressWarnings("ImmutableEnumChecker") // its list is never changed
     public enum GrowthFactor {
-        LOG("a decision, by entries of its log", List.of(10, 100, 1_000, 10_000, 100_000)),
+        LOG("a decision, by entries of the log", List.of(10, 100, 1_000, 10_000, 100_000)),
         POLICIES("a decision, by policies", List.of(10, 100, 1_000, 10_000)),
         LIMITS("a decision, by limits of its policy", List.of(1, 2, 3, 4, 5)),
-        LAYERS("a decision, by layers with a limit each", List.of(1, 2, 3)),
-        WAITING("a release, by requests that wait, of 1,000 clients", List.of(1_000, 10_000, 100_000, 1_000_000)),
-        CLIENTS("a release, by clients of 100,000 that wait", List.of(1, 10, 100, 1_000, 10_000, 100_000));
+        LAYERS("a decision, by layers of one limit each", List.of(1, 2, 3)),
+        WAITING("a release, by waiting requests of 1,000 clients", List.of(1_000, 10_000, 100_000, 1_000_000)),
+        CLIENTS("a release, by clients of 100,000 waiting requests", List.of(1, 10, 100, 1_000, 10_000, 100_000));
 
         private final String title;
         private final List<Integer> sizes;
@@ -30,7 +30,7 @@ public final class GrowthBench {
             this.sizes = sizes;
         }
 
-        /** The parameter that has the size. */
+        /** Returns the name of the benchmark parameter for the size. */
         private String parameter() {
             return switch (this) {
                 case LOG, POLICIES, LIMITS, LAYERS -> "scenario";
@@ -69,10 +69,10 @@ public final class GrowthBench {
     private final Consumer<String> progress;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param most larger sizes are left out
-     * @param progress is told the names of what was measured
+     * @param most the maximum size
+     * @param progress receives the name of each measured benchmark
      */
     public GrowthBench(PeerBench.IterationPlan effort, int most, Consumer<String> progress) {
         this.effort = effort;
@@ -80,7 +80,7 @@ public final class GrowthBench {
         this.progress = progress;
     }
 
-    /** Each size against the smallest. */
+    /** Measures each size, relative to the smallest. */
     public ResultTable run(GrowthFactor of) {
         List<Integer> sizes = of.sizes.stream().filter(size -> size <= maxSize).toList();
         Map<String, List<Double>> measured = new HashMap<>();

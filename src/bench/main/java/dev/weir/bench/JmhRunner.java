@@ -22,8 +22,8 @@ import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
 /**
- * Runs benchmarks in JVMs of their own. Each round measures all of them anew, so that what else the machine does meets
- * them all.
+ * Runs JMH benchmarks in separate JVMs. Each round measures all benchmarks in new JVMs, so that other load on the
+ * machine affects all of them.
  */
 final class JmhRunner {
 
@@ -32,10 +32,10 @@ final class JmhRunner {
     private JmhRunner() {}
 
     /**
-     * Measures benchmarks: of each a result of each round, in the order in which they were measured.
+     * Measures benchmarks. Returns the results of each benchmark, one for each round, in the order of measurement.
      *
-     * @param benchmarks which ones
-     * @param progress is told the names of what was measured, in each round
+     * @param benchmarks the options that select the benchmarks
+     * @param progress receives the name of each benchmark in each round
      * @throws IllegalStateException if a benchmark fails
      */
     static Map<BenchmarkParams, List<BenchmarkResult>> run(
@@ -53,7 +53,7 @@ final class JmhRunner {
         Map<BenchmarkParams, List<BenchmarkResult>> results = new LinkedHashMap<>();
         Map<String, BenchmarkParams> params = new HashMap<>();
         String classPath = System.getProperty("java.class.path");
-        System.setProperty("java.class.path", classPath(classPath)); // what JMH gives to the JVMs that it starts
+        System.setProperty("java.class.path", classPath(classPath)); // JMH starts its JVMs with this class path
         try {
             for (int round = 0; round < effort.rounds(); round++) {
                 for (RunResult result : new Runner(options).run()) {
@@ -71,7 +71,7 @@ final class JmhRunner {
         return results;
     }
 
-    /** The benchmark's class and method, and the values of its parameters. */
+    /** Returns the class and method of a benchmark, and the values of its parameters. */
     static String name(BenchmarkParams params) {
         String benchmark = params.getBenchmark();
         StringJoiner name = new StringJoiner(" ");
@@ -80,7 +80,10 @@ final class JmhRunner {
         return name.toString();
     }
 
-    /** The class path of this process; of one that has loaded Weir itself, as Maven has, what it was loaded from. */
+    /**
+     * Returns the class path for other JVMs: that of this process, or the URLs of the class loader if another class
+     * loader loaded Weir, for example that of Maven.
+     */
     private static String classPath(String own) {
         if (!(JmhRunner.class.getClassLoader() instanceof URLClassLoader loader)) {
             return own;
@@ -90,7 +93,7 @@ final class JmhRunner {
             try {
                 path.add(new File(url.toURI()).getPath());
             } catch (URISyntaxException e) {
-                throw new IllegalStateException("cannot start another JVM with " + url, e);
+                throw new IllegalStateException("cannot start another JVM with the class path entry " + url, e);
             }
         }
         return path.toString();

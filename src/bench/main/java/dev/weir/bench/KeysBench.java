@@ -22,8 +22,8 @@ import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 
 /**
- * A queue with a key, by how many keys are in use and how many requests wait in each. In process, by one thread, with
- * RocksDB as {@code weir run} has it, but without a changelog.
+ * Measures a queue with a key, by the number of keys in use and of requests waiting in each. Runs in process, on one
+ * thread, with the RocksDB settings of {@code weir run}, but without a changelog.
  */
 public final class KeysBench {
 
@@ -31,21 +31,21 @@ public final class KeysBench {
     private static final int BATCH = 1_000;
     private static final double MIB = 1 << 20;
 
-    /** Late releases are watched at this part of what is released a second at most. */
+    /** The load at which lateness is measured, as a fraction of the maximum rate. */
     private static final double LOAD = 0.5;
 
-    /** What all keys together release by the queue's clock. */
+    /** The rate of all keys together, by the queue's clock. */
     private static final int RATE_PER_MS = 20;
 
-    /** How much the queue's clock is put forward at a time. */
+    /** The step by which the queue's clock advances. */
     private static final long STEP_NANOS = 1_000_000;
 
-    /** How far ahead of its time a release is written at most, as by default. */
+    /** How far ahead of its time a release can be written: the default. */
     private static final long LOOK_AHEAD_MS = QueueRules.DEFAULT_LOOK_AHEAD_MS;
 
     private static final int STEPS_PER_TICK = 50;
 
-    /** So many take turns. */
+    /** The number of clients, which send requests in turn. */
     private static final int CLIENTS = 1_000;
 
     private static final int DIGITS = 3;
@@ -56,9 +56,9 @@ public final class KeysBench {
     private final Consumer<String> progress;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param hotKeys how many keys are on the heap at most
+     * @param hotKeys the maximum number of keys on the heap
      * @param turn how long releases are measured
      * @param progress receives the name of each size that was measured
      */
@@ -69,10 +69,10 @@ public final class KeysBench {
     }
 
     /**
-     * So many keys, and requests that wait in each.
+     * A number of keys and of waiting requests.
      *
-     * @param keys 1 or more
-     * @param waiting 1 or more
+     * @param keys the number of keys, 1 or more
+     * @param waiting the number of requests that wait in each key, 1 or more
      */
     public record Size(int keys, int waiting) {
 
@@ -85,7 +85,7 @@ public final class KeysBench {
         }
     }
 
-    /** One after the other; the ratio is of releases a second to those of the first. */
+    /** Measures the sizes, one after the other. The ratio compares releases per second with the first size. */
     public List<ResultTable> run(List<Size> sizes) throws IOException {
         List<ResultTable.Row> rates = new ArrayList<>();
         List<ResultTable.Row> costs = new ArrayList<>();
@@ -109,43 +109,41 @@ public final class KeysBench {
         }
         String load = String.format(
                 Locale.ROOT,
-                "late: after it can be written, %d ms before its time, at %.0f %% of what one thread can release and admit",
+                "late: after it could be written, %d ms before its time; at %.0f %% of the maximum rate of one thread",
                 LOOK_AHEAD_MS,
                 LOAD * 100);
         String hot =
-                String.format(Locale.ROOT, "heap: after a collection; at most %,d keys are hot, on the heap", hotKeys);
+                String.format(Locale.ROOT, "heap: after a collection; hot keys: on the heap, at most %,d", hotKeys);
         return List.of(
                 new ResultTable(
                         "keys",
                         "a queue with a key",
-                        List.of("releases/s", "ratio", "admissions/s", "late ms p50", "p99"),
+                        List.of("releases/s", "ratio", "admissions/s", "late p50 ms", "late p99 ms"),
                         rates,
-                        List.of(
-                                "one thread, in process, in RocksDB; a request is admitted for each that is released",
-                                load)),
+                        List.of("one thread, in process, in RocksDB; a request is admitted for each release", load)),
                 new ResultTable(
                         "keys",
-                        "what it takes",
-                        List.of("heap MiB", "hot keys", "disk MiB", "s to restore"),
+                        "resources",
+                        List.of("heap MiB", "hot keys", "disk MiB", "restore s"),
                         costs,
                         List.of(hot)));
     }
 
-    /** One size. */
+    /** The run of one size. */
     private final class SizeRun implements Outlet {
         private final Size size;
         private final RocksQueues stores;
         private final QueueRules rules;
         private final Histogram late = new Histogram(DIGITS);
         private final List<String> toAdmit = new ArrayList<>();
-        private final long[] lastNanos; // of each key
+        private final long[] lastNanos; // the time of the last release of each key
         private Shaper shaper;
         private long admitted;
         private long released;
         private long nowNanos; // of the queue's clock
-        private long watchedAtNanos; // when releases began to be watched, by the queue's clock
-        private long watchedFromNanos; // and by the wall clock, 0: not yet
-        private double speed; // of the queue's clock, as a part of the wall clock's
+        private long watchedAtNanos; // the start of the lateness measurement by the queue's clock
+        private long watchedFromNanos; // and by the monotonic clock; 0 before it
+        private double speed; // of the queue's clock, as a multiple of the monotonic clock's
         private double admissions;
         private double heapBytes;
         private double hot;
@@ -171,7 +169,7 @@ public final class KeysBench {
                     null);
         }
 
-        /** Returns the releases a second. */
+        /** Measures the size. Returns the releases per second. */
         double measure() throws IOException {
             long heapBeforeBytes = heapBytes();
             open();
@@ -179,7 +177,7 @@ public final class KeysBench {
                 admit(String.valueOf(i % size.keys));
             }
             int atRate = (int) (STEP_NANOS / NANOS_PER_MS * RATE_PER_MS);
-            measureRate(size.keys, Long.MAX_VALUE, atRate); // from now on, the keys are due one after the other
+            measureRate(size.keys, Long.MAX_VALUE, atRate); // afterwards the keys are due one after the other
             double releases = measureRate(Long.MAX_VALUE, turn.toNanos(), Integer.MAX_VALUE);
             heapBytes = heapBytes() - heapBeforeBytes;
             hot = shaper.hotKeys();
@@ -199,10 +197,11 @@ public final class KeysBench {
         }
 
         /**
-         * Releases so much, or for so long, and admits as much.
+         * Releases requests and admits one for each. Returns the releases per second.
          *
-         * @param perStep how much is released in one step of the queue's clock
-         * @return the releases a second
+         * @param most the maximum number of releases
+         * @param mostNanos the maximum time
+         * @param perStep the maximum number of releases in one step of the queue's clock
          */
         private double measureRate(long most, long mostNanos, int perStep) {
             long end = most == Long.MAX_VALUE ? most : released + most;
@@ -227,7 +226,7 @@ public final class KeysBench {
             return (released - releasedBefore) * 1e9 / releasingNanos;
         }
 
-        /** Releases by the wall clock, at so many releases a second, and records how late they are. */
+        /** Releases requests in real time, at a rate per second, and records how late they are. */
         private void measureLateness(double releases) {
             long perNanos = rules.perMs() * NANOS_PER_MS;
             speed = releases * perNanos / size.keys / 1e9;
@@ -244,7 +243,7 @@ public final class KeysBench {
             }
         }
 
-        /** The time by the queue's clock while it is watched. */
+        /** Returns the time of the queue's clock during the lateness measurement. */
         private long clockNanos() {
             return watchedAtNanos + (long) ((System.nanoTime() - watchedFromNanos) * speed);
         }

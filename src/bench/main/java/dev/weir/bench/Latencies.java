@@ -5,9 +5,9 @@ import java.util.function.ToLongFunction;
 import org.HdrHistogram.Histogram;
 
 /**
- * How long the answers of one candidate took.
+ * The latencies of one candidate.
  *
- * @param rounds of each round, in nanoseconds
+ * @param rounds the latencies of each round, in nanoseconds
  */
 record Latencies(String name, List<Histogram> rounds) {
 
@@ -19,7 +19,7 @@ record Latencies(String name, List<Histogram> rounds) {
         rounds = List.copyOf(rounds);
     }
 
-    /** The median of the rounds, of the longest the longest of all; the ratio is the median of the rounds' own. */
+    /** Returns the median percentiles of the rounds, the maximum of all rounds, and the median ratio of the p99. */
     ResultTable.Row row(Latencies against) {
         return ResultTable.Row.of(
                 name,

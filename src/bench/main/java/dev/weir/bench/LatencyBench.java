@@ -12,28 +12,30 @@ import org.HdrHistogram.Histogram;
 import org.apache.kafka.common.IsolationLevel;
 
 /**
- * The time from a request to its decision, against a topology that only passes requests through.
+ * Measures the time from a request to its decision, compared with a topology that only forwards requests.
  *
- * <p>Requests come at a steady rate, and the time of each counts from when it was due, whether or not it could be sent
- * then. So all that come due during a stall tell of it. Who sends the next request when the last one is answered hides
- * it in one of them: "coordinated omission", as Gil Tene calls it, whose HdrHistogram counts here.
+ * <p>Requests are due at a steady rate, and the latency of each is measured from when it was due, even if it was sent
+ * later. So a stall counts for every request that was due in it. A client that sends the next request only after the
+ * response to the previous one would count a stall once: "coordinated omission" (Gil Tene, the author of HdrHistogram,
+ * which records the latencies here).
  */
 public final class LatencyBench {
 
     /**
-     * What is decided.
+     * The requests and policies.
      *
-     * @param policies a policy file
-     * @param clients of whom the k-th asks in proportion to 1/k
+     * @param name the name of the deciding candidate
+     * @param policies the text of a policy file
+     * @param clients the number of clients; the k-th sends a share of requests proportional to 1/k
      */
     public record LatencyLoad(String name, String policies, long clients) {}
 
     /**
      * How long to measure.
      *
-     * @param rounds how often each candidate has its turn at each rate
-     * @param turn how long that lasts
-     * @param warmUp how long each candidate has had the highest rate before: what it does by then is compiled
+     * @param rounds how often each candidate is measured at each rate
+     * @param turn the duration of one measurement
+     * @param warmUp how long each candidate runs at the highest rate before, so that its code is compiled
      */
     public record LatencyPlan(int rounds, Duration turn, Duration warmUp) {}
 
@@ -43,11 +45,11 @@ public final class LatencyBench {
     private final Consumer<String> progress;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param rates requests a second
-     * @param kafka what all candidates are given beyond {@code weir run}'s defaults
-     * @param progress is told what was measured
+     * @param rates the rates in requests per second
+     * @param kafka Kafka settings of all candidates that override those of {@code weir run}
+     * @param progress receives a line for each measurement
      * @throws IllegalArgumentException if one of the rates is below 1
      */
     public LatencyBench(LatencyPlan effort, List<Long> rates, Map<String, String> kafka, Consumer<String> progress) {
@@ -57,6 +59,7 @@ public final class LatencyBench {
         this.progress = progress;
     }
 
+    /** Measures the latencies of both topologies. */
     public ResultTable run(LatencyLoad load) throws Exception {
         try (BenchCluster rig = new BenchCluster();
                 BenchCluster.Workload passed = rig.workload(load.policies, kafka);
@@ -66,7 +69,7 @@ public final class LatencyBench {
                     LatencyCandidate deciding = LatencyCandidate.deciding(load.name, decided)) {
                 List<LatencyCandidate> lanes = List.of(passing, deciding);
                 Map<String, List<Histogram>> rounds = measure(load, lanes);
-                String sizes = "%,d clients, by Zipf's law; a request has %d bytes, a decision %d"
+                String sizes = "%,d clients with a Zipf distribution; requests of %d bytes, decisions of %d"
                         .formatted(load.clients, decided.requestBytes(System.nanoTime()), decided.decisionBytes());
                 return table(lanes, rounds, sizes);
             }
@@ -80,7 +83,7 @@ public final class LatencyBench {
                 rates.stream().mapToLong(SteadyRate::perSecond).max().orElseThrow());
         for (LatencyCandidate lane : lanes) {
             lane.measure(highest, effort.warmUp, clients);
-            progress.accept("%s: warm".formatted(lane.name()));
+            progress.accept("%s: warmed up".formatted(lane.name()));
         }
         List<LatencyCandidate> order = new ArrayList<>(lanes);
         Map<String, List<Histogram>> rounds = new LinkedHashMap<>();
@@ -115,7 +118,7 @@ public final class LatencyBench {
                 held.forEach(latencies -> rows.add(latencies.row(held.get(0))));
             }
         }
-        String figures = "%d rounds of %d s; percentiles are the median of the rounds', max is the longest of all"
+        String figures = "%d rounds of %d s; percentiles: median of the rounds, max: of all rounds"
                 .formatted(effort.rounds, effort.turn.toSeconds());
         return new ResultTable("latency", "from request to decision", Latencies.COLUMNS, rows, List.of(sizes, figures));
     }

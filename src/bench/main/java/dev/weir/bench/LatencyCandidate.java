@@ -19,13 +19,16 @@ import java.util.function.LongUnaryOperator;
 import org.HdrHistogram.Histogram;
 import org.apache.kafka.common.IsolationLevel;
 
-/** A candidate that is asked at a steady rate, on topics of its own, and those who read its answers. */
+/** A candidate with its own topics that receives requests at a steady rate, and the consumers that time its results. */
 final class LatencyCandidate implements AutoCloseable {
 
-    /** In the order in which they are told. */
+    /** The isolation levels of the consumers, in the order of the results. */
     static final List<IsolationLevel> LEVELS = List.of(IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED);
 
-    /** How long it is asked before its answers count: it goes on with what it had fetched, and connects. */
+    /**
+     * The time before results count. In it, the candidate processes records that it fetched before its pause, and
+     * reconnects.
+     */
     private static final Duration SETTLE_TIME = Duration.ofSeconds(1);
 
     private interface RequestIdReader {
@@ -45,7 +48,7 @@ final class LatencyCandidate implements AutoCloseable {
         this.requestId = requestId;
     }
 
-    /** One whose answer to a request is the request. */
+    /** Starts a candidate that forwards each request unchanged. */
     static LatencyCandidate passing(BenchCluster.Workload workload) throws IOException {
         RequestAvro avro = new RequestAvro();
         Request.Source anywhere = new Request.Source(0, 0);
@@ -57,6 +60,7 @@ final class LatencyCandidate implements AutoCloseable {
                 answer -> avro.decode(answer, 0, anywhere).requestId());
     }
 
+    /** Starts a candidate that decides requests. */
     static LatencyCandidate deciding(String name, BenchCluster.Workload workload) throws IOException {
         DecisionAvro avro = new DecisionAvro();
         long hotMemory = WeirConfig.DEFAULTS.state().hotMemoryBytes();
@@ -72,7 +76,10 @@ final class LatencyCandidate implements AutoCloseable {
         return candidate.name();
     }
 
-    /** How long the answers to the requests of such a time take, in nanoseconds, as readers of each level see them. */
+    /**
+     * Sends requests at a rate for a time. Returns the times from when a request was due until its result was read, in
+     * nanoseconds, for each isolation level.
+     */
     Map<IsolationLevel, Histogram> measure(SteadyRate rate, Duration time, LongUnaryOperator clients)
             throws IOException, InterruptedException, ExecutionException {
         candidate.resume();
@@ -106,7 +113,7 @@ final class LatencyCandidate implements AutoCloseable {
         try {
             return BenchCluster.requestNumber(requestId.read(answer));
         } catch (UnreadableException e) {
-            throw new IllegalStateException("not an answer is on " + answerTopic, e);
+            throw new IllegalStateException("cannot read a record on " + answerTopic, e);
         }
     }
 

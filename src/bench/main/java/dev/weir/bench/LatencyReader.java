@@ -13,7 +13,7 @@ import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Notes how long after it was due each request's answer is here, for who reads at one isolation level. */
+/** A consumer of one isolation level that records the time from when a request was due until its result was read. */
 final class LatencyReader implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -25,9 +25,9 @@ final class LatencyReader implements AutoCloseable {
     private final ToLongFunction<byte[]> dueNanos;
 
     /**
-     * Begins behind what is on the topic.
+     * Creates a consumer that starts at the end of the topic.
      *
-     * @param dueNanos when the request of an answer was due, by {@link System#nanoTime}
+     * @param dueNanos returns when the request of a result was due, by {@link System#nanoTime}
      */
     LatencyReader(Properties kafka, IsolationLevel level, String topic, ToLongFunction<byte[]> dueNanos) {
         this.topic = topic;
@@ -41,10 +41,13 @@ final class LatencyReader implements AutoCloseable {
                 .toList();
         consumer.assign(partitions);
         consumer.seekToEnd(partitions);
-        partitions.forEach(consumer::position); // or the end is looked for when the first have come
+        partitions.forEach(consumer::position); // fetches the end offsets now, not in the first poll
     }
 
-    /** Reads the answers to as many requests that were due from then on; those of earlier ones do not count. */
+    /**
+     * Reads the results of {@code count} requests that were due at {@code fromNanos} or later. Returns the latencies in
+     * nanoseconds. Results of earlier requests do not count.
+     */
     Histogram read(long fromNanos, long count) {
         Histogram histogram = new Histogram(DIGITS);
         long lastNanos = System.nanoTime();
@@ -61,7 +64,7 @@ final class LatencyReader implements AutoCloseable {
                 lastNanos = nowNanos;
             } else if (nowNanos - lastNanos > PATIENCE.toNanos()) {
                 throw new IllegalStateException(
-                        "%d of %d answers are on %s".formatted(histogram.getTotalCount(), count, topic));
+                        "timed out: %d of %d results are on %s".formatted(histogram.getTotalCount(), count, topic));
             }
         }
         return histogram;

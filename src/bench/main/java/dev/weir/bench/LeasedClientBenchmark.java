@@ -26,7 +26,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * A decision by a client that holds slices, with broker and enforcer in the same process, which lend to it meanwhile.
+ * A decision by a leased client. The broker and the enforcer, which grants the leases, run in the same process.
  */
 @BenchmarkMode({Mode.AverageTime, Mode.SampleTime})
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -38,7 +38,7 @@ public class LeasedClientBenchmark {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final Request.Source SOURCE = new Request.Source(0, 0);
 
-    /** What applies to a request. */
+    /** The policies that apply to a request. */
     public enum Policies {
         ONE("  - {id: all, key: [], lease: client, limits: [LIMIT]}\n"),
         EACH_CLIENT("  - {id: each, key: [client], lease: client, limits: [LIMIT]}\n"),
@@ -55,13 +55,13 @@ public class LeasedClientBenchmark {
         }
     }
 
-    /** What a thread has done in an iteration. */
+    /** The counts of a thread in an iteration. */
     @AuxCounters(AuxCounters.Type.EVENTS)
     @State(Scope.Thread)
     public static class Done {
         public long decisions;
 
-        /** How many were not decided at once. */
+        /** How many requests could not be decided at once. */
         public long missed;
 
         private long bytesBefore;
@@ -71,7 +71,7 @@ public class LeasedClientBenchmark {
             bytesBefore = THREADS.getCurrentThreadAllocatedBytes();
         }
 
-        /** What it has allocated, by itself. */
+        /** Returns the bytes that the thread allocated in the iteration. */
         public long bytes() {
             return THREADS.getCurrentThreadAllocatedBytes() - bytesBefore;
         }
@@ -85,7 +85,7 @@ public class LeasedClientBenchmark {
     private Enforcer enforcer;
     private WeirClient weir;
 
-    /** Which request is next. */
+    /** The index of the next request. */
     @State(Scope.Thread)
     public static class Next {
         private int index;

@@ -26,12 +26,13 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * One limit of one key asked for one token: by one thread alone, as fast as it can. Weir tells what is left, and for
- * how long to wait; its peers' shortest answer is yes or no.
+ * The cost of a decision for one token, by one limit of one key and one thread. Weir also reports the remaining tokens
+ * and the times until a retry and a reset; the shortest result of the other libraries is yes or no.
  *
- * <p>Time is an argument of Weir's limits. A peer that takes a clock is given one of the same kind, which goes on by 10
- * ms a request; so 100 a second are just permitted, and of 1 a second one in a hundred is. Those that insist on the
- * machine's clock are compared with a limit that reads it too, at a rate that permits every request.
+ * <p>Time is an argument of Weir's limits. Libraries that accept a clock get one that advances by 10 ms per request: a
+ * limit of 100 a second permits every request, and a limit of 1 a second permits one request in a hundred. Libraries
+ * that use the system clock are compared with a limit that reads the system clock too, at a rate that permits every
+ * request.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -41,7 +42,7 @@ public class LimitBenchmark {
     private static final long PER_MS = 1_000;
     private static final long ENDLESS = 1_000_000_000;
 
-    /** A clock that is set. */
+    /** A clock that advances on each call of {@link #nextMs}. */
     static final class VirtualClock implements TimeMeter {
         private long nowMs = STEP_MS;
 
@@ -60,7 +61,7 @@ public class LimitBenchmark {
         }
     }
 
-    /** Weir's limits, each asked by the time that it is given. */
+    /** Weir's limits with the virtual clock. */
     @State(Scope.Thread)
     public static class Weir {
         @Param({
@@ -86,7 +87,7 @@ public class LimitBenchmark {
         }
     }
 
-    /** Weir's limits by the machine's clock, far from exhausted. */
+    /** Weir's limits with the system clock, at a rate that permits every request. */
     @State(Scope.Thread)
     public static class WeirByClock {
         @Param({"fixed-window", "token-bucket"})
@@ -100,7 +101,7 @@ public class LimitBenchmark {
         }
     }
 
-    /** Bucket4j, told that one thread alone uses it. */
+    /** Bucket4j without synchronization, with the virtual clock. */
     @State(Scope.Thread)
     public static class Bucket4j {
         @Param({"fixed-window", "token-bucket", "interval-bucket"})
@@ -121,7 +122,7 @@ public class LimitBenchmark {
         }
     }
 
-    /** Bucket4j by the machine's clock, far from exhausted. */
+    /** Bucket4j with the system clock, at a rate that permits every request. */
     @State(Scope.Thread)
     public static class Bucket4jByClock {
         @Param({"NONE", "LOCK_FREE"})
@@ -138,13 +139,16 @@ public class LimitBenchmark {
         }
     }
 
-    /** Guava's bucket, by the machine's clock, far from exhausted. */
+    /** Guava's rate limiter with the system clock, at a rate that permits every request. */
     @State(Scope.Thread)
     public static class Guava {
         final RateLimiter limiter = RateLimiter.create(ENDLESS);
     }
 
-    /** Resilience4j's window, which counts from when it was made, by the machine's clock, far from exhausted. */
+    /**
+     * Resilience4j's rate limiter, whose windows begin with its creation, with the system clock, at a rate that permits
+     * every request.
+     */
     @State(Scope.Thread)
     public static class Resilience4j {
         final AtomicRateLimiter limiter = new AtomicRateLimiter(
@@ -156,7 +160,7 @@ public class LimitBenchmark {
                         .build());
     }
 
-    /** What Weir reports of one limit. */
+    /** What Weir reports for one limit. */
     public record Result(long remaining, long resetAfterMs, long retryAfterMs) {
         static Result of(LimitAccount<?> account, boolean permitted, long nowMs) {
             long retryAfterMs = permitted ? 0 : account.waitMs(1, nowMs);
@@ -211,7 +215,7 @@ public class LimitBenchmark {
         return peer.limiter.acquirePermission();
     }
 
-    @SuppressWarnings("unchecked") // an account whose state is a log is an account of a log
+    @SuppressWarnings("unchecked") // the state is a log, so S is the type of a log
     private static <S> LimitAccount<S> shelved(LimitAccount<S> account) {
         return account.state() instanceof SlidingWindowLog.Log log
                 ? new LimitAccount<>(account.limit(), (S)
@@ -219,7 +223,7 @@ public class LimitBenchmark {
                 : account;
     }
 
-    /** A fixed window is a bucket that is refilled whole, in steps that are aligned to the epoch. */
+    /** Returns a bucket. A fixed window is a bucket with refills of its whole capacity, aligned to the epoch. */
     private static LocalBucketBuilder bucket(String algorithm, long aSecond) {
         Duration per = Duration.ofMillis(PER_MS);
         var capacity = Bandwidth.builder().capacity(aSecond);

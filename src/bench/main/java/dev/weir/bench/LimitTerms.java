@@ -10,7 +10,7 @@ import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 
-/** So many tokens a time, by one algorithm. */
+/** Creates limits by algorithm, with a burst of one full limit. */
 final class LimitTerms {
 
     private LimitTerms() {}

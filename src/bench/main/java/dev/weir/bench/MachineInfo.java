@@ -5,12 +5,12 @@ import java.time.ZoneOffset;
 import java.util.Locale;
 import org.apache.kafka.common.utils.AppInfoParser;
 
-/** What all of it ran on. */
+/** A description of the machine and the software versions of a measurement. */
 public final class MachineInfo {
 
     private MachineInfo() {}
 
-    /** In one line. */
+    /** Returns the description in one line. */
     public static String describe() {
         return String.format(
                 Locale.ROOT,

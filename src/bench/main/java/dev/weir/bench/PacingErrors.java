@@ -8,8 +8,8 @@ import java.util.Set;
 import org.HdrHistogram.Histogram;
 
 /**
- * How far releases are from the time at which their queue's rate puts them, early or late. A queue's time begins with
- * its last release before they count; so what a stall takes from the rate is told by all releases after it.
+ * The differences, early or late, between the times of releases and the times that the rates of their queues imply. The
+ * schedule of a queue begins with its last release before the measured time, so a stall affects all later releases.
  */
 final class PacingErrors {
 
@@ -22,14 +22,14 @@ final class PacingErrors {
     private final Set<String> ended = new HashSet<>();
     private final Histogram histogram = new Histogram(DIGITS);
 
-    /** Those count whose time is from then on, and before the end, in nanoseconds since the epoch. */
+    /** Creates an instance for the releases that are due in [fromNanos, toNanos), in nanoseconds since the epoch. */
     PacingErrors(BenchQueues queues, long fromNanos, long toNanos) {
         this.queues = queues;
         this.fromNanos = fromNanos;
         this.toNanos = toNanos;
     }
 
-    /** @param atNanos when it happened, or was to happen */
+    /** @param atNanos the time of the release that is compared, in nanoseconds since the epoch */
     void add(Release release, long atNanos) {
         if (release.releaseAtNanos() < fromNanos) {
             origins.put(release.queue(), release);
@@ -45,7 +45,7 @@ final class PacingErrors {
         }
     }
 
-    /** Whether all queues have got to the end. */
+    /** Returns whether all queues have released a request that is due at the end or later. */
     boolean isComplete() {
         return ended.size() == queues.count();
     }

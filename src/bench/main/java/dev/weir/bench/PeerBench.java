@@ -12,8 +12,8 @@ import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
 
 /**
- * Measures the core and its peers in process, in JVMs of their own. Each round measures all of them anew, so that what
- * else the machine does meets them all.
+ * Measures decisions of the core and of other libraries with JMH, without Kafka. Each round measures all of them in
+ * new JVMs, so that other load on the machine affects all of them.
  */
 public final class PeerBench {
 
@@ -24,16 +24,16 @@ public final class PeerBench {
     /**
      * How long to measure.
      *
-     * @param rounds how many JVMs measure each benchmark
-     * @param iterationMs how long each of their iterations lasts, of which the first half warm up
+     * @param rounds the number of JVMs for each benchmark
+     * @param iterationMs the duration of an iteration in milliseconds; the first half of the iterations are the warm-up
      */
     public record IterationPlan(int rounds, int iterationMs) {}
 
     /**
-     * Measures all benchmarks whose names contain a match of {@code pattern}: a decision's time on average, half of the
-     * interval that has the true average with 99.9 percent, as far as the iterations tell, and what it allocates.
+     * Measures all benchmarks whose names contain a match of a regular expression. Returns the average time of a
+     * decision, half of its 99.9 % confidence interval, and the allocated bytes.
      *
-     * @param progress is told the names of what was measured, in each round
+     * @param progress receives the name of each benchmark in each round
      * @throws IllegalStateException if a benchmark fails
      */
     public static ResultTable measure(String pattern, IterationPlan effort, Consumer<String> progress) {

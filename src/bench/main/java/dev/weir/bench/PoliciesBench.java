@@ -25,8 +25,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.admin.Admin;
 
 /**
- * Measures what many policies cost, and how soon a change holds; {@code topology-docs/deciding.md} has the figures. Run
- * it with
+ * Measures the cost of many policies, and how soon a change is in force. The results are in
+ * {@code topology-docs/explanation/performance.md}. Usage:
  *
  * <pre>
  *   java -cp target/weir-bench.jar dev.weir.bench.PoliciesBench load        (or "change")
@@ -45,12 +45,12 @@ public final class PoliciesBench {
         switch (args.length == 0 ? "" : args[0]) {
             case "load" -> load();
             case "change" -> change();
-            default -> throw new IllegalArgumentException("load or change");
+            default -> throw new IllegalArgumentException("an argument is missing: load or change");
         }
         System.exit(0);
     }
 
-    /** Policies for a tier and an endpoint each, in two layers. */
+    /** Returns policies in two layers, each for two tiers and one endpoint. */
     private static String policies(int count, int limit) {
         StringBuilder yaml = new StringBuilder("policies:\n");
         for (int i = 0; i < count; i++) {
@@ -66,9 +66,9 @@ public final class PoliciesBench {
         return PolicyFile.read("policies.yaml", policies(count, limit));
     }
 
-    /** A file read, applied, and in force in an instance that starts. */
+    /** Measures how long it takes to read a policy file, to apply it, and to start an instance with it. */
     private static void load() throws Exception {
-        System.out.println("ms from text to a table, three times; then from start to running, broker in this process");
+        System.out.println("ms to parse a policy file, three times; then to apply it and to start an instance");
         for (int round = 0; round < 3; round++) {
             for (int count : new int[] {FEW, MANY}) {
                 String text = policies(count, 5);
@@ -98,9 +98,9 @@ public final class PoliciesBench {
         return table.applicable(request(1)).size();
     }
 
-    /** One policy of many changed again and again, under load, until each of two instances decides by it. */
+    /** Measures how soon two instances under load apply the change of one of many policies. */
     private static void change() throws Exception {
-        System.out.println("ms from the end of apply to the first committed decision by the new version, 1 of 10,000"
+        System.out.println("ms from the end of apply to the first committed decision with the new version, 1 of 10,000"
                 + " policies, two instances, 2,000 requests a second");
         try (EmbeddedBroker broker = EmbeddedBroker.start(0)) {
             WeirConfig config = config(broker, Files.createTempDirectory("weir-bench-"));

@@ -16,20 +16,20 @@ import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
 
 /**
- * What an instance holds of so many clients who have asked once each, and how long another one that has nothing on its
- * disk takes, from the start of its process, until it has restored them and decided the requests that wait.
+ * Measures the memory and disk space of an instance with the states of many clients, and how long an instance without
+ * local state takes, from the start of its process, to restore them and to decide the waiting requests.
  */
 public final class RestoreBench {
 
     private static final String POLICY = DecideBench.policyYaml("sliding-window-counter");
 
-    /** Requests that each instance finds when it starts: those of all partitions are decided when it has all states. */
+    /** The requests that wait when an instance starts. When all partitions have decided them, the restore is done. */
     private static final long WAITING = 1_000;
 
     private static final Duration PATIENCE = Duration.ofMinutes(30);
     private static final int NODE = 1;
 
-    /** Each request is another client's. */
+    /** Each request has another client. */
     private static final List<LongUnaryOperator> ONE_REQUEST_PER_CLIENT = List.of(number -> number, number -> number);
 
     private static final double MIB = 1 << 20;
@@ -38,10 +38,10 @@ public final class RestoreBench {
     private final Consumer<String> progress;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param rounds how many instances start
-     * @param progress is told what was measured
+     * @param rounds how often an instance is started with each number of keys
+     * @param progress receives a line for each measurement
      */
     public RestoreBench(int rounds, Consumer<String> progress) {
         this.rounds = rounds;
@@ -49,14 +49,14 @@ public final class RestoreBench {
     }
 
     /**
-     * What was measured with so many keys.
+     * The results for one number of keys.
      *
-     * @param seconds until an instance runs
-     * @param instanceSize by the instance that has decided; of no keys, by one that has started
+     * @param seconds the times until an instance has decided the waiting requests
+     * @param instanceSize the size of the instance that created the states; without keys, of the first one that started
      */
     private record RestoreResult(CandidateSeries seconds, InstanceSize instanceSize, long changelogBytes) {}
 
-    /** What an instance holds, on disk once it has left. */
+    /** The memory and the disk space of an instance. The disk space is measured after it left its group. */
     private record InstanceSize(Candidate.MemoryUse stores, long residentBytes, long diskBytes) {
         static InstanceSize measureAndLeave(Candidate lane, Path directory) throws IOException {
             Candidate.MemoryUse stores = lane.memoryUse();
@@ -66,10 +66,10 @@ public final class RestoreBench {
         }
     }
 
-    /** A start, and what was held after it. */
+    /** The duration of a start, and the size of the instance after it. */
     private record StartResult(double seconds, InstanceSize instanceSize) {}
 
-    /** So many keys against none, whose instances start in turns. */
+    /** Compares a number of keys with no keys. The instances start in turns. */
     public ResultTable run(long keys) throws Exception {
         try (BenchCluster rig = new BenchCluster();
                 BenchCluster.Workload none = rig.workload(POLICY, Map.of());
@@ -85,16 +85,17 @@ public final class RestoreBench {
             RestoreResult most = restoreResult(rig, all, withAll, decided, keys);
             double perMillion = (most.seconds.median() - least.seconds.median()) * 1e6 / keys;
             List<String> columns = List.of(
-                    "s until it decides",
+                    "start s",
                     "min",
                     "max",
-                    "s a million",
+                    "s per million keys",
                     "resident MiB",
-                    "heap",
-                    "RocksDB",
-                    "on disk",
-                    "changelogs");
-            List<String> notes = List.of("heap and RocksDB are parts of what is resident; the heap may have 1 GiB");
+                    "heap MiB",
+                    "RocksDB MiB",
+                    "disk MiB",
+                    "changelogs MiB");
+            List<String> notes = List.of(
+                    "start: until the waiting requests are decided; resident: includes heap (limit 1 GiB) and RocksDB");
             List<ResultTable.Row> rows = List.of(row(least, Double.NaN), row(most, perMillion));
             return new ResultTable("growth", "an instance, by keys", columns, rows, notes);
         }
@@ -150,7 +151,7 @@ public final class RestoreBench {
         }
     }
 
-    /** An instance with a directory of its own, which runs and stands still. */
+    /** Starts an instance with its own state directory, paused. */
     private static Candidate lane(WeirConfig config, Path own) throws IOException {
         return new Candidate(
                 own.getFileName().toString(),
@@ -163,7 +164,8 @@ public final class RestoreBench {
         long deadline = System.nanoTime() + PATIENCE.toNanos();
         while (committed(rig, config) < requests) {
             if (System.nanoTime() > deadline) {
-                throw new IllegalStateException("in " + PATIENCE + " not all was decided");
+                throw new IllegalStateException(
+                        "timed out after " + PATIENCE.toMinutes() + " min: not all requests were decided");
             }
             Thread.sleep(50);
         }

@@ -5,18 +5,18 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What was measured side by side in one run: the first row is what the others are held against.
+ * The results of one run. The first row is what the other rows are compared with.
  *
- * @param measure what it is of, the name of a subcommand of {@code weir-bench}
- * @param columns what the values of each row are, with their unit
- * @param notes what it was measured with
+ * @param measure the name of the subcommand of {@code weir-bench}
+ * @param columns the names of the values of each row, with their units
+ * @param notes the conditions of the measurement
  */
 public record ResultTable(String measure, String title, List<String> columns, List<Row> rows, List<String> notes) {
 
     /**
-     * One candidate.
+     * The results of one candidate.
      *
-     * @param values one of each column, NaN where there is none
+     * @param values one value for each column; NaN if there is none
      */
     public record Row(String name, List<Double> values) {
         public Row {
@@ -34,12 +34,12 @@ public record ResultTable(String measure, String title, List<String> columns, Li
         notes = List.copyOf(notes);
         for (Row row : rows) {
             if (row.values.size() != columns.size()) {
-                throw new IllegalArgumentException(row + " has not one value of each of " + columns);
+                throw new IllegalArgumentException(row + " must have one value for each of " + columns);
             }
         }
     }
 
-    /** A table of candidates that were measured in the same rounds. */
+    /** Returns a table of candidates that were measured in the same rounds. */
     static ResultTable of(
             String measure, String title, String unit, List<CandidateSeries> candidates, List<String> notes) {
         List<Row> rows = new ArrayList<>();

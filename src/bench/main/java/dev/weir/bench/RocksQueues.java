@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * Queues in RocksDB, as a task of {@code weir run} keeps them, but without changelogs. Can be closed and opened again.
+ * Queues in RocksDB with the settings of {@code weir run}, but without changelogs. They can be closed and opened again.
  */
 final class RocksQueues implements AutoCloseable {
 
@@ -41,7 +41,7 @@ final class RocksQueues implements AutoCloseable {
         return new StoredQueues(parts, IdempotencyCache.inMemory(0, 0), true);
     }
 
-    /** Writes to disk what is only in memory, and closes the stores. */
+    /** Flushes the stores to disk and closes them. */
     void flushAndClose() {
         stores.forEach(RocksStore::flushToDisk);
         stores.forEach(RocksStore::close);

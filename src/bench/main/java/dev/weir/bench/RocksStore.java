@@ -20,10 +20,10 @@ import org.rocksdb.RocksDBException;
 import org.rocksdb.RocksIterator;
 import org.rocksdb.WriteOptions;
 
-/** A store in RocksDB, set as one of {@code weir run} is, but without a task and a changelog. */
+/** A store in RocksDB with the settings of {@code weir run}, but without a task and a changelog. */
 final class RocksStore implements KeyValueStore<Bytes, byte[]> {
 
-    /** What Kafka Streams gives each store, where {@link RocksSettings} say nothing of it. */
+    /** The defaults of Kafka Streams that {@link RocksSettings} does not change. */
     private static final long WRITE_BUFFER_BYTES = 16 << 20;
 
     private static final int WRITE_BUFFERS = 3;
@@ -122,7 +122,7 @@ final class RocksStore implements KeyValueStore<Bytes, byte[]> {
 
     @Override
     public void init(StateStoreContext context, StateStore root) {
-        throw new UnsupportedOperationException("it is open");
+        throw new UnsupportedOperationException("the store is already open");
     }
 
     @Override
@@ -135,7 +135,7 @@ final class RocksStore implements KeyValueStore<Bytes, byte[]> {
         return db.isOwningHandle();
     }
 
-    /** Writes to disk what is only in memory. */
+    /** Flushes the memtables to disk. */
     void flushToDisk() {
         try (FlushOptions flush = new FlushOptions().setWaitForFlush(true)) {
             db.flush(flush);
@@ -153,7 +153,7 @@ final class RocksStore implements KeyValueStore<Bytes, byte[]> {
 
     private final class RangeIterator implements KeyValueIterator<Bytes, byte[]> {
         private final RocksIterator at = db.newIterator();
-        private final byte[] to; // inclusive, null: to the end
+        private final byte[] to; // inclusive; null for no bound
 
         RangeIterator(byte[] from, byte[] to) {
             this.to = to;

@@ -4,23 +4,24 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** Lets candidates work in turns, so that whatever else the machine does meets all of them. */
+/** Runs candidates in turns, so that other load on the machine affects all of them. */
 public final class Rounds {
 
-    /** One that is measured against others. */
+    /** A candidate that is compared with others. */
     public record Participant(String name, Measurement measurement) {}
 
-    /** What a candidate does when it has its turn. */
+    /** One measurement of a candidate. */
     public interface Measurement {
+        /** Measures the candidate. Returns the records or decisions per second. */
         double perSecond() throws Exception;
     }
 
     private Rounds() {}
 
     /**
-     * Measures each candidate in each round.
+     * Measures each candidate once in each round; every second round is in reverse order.
      *
-     * @param progress is told what was measured
+     * @param progress receives a line for each measurement
      */
     public static List<CandidateSeries> run(List<Participant> candidates, int rounds, Consumer<String> progress)
             throws Exception {

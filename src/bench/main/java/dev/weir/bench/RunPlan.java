@@ -5,8 +5,8 @@ import java.time.Duration;
 /**
  * How long to measure.
  *
- * @param rounds how often each candidate has its turn
- * @param turn how long a turn lasts
- * @param warmUp requests that each candidate has done before: what it does by then is compiled
+ * @param rounds how often each candidate is measured
+ * @param turn the duration of one measurement
+ * @param warmUp how many requests each candidate processes before, so that its code is compiled
  */
 public record RunPlan(int rounds, Duration turn, long warmUp) {}

@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
-/** Releases a second of few queues and of many, and how well they keep their queues' rates. */
+/** Measures releases per second of few and of many queues, and how exactly queues keep their rates. */
 public final class ShapeBench {
 
-    /** Releases a second. */
+    /** An estimate of the releases per second of the fastest candidate. */
     private static final long FIRST_GUESS = 60_000;
 
     private final RunPlan effort;
@@ -20,12 +20,12 @@ public final class ShapeBench {
     private final TimeSlices slices;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param effort of which the requests that warm up are released
-     * @param pacing how long steady queues are watched
-     * @param kafka what all candidates are given beyond {@code weir run}'s defaults
-     * @param progress is told what was measured
+     * @param effort the rounds; its warm-up is a number of releases
+     * @param pacing how long the pace of queues is measured
+     * @param kafka Kafka settings of all candidates that override those of {@code weir run}
+     * @param progress receives a line for each measurement
      */
     public ShapeBench(RunPlan effort, Duration pacing, Map<String, String> kafka, Consumer<String> progress) {
         this.effort = effort;
@@ -36,9 +36,9 @@ public final class ShapeBench {
     }
 
     /**
-     * Releases as fast as they go, and then at steady rates.
+     * Measures releases as fast as possible, and then at steady rates.
      *
-     * @param counts how many queues there are, in each of the candidates
+     * @param counts the number of queues of each candidate
      */
     public List<ResultTable> run(List<Integer> counts) throws Exception {
         try (BenchCluster rig = new BenchCluster()) {
@@ -73,11 +73,10 @@ public final class ShapeBench {
                 (lane, requests) -> candidates.get(lane).ensureRequests(requests));
         return ResultTable.of(
                 "shape",
-                "as fast as it goes",
+                "as fast as possible",
                 "releases/s",
                 series,
-                List.of(
-                        "ten clients in each queue; all of it waits before, and is released in one process by one thread"));
+                List.of("ten clients in each queue; all requests are queued before; one process, one thread"));
     }
 
     private ResultTable pacing(Iterable<ShapingCandidate> candidates) throws Exception {
@@ -86,8 +85,7 @@ public final class ShapeBench {
             rows.addAll(candidate.pacing(pacing));
             progress.accept("%s: paced".formatted(candidate.candidate().name()));
         }
-        String dues =
-                "how far from the time at which its queue's rate puts it, counted from the queue's last one before; early or late";
+        String dues = "early or late by the queue's rate, counted from its last release before the measured time";
         return new ResultTable("shape", "at steady rates", ShapingCandidate.PACING_COLUMNS, rows, List.of(dues));
     }
 }

@@ -22,7 +22,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** A release from a queue in RocksDB, and the admission of another request in its place. */
+/** A release from a queue in RocksDB, and the admission of another request. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @State(Scope.Thread)
@@ -31,15 +31,15 @@ public class ShaperBenchmark {
     private static final long NANOS_PER_MS = 1_000_000;
     private static final String QUEUE = "q";
 
-    /** One a millisecond, of its own clock. */
+    /** One release per millisecond of the queue's clock. */
     private static final QueueRules RULES =
             new QueueRules(QUEUE, 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
 
-    /** How many requests wait. */
+    /** The number of waiting requests. */
     @Param("100000")
     int waiting;
 
-    /** How many clients have sent them, in turn. */
+    /** The number of clients, which send requests in turn. */
     @Param("1000")
     int clients;
 

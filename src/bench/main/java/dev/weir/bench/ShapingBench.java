@@ -43,7 +43,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Measures queues on a real broker in this process; {@code topology-docs/shaping.md} has the figures. Run it with
+ * Measures queues with an embedded broker. The results are in {@code topology-docs/explanation/performance.md}. Usage:
  *
  * <pre>
  *   java -cp target/weir-bench.jar dev.weir.bench.ShapingBench smoothness        (or "cost", or "restore")
@@ -62,15 +62,15 @@ public final class ShapingBench {
             case "smoothness" -> smoothness();
             case "cost" -> cost();
             case "restore" -> restore();
-            default -> throw new IllegalArgumentException("smoothness, cost or restore");
+            default -> throw new IllegalArgumentException("an argument is missing: smoothness, cost or restore");
         }
         System.exit(0);
     }
 
-    /** How releases of 100 a second look downstream: gaps between them, in ms, against the ideal 10. */
+    /** Measures the gaps between releases at 100 a second, ideally 10 ms, as consumers receive them. */
     private static void smoothness() throws Exception {
-        System.out.println("100 a second, 15 s each; gaps in ms as a read_committed consumer sees releases, and as"
-                + " ReleaseConsumer hands them out");
+        System.out.println("100 releases a second, 15 s each; gaps in ms of a read_committed consumer (read), and of"
+                + " ReleaseConsumer (returned)");
         for (int load : new int[] {0, 4_000}) {
             for (int[] settings : new int[][] {{20, 0}, {20, 100}, {50, 100}, {50, 200}}) {
                 smoothness(load, settings[0], settings[1]);
@@ -111,16 +111,17 @@ public final class ShapingBench {
             stampedNanos.sort(Comparator.naturalOrder());
             double rate = (counted - 1) * 1e9 / (stampedNanos.get(counted - 1) - stampedNanos.get(0));
             System.out.printf(
-                    "load %,6d/s  commit %3d ms  look-ahead %3d ms   seen %s   handed out %s   rate %5.1f/s%n",
+                    "load %,6d/s  commit %3d ms  look-ahead %3d ms   read %s   returned %s   rate %5.1f/s%n",
                     load, commitMs, lookAheadMs, gaps(seenNanos), gaps(handedOutNanos), rate);
         }
     }
 
     /**
-     * What a release costs with a small and a large backlog, few and many clients, and behind half a million deletions.
+     * Measures the cost of a release with a small and a large backlog, with few and many clients, and after half a
+     * million deletions.
      */
     private static void cost() throws Exception {
-        System.out.println("releases as fast as they go, 100,000 after a warm-up of 20,000");
+        System.out.println("releases without a limit: 100,000, after a warm-up of 20,000");
         cost(125_000, 1, 0); // warms up the JVM
         cost(125_000, 1, 0);
         cost(1_000_000, 1, 0);
@@ -150,7 +151,7 @@ public final class ShapingBench {
                 }
             });
             System.out.printf(
-                    "%,9d waiting of %,7d clients, %,7d released before: %5.1f us and %,d bytes a release, %5.1f us to let one in%n",
+                    "%,9d waiting of %,7d clients, %,7d released before: %5.1f us, %,d bytes each, %5.1f us to admit%n",
                     backlog,
                     clients,
                     deleted,
@@ -160,7 +161,7 @@ public final class ShapingBench {
         }
     }
 
-    /** How long a million waiting requests take to come back, with the state on disk and without. */
+    /** Measures the start of an instance with up to a million waiting requests, with and without local state. */
     private static void restore() throws Exception {
         for (int waiting : new int[] {100_000, 1_000_000}) {
             try (Rig rig = new Rig(50)) {
@@ -207,7 +208,7 @@ public final class ShapingBench {
         void release(Release release, long nowNanos);
     }
 
-    /** A broker and an enforcer with one queue. */
+    /** An embedded broker and an enforcer with one queue. */
     private static final class Rig implements AutoCloseable {
         final EmbeddedBroker broker = EmbeddedBroker.start();
         final Path directory = Files.createTempDirectory("weir-bench-");
@@ -267,7 +268,7 @@ public final class ShapingBench {
             }
         }
 
-        /** Requests that no policy matches, so many a second. */
+        /** Sends requests that no policy matches, at a rate, until the rig is closed. */
         void load(int perSecond) {
             if (perSecond == 0) {
                 return;
@@ -321,7 +322,7 @@ public final class ShapingBench {
             }
         }
 
-        /** What the shaping application has written: changelogs, decisions and releases. */
+        /** Returns the size of the topics of the shaping application: its internal topics and the releases. */
         long bytesWritten() throws Exception {
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 return admin.describeLogDirs(List.of(1)).allDescriptions().get().get(1).values().stream()
@@ -333,7 +334,7 @@ public final class ShapingBench {
             }
         }
 
-        /** How many releases are on their topic by now. */
+        /** Returns the number of releases on their topic. */
         long released() {
             return releases.endOffsets(releases.assignment()).values().stream()
                     .mapToLong(Long::longValue)

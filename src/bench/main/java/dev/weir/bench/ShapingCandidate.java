@@ -10,14 +10,14 @@ import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** Queues of their own, and the process that shapes them. */
+/** A candidate with its own queues, and the process that shapes them. */
 final class ShapingCandidate implements AutoCloseable {
 
     static final List<String> PACING_COLUMNS = List.of("p50 ms", "p99 ms", "max ms", "releases");
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-    /** Queues that have begun early, or end late, still have something to release. */
+    /** The additional time for which requests are queued, so that no queue is empty at the end of the measurement. */
     private static final Duration MARGIN = Duration.ofSeconds(2);
 
     private static final Duration PAUSE = Duration.ofMillis(50);
@@ -27,7 +27,7 @@ final class ShapingCandidate implements AutoCloseable {
     private final BenchCluster.Workload workload;
     private final Candidate candidate;
 
-    /** @param workload has the queues, which stand still */
+    /** @param workload the workload with the queues, which are stopped */
     ShapingCandidate(BenchQueues queues, BenchCluster.Workload workload) throws IOException {
         this.queues = queues;
         this.workload = workload;
@@ -35,12 +35,12 @@ final class ShapingCandidate implements AutoCloseable {
         candidate = new Candidate(name, Candidate.CandidateKind.SHAPE, workload.config(), DecideBench.JVM);
     }
 
-    /** Its count is of releases. */
+    /** Returns the candidate, whose record count is that of releases. */
     Candidate candidate() {
         return candidate;
     }
 
-    /** Lets requests in until there are so many with those that have left, and opens the queues. */
+    /** Queues requests until there are {@code requests} in total, including those released, and starts the queues. */
     void ensureRequests(long requests) throws Exception {
         if (requests > workload.sent()) {
             fill(requests - workload.sent());
@@ -48,7 +48,7 @@ final class ShapingCandidate implements AutoCloseable {
         }
     }
 
-    /** Lets so many requests more in, to each queue as many; all queues stand still then. */
+    /** Stops the queues and queues more requests, the same number in each. */
     private void fill(long requests) throws Exception {
         apply(queues.stoppedRules());
         workload.admit(requests, queues);
@@ -67,7 +67,10 @@ final class ShapingCandidate implements AutoCloseable {
         }
     }
 
-    /** How far releases are from their queues' rates: as stamped, as read committed, and as handed out to workers. */
+    /**
+     * Measures the pace of the queues. Returns the errors of {@code releaseAt}, of the arrival at a read_committed
+     * consumer, and of the return from a {@link ReleaseConsumer}.
+     */
     List<ResultTable.Row> pacing(Duration time) throws Exception {
         Duration settle = Duration.ofMillis(2 * queues.longestMs()).plusSeconds(1);
         fill(queues.count() * (settle.plus(time).plus(MARGIN).toMillis() / queues.shortestMs()));
@@ -90,16 +93,16 @@ final class ShapingCandidate implements AutoCloseable {
             work.get();
             candidate.pause();
             return List.of(
-                    stamped.row(candidate.name() + ", stamped"),
+                    stamped.row(candidate.name() + ", releaseAt"),
                     read.row(candidate.name() + ", read"),
-                    handedOut.row(candidate.name() + ", handed out"));
+                    handedOut.row(candidate.name() + ", returned"));
         }
     }
 
     private static PacingErrors handOut(ReleaseConsumer worker, PacingErrors handedOut) {
         while (!handedOut.isComplete()) {
             Release release = worker.next(PATIENCE)
-                    .orElseThrow(() -> new IllegalStateException("nothing was handed out for " + PATIENCE));
+                    .orElseThrow(() -> new IllegalStateException("no release for " + PATIENCE.toSeconds() + " s"));
             handedOut.add(release, wallClockNanos());
         }
         return handedOut;

@@ -7,10 +7,10 @@ import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
 
-/** Decisions a second by a client's own limit, and by that and one that all clients share. */
+/** Measures decisions per second with one limit per client, and with an additional shared limit. */
 public final class ShareBench {
 
-    /** Which nobody reaches, and is lent, whatever its key. */
+    /** A limit that is not reached, and that is shared by leases whatever its key is. */
     private static final String SHARED =
             "{id: all, layer: all, key: [%s], lease: client, limits: [{algorithm: %s, limit: 1000000000, per: 1m}]}";
 
@@ -19,10 +19,10 @@ public final class ShareBench {
     private final Consumer<String> progress;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param kafka what all candidates are given beyond {@code weir run}'s defaults
-     * @param progress is told what was measured
+     * @param kafka Kafka settings of all candidates that override those of {@code weir run}
+     * @param progress receives a line for each measurement
      */
     public ShareBench(RunPlan effort, Map<String, String> kafka, Consumer<String> progress) {
         this.effort = effort;
@@ -31,10 +31,10 @@ public final class ShareBench {
     }
 
     /**
-     * Measures both.
+     * Measures both candidates.
      *
-     * @param clients of whom the k-th asks in proportion to 1/k
-     * @param key the fields by which the shared limit counts; none: all requests together
+     * @param clients the number of clients; the k-th sends a share of requests proportional to 1/k
+     * @param key the key fields of the shared limit; empty for one limit for all requests
      */
     public ResultTable run(String algorithm, long clients, List<String> key) throws Exception {
         String own = DecideBench.policyYaml(algorithm);
@@ -77,10 +77,11 @@ public final class ShareBench {
         }
         List<CandidateSeries> series = slices.measure(
                 lanes, (lane, requests) -> workloads.get(lane.name()).ensureRequests(requests, who));
-        List<String> notes =
-                List.of("%,d clients, by Zipf's law; the second limit counts %s; what lends it is in the same process"
+        List<String> notes = List.of(
+                "%,d clients with a Zipf distribution; the second limit counts %s"
                         .formatted(
-                                clients, key.isEmpty() ? "all of them together" : "by " + String.join(" and ", key)));
+                                clients, key.isEmpty() ? "all requests together" : "by " + String.join(" and ", key)),
+                "the ledger of the second limit runs in the same process");
         return ResultTable.of("share", algorithm, "requests/s", series, notes);
     }
 }

@@ -4,25 +4,28 @@ import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 
-/** Requests that come due at a steady rate, whatever becomes of those before them: an open loop. */
+/** A steady rate of requests. When a request is due does not depend on the progress of earlier ones (an open loop). */
 record SteadyRate(long perSecond) {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     SteadyRate {
         if (perSecond <= 0) {
-            throw new IllegalArgumentException("a rate is 1 a second at least: " + perSecond);
+            throw new IllegalArgumentException("the rate must be at least 1 a second, is " + perSecond);
         }
     }
 
-    /** How many come due in such a time. */
+    /** Returns how many requests are due in a time. */
     long requestsIn(Duration time) {
         return perSecond * time.toMillis() / 1_000;
     }
 
     /**
-     * Sends each when it is due or, while that was held up, as soon as it can; it is told when it was due in both
-     * cases.
+     * Sends each request when it is due, or as soon as possible if the sender is late.
+     *
+     * @param fromNanos when the first request is due, by {@link System#nanoTime}
+     * @param count the number of requests
+     * @param sender accepts the time at which a request is due, by {@link System#nanoTime}
      */
     void run(long fromNanos, long count, LongConsumer sender) {
         for (long number = 0; number < count; number++) {

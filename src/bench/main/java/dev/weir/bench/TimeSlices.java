@@ -4,26 +4,29 @@ import java.io.IOException;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** Lets lanes work in turns, so that whatever else the machine does meets all of them. */
+/** Runs candidates in turns, so that other load on the machine affects all of them. */
 public final class TimeSlices {
 
-    /** How long a lane that was told to work takes until it does, with what it had fetched before. */
+    /** The time before a measurement in which a resumed candidate processes records fetched before its pause. */
     private static final long SETTLE_MS = 700;
 
     private final RunPlan effort;
     private final Consumer<String> progress;
     private long supplyAhead;
 
-    /** Sees to it that there are so many requests for a lane, with those that it has done. */
+    /**
+     * A source of requests that ensures that a candidate has a number of requests in total, including those that it has
+     * processed.
+     */
     public interface RequestSupply {
         void ensureRequests(Candidate lane, long requests) throws Exception;
     }
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param firstGuess what the fastest may do a second
-     * @param progress is told what was measured
+     * @param firstGuess an estimate of the records per second of the fastest candidate
+     * @param progress receives a line for each measurement
      */
     public TimeSlices(RunPlan effort, long firstGuess, Consumer<String> progress) {
         this.effort = effort;
@@ -31,7 +34,7 @@ public final class TimeSlices {
         this.supplyAhead = firstGuess * effort.turn().toMillis() / 1_000;
     }
 
-    /** Lets a lane work through so many requests, which are there. */
+    /** Runs a candidate until it has processed a number of requests, which must exist. */
     public void warmUp(Candidate lane, long requests) throws IOException, InterruptedException {
         long from = lane.count().records();
         lane.resume();
@@ -39,20 +42,20 @@ public final class TimeSlices {
             Thread.sleep(50);
         }
         lane.pause();
-        progress.accept("%s: warm".formatted(lane.name()));
+        progress.accept("%s: warmed up".formatted(lane.name()));
     }
 
-    /** Measures each lane in each round. */
+    /** Measures each candidate in each round. */
     List<CandidateSeries> measure(List<Candidate> lanes, RequestSupply supply) throws Exception {
         return Rounds.run(lanes.stream().map(lane -> participant(lane, supply)).toList(), effort.rounds(), progress);
     }
 
-    /** A lane that is measured against candidates of other kinds. */
+    /** Returns a candidate for rounds with participants of other kinds. */
     public Rounds.Participant participant(Candidate lane, RequestSupply supply) {
         return new Rounds.Participant(lane.name(), () -> measureSlice(lane, supply));
     }
 
-    /** What a lane does a second in a slice in which it never ran out of requests. */
+    /** Returns the records per second of a candidate in a time slice. Repeats the slice if requests ran out in it. */
     private double measureSlice(Candidate lane, RequestSupply supply) throws Exception {
         while (true) {
             long reached = lane.count().records() + supplyAhead;

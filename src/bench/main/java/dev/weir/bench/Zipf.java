@@ -2,7 +2,10 @@ package dev.weir.bench;
 
 import java.util.SplittableRandom;
 
-/** Ranks 0 to n − 1, of which the k-th comes in proportion to 1 / (k + 1): exactly, by rejection from 1 / x. */
+/**
+ * A generator of ranks from 0 to n − 1 with a Zipf distribution: the probability of rank k is proportional to
+ * 1 / (k + 1). The distribution is exact, by rejection sampling from 1 / x.
+ */
 public final class Zipf {
 
     private static final double LN_2 = Math.log(2);
@@ -15,6 +18,7 @@ public final class Zipf {
         this.random = new SplittableRandom(seed);
     }
 
+    /** Returns the next random rank. */
     public long next() {
         while (true) {
             double rank = Math.floor(Math.exp(random.nextDouble() * Math.log(n + 1.0)));

@@ -13,7 +13,7 @@ class BacktestBenchTest {
         assertThat(result.exit()).as(result.err()).isZero();
         String figures = "( +[1-9][0-9,]*){4}\n";
         assertThat(result.out())
-                .containsPattern("requests/s +min +max +a CPU second\n")
+                .containsPattern("requests/s +min +max +per CPU second\n")
                 .containsPattern("  requests from a file" + figures)
                 .containsPattern("  requests from a file, decisions to a file" + figures)
                 .containsPattern("  requests in memory" + figures)

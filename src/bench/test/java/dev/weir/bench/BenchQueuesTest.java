@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 class BenchQueuesTest {
 
     @Test
-    void steady_queues_have_the_intervals_that_their_releases_are_held_against() throws Exception {
+    void steady_queues_have_the_expected_release_intervals() throws Exception {
         for (int count : new int[] {1, 100, PolicyFile.MAX_QUEUES}) {
             BenchQueues queues = new BenchQueues(count);
             Map<String, QueueRules> rules =

@@ -3,7 +3,7 @@ package dev.weir.bench;
 import dev.weir.bench.cli.BenchCommand;
 import dev.weir.cli.CapturedRun;
 
-/** Runs a measurement in this process. */
+/** Runs a command of {@code weir-bench} in this process. */
 public final class BenchShell {
 
     private BenchShell() {}

@@ -10,7 +10,7 @@ class GrowthBenchTest {
     private static final String FIGURES = "( +[0-9][0-9.,]*){3} +";
 
     @Test
-    void each_size_is_held_against_the_smallest() {
+    void each_size_is_compared_with_the_smallest() {
         CapturedRun result = BenchShell.run(
                 "growth", "--of", "LAYERS,CLIENTS", "--most", "2", "--keys", "500", "--rounds=1", "--turn=PT0.01S");
         assertThat(result.exit()).as(result.err()).isZero();

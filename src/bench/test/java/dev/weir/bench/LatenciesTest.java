@@ -13,8 +13,8 @@ class LatenciesTest {
     private static final Latencies DECIDED = new Latencies("decided", List.of(round(20), round(150), round(60)));
 
     @Test
-    void each_round_is_held_against_the_same_round_of_what_passes_through() {
-        assertThat(DECIDED.row(PASSED).values().get(4)).isEqualTo(2, within(0.01)); // of 2, 1.5 and 3
+    void each_round_is_compared_with_the_same_round_of_the_pass_through() {
+        assertThat(DECIDED.row(PASSED).values().get(4)).isEqualTo(2, within(0.01)); // the median of 2, 1.5 and 3
         assertThat(PASSED.row(PASSED).values().get(4)).isEqualTo(1);
     }
 
@@ -27,7 +27,7 @@ class LatenciesTest {
         }
     }
 
-    /** Of 1,000 answers most take 1 ms, one in fifty so many, and the last two three and ten times as many. */
+    /** Returns 1,000 latencies: 980 of 1 ms, 18 of the given value, and two of 3 and 10 times that value. */
     private static Histogram round(long p99Ms) {
         Histogram histogram = new Histogram(3);
         histogram.recordValueWithCount(1_000_000, 980);

@@ -24,7 +24,7 @@ class LatencyReaderTest {
     private static final long DAY_NANOS = Duration.ofDays(1).toNanos();
 
     @Test
-    void who_reads_committed_waits_for_the_commit_and_who_reads_uncommitted_does_not() throws Exception {
+    void only_readers_of_committed_records_wait_for_the_commit() throws Exception {
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
             Properties kafka = new Properties();
             kafka.put("bootstrap.servers", broker.bootstrapServers());
@@ -35,7 +35,7 @@ class LatencyReaderTest {
             }
             try (KafkaProducer<byte[], byte[]> producer = producer(broker)) {
                 producer.beginTransaction();
-                send(producer, 0, Long.MAX_VALUE / 2); // is there before
+                send(producer, 0, Long.MAX_VALUE / 2); // before the readers start
                 producer.commitTransaction();
                 try (LatencyReader uncommitted = reader(kafka, IsolationLevel.READ_UNCOMMITTED);
                         LatencyReader committed = reader(kafka, IsolationLevel.READ_COMMITTED)) {

@@ -13,18 +13,18 @@ class PacingErrorsTest {
     private static final long MS = 1_000_000;
     private static final long BEGIN = 1_800_000_000_000L * MS;
 
-    /** Of 4 queues the third releases every 3 ms. */
+    /** The third of four queues, which releases every 3 ms. */
     private static final String QUEUE = "q2";
 
     private final PacingErrors errors = new PacingErrors(new BenchQueues(4), BEGIN + 5 * MS, BEGIN + 12 * MS);
 
     @Test
     void errors_are_counted_from_the_last_release_before_early_or_late() {
-        add(99, 0, 0); // time was lost after it
+        add(99, 0, 0); // the queue stalled after it
         add(100, 4, 50);
         add(101, 7, 6);
         add(102, 10, 14);
-        add(103, 13, 1_000); // is due when nothing counts any more
+        add(103, 13, 1_000); // is due after the measured time
         assertThat(values())
                 .satisfiesExactly(
                         p50 -> assertThat(p50).isEqualTo(1, within(0.01)),
@@ -34,7 +34,7 @@ class PacingErrorsTest {
     }
 
     @Test
-    void what_a_stall_took_from_the_rate_is_told_by_all_after_it() {
+    void a_stall_delays_all_later_releases() {
         add(1, 4, 4);
         add(2, 5_007, 5_007);
         add(3, 5_010, 5_010);
@@ -43,7 +43,7 @@ class PacingErrorsTest {
     }
 
     @Test
-    void it_is_complete_when_every_queue_has_got_to_the_end() {
+    void is_complete_when_every_queue_has_released_its_last() {
         for (int queue = 0; queue < 4; queue++) {
             assertThat(errors.isComplete()).isFalse();
             errors.add(release("q" + queue, 1, BEGIN), BEGIN);

@@ -14,7 +14,7 @@ class SteadyRateTest {
     private static final long MS = 1_000_000;
 
     @Test
-    void a_stall_counts_for_all_that_come_due_while_it_lasts() {
+    void a_stall_counts_for_all_requests_that_fall_due_in_it() {
         long fromNanos = System.nanoTime();
         long untilNanos = fromNanos + 60 * MS;
         List<Long> due = new ArrayList<>();
@@ -44,7 +44,7 @@ class SteadyRateTest {
     }
 
     @Test
-    void no_request_at_all_is_no_rate() {
+    void a_rate_of_zero_is_rejected() {
         assertThatThrownBy(() -> new SteadyRate(0)).hasMessageContaining("1 a second");
     }
 }

@@ -2,7 +2,7 @@ package dev.weir.client;
 
 import java.util.LinkedHashSet;
 
-/** What was done lately, so much of it; the oldest goes first. */
+/** The most recently added elements, up to a bound; the oldest is removed first. */
 final class BoundedRecentSet<T> {
 
     private final LinkedHashSet<T> done = new LinkedHashSet<>();

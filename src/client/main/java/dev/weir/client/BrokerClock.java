@@ -4,10 +4,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * Estimates the broker's time from the times at which the broker appended records, and a monotonic clock. A record is
- * read after it was appended, so no estimate is ahead of the broker's time; the best of the last {@value
- * #WINDOW_SECONDS} to 2 × {@value #WINDOW_SECONDS} s is behind it by as much as the fastest record took. The wall clock
- * of the machine has no part in it.
+ * A clock that estimates the broker's time from the times at which the broker appended records, and a monotonic clock.
+ * A record is read after it was appended, so no estimate is ahead of the broker's time. The estimate is behind it by as
+ * much as the fastest record of the last {@value #WINDOW_SECONDS} to 2 × {@value #WINDOW_SECONDS} s took to arrive. It
+ * does not depend on the wall clock of the machine.
  */
 final class BrokerClock {
 
@@ -21,12 +21,20 @@ final class BrokerClock {
     private long offsetNanos;
     private long earlierNanos;
 
-    /** @param monotonicNanos as {@link System#nanoTime} */
+    /**
+     * Creates a clock.
+     *
+     * @param monotonicNanos a monotonic clock such as {@link System#nanoTime}
+     */
     BrokerClock(LongSupplier monotonicNanos) {
         this.monotonicNanos = monotonicNanos;
     }
 
-    /** A record is read that the broker appended at this time. */
+    /**
+     * Updates the estimate with a record that is read now.
+     *
+     * @param appendMs the time at which the broker appended the record, in ms since the epoch
+     */
     void read(long appendMs) {
         long nowNanos = monotonicNanos.getAsLong();
         long leastNanos = TimeUnit.MILLISECONDS.toNanos(appendMs) - nowNanos;
@@ -40,7 +48,7 @@ final class BrokerClock {
         offsetNanos = Math.max(offsetNanos, leastNanos);
     }
 
-    /** The broker's time in ns since the epoch, once a record has been read. */
+    /** Returns the broker's time in ns since the epoch. Undefined until a record has been read. */
     long nanos() {
         return Math.max(offsetNanos, earlierNanos) + monotonicNanos.getAsLong();
     }

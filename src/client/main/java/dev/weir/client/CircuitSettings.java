@@ -5,34 +5,50 @@ import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import java.time.Duration;
 
 /**
- * When to ask no more for a while: if {@code failurePercent} of the last {@code window} requests were not answered, or
- * could not be written, none is sent for {@code openFor}; then {@code trials} are, and by them it closes or stays open.
+ * The settings of a client's circuit breaker, which is
+ * <a href="https://resilience4j.readme.io/docs/circuitbreaker">that of Resilience4j</a>. If {@code failurePercent} or
+ * more of the last {@code window} requests timed out or could not be written, the circuit opens: for {@code openFor} no
+ * request is sent, and requests end with {@link NoDecisionReason#CIRCUIT_OPEN}. Then {@code trials} requests are sent.
+ * Depending on their results, the circuit closes or opens again.
  *
- * @param window 1 or more; nothing happens before as many have ended
- * @param failurePercent 1 to 100
- * @param openFor more than the time-out, so that the trials are not counted with what was sent before
- * @param trials 1 or more
+ * @param window the number of recent requests that are evaluated, at least 1. The circuit cannot open before that many
+ *     requests have ended
+ * @param failurePercent the percentage of failed requests at which the circuit opens, 1 to 100
+ * @param openFor how long the circuit stays open, at least 1 ms. It should be longer than the client's time-out, so
+ *     that requests sent before do not count as trials
+ * @param trials the number of requests that are sent before the circuit closes or opens again, at least 1
  */
 public record CircuitSettings(int window, int failurePercent, Duration openFor, int trials) {
 
-    /** Half of the last 100; 5 s; 5 trials. */
+    /** Opens if 50 % of the last 100 requests failed, for 5 s, with 5 trials. */
     public static final CircuitSettings DEFAULT = new CircuitSettings(100, 50, Duration.ofSeconds(5), 5);
 
-    /** Where it stands. */
+    /** The state of a circuit. */
     public enum State {
         /** Requests are sent. */
         CLOSED,
-        /** None is sent. */
+        /** No request is sent. */
         OPEN,
         /** Trials are sent. */
         HALF_OPEN
     }
 
+    /**
+     * Checks the ranges.
+     *
+     * @param window the number of recent requests that are evaluated, at least 1. The circuit cannot open before
+     *     that many requests have ended
+     * @param failurePercent the percentage of failed requests at which the circuit opens, 1 to 100
+     * @param openFor how long the circuit stays open, at least 1 ms. It should be longer than the client's time-out,
+     *     so that requests sent before do not count as trials
+     * @param trials the number of requests that are sent before the circuit closes or opens again, at least 1
+     * @throws IllegalArgumentException if a value is out of its range
+     */
     public CircuitSettings {
-        require(window >= 1, "window", window);
-        require(failurePercent >= 1 && failurePercent <= 100, "failurePercent", failurePercent);
-        require(openFor.toMillis() >= 1, "openFor", openFor);
-        require(trials >= 1, "trials", trials);
+        require(window >= 1, "window must be at least 1", window);
+        require(failurePercent >= 1 && failurePercent <= 100, "failurePercent must be 1 to 100", failurePercent);
+        require(openFor.toMillis() >= 1, "openFor must be at least 1 ms", openFor);
+        require(trials >= 1, "trials must be at least 1", trials);
     }
 
     CircuitBreaker breaker() {
@@ -54,9 +70,9 @@ public record CircuitSettings(int window, int failurePercent, Duration openFor, 
         };
     }
 
-    private static void require(boolean holds, String name, Object value) {
+    private static void require(boolean holds, String rule, Object value) {
         if (!holds) {
-            throw new IllegalArgumentException(name + " is out of its range: " + value);
+            throw new IllegalArgumentException(rule + ", is " + value);
         }
     }
 }

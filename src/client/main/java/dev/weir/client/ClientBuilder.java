@@ -12,20 +12,23 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.KafkaException;
 
-/** How a {@link WeirClient} is to be. It is read when the client starts; later changes are another client's. */
+/**
+ * The settings of a {@link WeirClient}. {@link #start} copies them, so later changes do not affect clients that were
+ * started before, and one builder can start several clients. Not thread-safe.
+ */
 public final class ClientBuilder {
 
-    /** What an enforcer takes unless its {@code requests} section says otherwise. */
+    /** The defaults of the enforcer's {@code requests} section. */
     static final RequestRules DEFAULT_RULES = new RequestRules(64 << 10, 64, 1_024, 1_000_000_000_000L);
 
-    /** For what an enforcer has taken before. */
+    /** Rules without bounds, for requests that an enforcer has accepted before. */
     static final RequestRules ANY =
             new RequestRules(Integer.MAX_VALUE, Integer.MAX_VALUE, Integer.MAX_VALUE, Long.MAX_VALUE);
 
     private static final String PRODUCER = "producer.";
     private static final String CONSUMER = "consumer.";
 
-    /** Brokers have less time only if they say so. */
+    /** The shortest {@code request.timeout.ms} that the client sets by itself. */
     private static final int MIN_REQUEST_MS = 1_000;
 
     private final Map<Object, Object> kafka;
@@ -46,105 +49,183 @@ public final class ClientBuilder {
         this.kafka = new HashMap<>(kafka);
     }
 
-    /** What the topics' names begin with, as {@code topics.prefix} of the enforcer; {@code weir.} if it is not said. */
+    /**
+     * Sets the prefix of the topic names. It must be the enforcers' {@code topics.prefix}. The default is {@code weir.}
+     * with the dot.
+     *
+     * @param value the prefix, with its trailing dot
+     * @return this builder
+     */
     public ClientBuilder prefix(String value) {
         prefix = value;
         return this;
     }
 
     /**
-     * Sets the {@code application-id} of the enforcers, {@code weir} by default. Only a {@linkplain #leased leased}
-     * client needs it: it is the end of the names of the topics on which leases are requested.
+     * Sets the {@code application-id} of the enforcers. Only a {@linkplain #leased leased} client needs it: it is the
+     * last part of the names of the topics on which leases are requested. The default is {@code weir}.
+     *
+     * @param value the application id
+     * @return this builder
      */
     public ClientBuilder applicationId(String value) {
         applicationId = value;
         return this;
     }
 
-    /** How long a request waits for its decision; 1 s if it is not said. */
+    /**
+     * Sets how long a request waits for its decision. The producer drops a request that is not written within this
+     * time, or within 1 s if that is longer. The default is 1 s.
+     *
+     * @param value the time-out, at least 1 ms
+     * @return this builder
+     * @throws IllegalArgumentException if the value is shorter than 1 ms
+     */
     public ClientBuilder timeout(Duration value) {
-        require(value.toMillis() >= 1, "timeout", value);
+        require(value.toMillis() >= 1, "timeout must be at least 1 ms", value);
         timeout = value;
         return this;
     }
 
-    /** What {@link WeirClient#check} answers where Weir does not; {@link Fallback#FAIL} if it is not said. */
+    /**
+     * Sets what {@link WeirClient#check} returns if there is no decision in time. The default is {@link Fallback#FAIL}.
+     *
+     * @param value the fallback
+     * @return this builder
+     */
     public ClientBuilder fallback(Fallback value) {
         fallback = value;
         return this;
     }
 
-    /** How many requests wait for their decisions at most; 10,000 if it is not said. */
+    /**
+     * Sets how many requests can wait for their decisions at the same time. Further requests end with
+     * {@link NoDecisionReason#TOO_MANY_WAITING}. The default is 10,000.
+     *
+     * @param value the number of requests, at least 1
+     * @return this builder
+     * @throws IllegalArgumentException if the value is below 1
+     */
     public ClientBuilder maxInFlight(int value) {
-        require(value >= 1, "maxInFlight", value);
+        require(value >= 1, "maxInFlight must be at least 1", value);
         maxInFlight = value;
         return this;
     }
 
     /**
-     * How long the caller's thread waits for one of them to end, before it is refused; not at all if it is not said.
+     * Sets how long the calling thread waits if {@link #maxInFlight} requests are waiting, before its request ends with
+     * {@link NoDecisionReason#TOO_MANY_WAITING}. A request that needs a lease does not wait for this. The default is 0:
+     * no wait.
+     *
+     * @param value the longest wait; not negative
+     * @return this builder
+     * @throws IllegalArgumentException if the value is negative
      */
     public ClientBuilder maxWait(Duration value) {
-        require(!value.isNegative(), "maxWait", value);
+        require(!value.isNegative(), "maxWait must not be negative", value);
         maxWait = value;
         return this;
     }
 
     /**
-     * Whether decisions count only once they are committed; not if it is not said. Uncommitted ones come some 70 ms
-     * earlier. After a crash of an enforcer they are made anew, from the same requests and so with the same content,
-     * unless a policy changed in between; what a queue said may differ, since it goes by the clock.
+     * Sets whether the client waits until decisions are committed. By default it does not.
+     *
+     * <p>Uncommitted decisions arrive earlier, since they do not wait for the enforcer's next commit. If an enforcer
+     * crashes before the commit, it decides the requests again. The decisions are then the same unless a policy was
+     * changed in between; those of queues can differ, because they depend on the time. Each request is charged once in
+     * either case.
+     *
+     * @param value {@code true} to wait for the commit
+     * @return this builder
      */
     public ClientBuilder committed(boolean value) {
         committed = value;
         return this;
     }
 
-    /** When to ask no more for a while; {@link CircuitSettings#DEFAULT} if it is not said. */
+    /**
+     * Sets when the client stops sending requests because recent ones got no decision. The default is
+     * {@link CircuitSettings#DEFAULT}.
+     *
+     * @param value the settings of the circuit breaker
+     * @return this builder
+     */
     public ClientBuilder circuit(CircuitSettings value) {
         circuit = value;
         return this;
     }
 
-    /** Asks however often there was no answer. */
+    /**
+     * Disables the circuit breaker: requests are sent however many of the recent ones got no decision.
+     *
+     * @return this builder
+     */
     public ClientBuilder noCircuit() {
         circuit = null;
         return this;
     }
 
     /**
-     * Whether it decides in this process what it can, by slices of the quota that are lent to it: requests to which
-     * only policies with {@code lease: client} apply, and none of them has {@code idempotency} or shapes. All others go
-     * over the topic. Not, if it is not said.
+     * Sets whether the client leases quota and decides requests in this process. By default it does not.
+     *
+     * <p>A leased client decides {@code CONSUME} and {@code PEEK} requests to which at least one policy applies, if all
+     * policies that apply have {@code lease: client}, none has {@code idempotency}, and none shapes. All other requests
+     * go over the topic. The client needs additional permissions; see topology-docs/how-to/secure.md.
+     *
+     * @param value {@code true} to lease quota
+     * @return this builder
      */
     public ClientBuilder leased(boolean value) {
         leased = value;
         return this;
     }
 
-    /** The enforcer's {@code leases} section, if it is not the default. */
+    /**
+     * Sets the timing of leases. It must match the enforcers' {@code leases} section. The default is
+     * {@link LeaseTerms#DEFAULTS}.
+     *
+     * @param value the timing
+     * @return this builder
+     */
     public ClientBuilder leases(LeaseTerms value) {
         leases = value;
         return this;
     }
 
-    /** What the enforcer's {@code requests} section allows, if it is not the default. */
+    /**
+     * Sets the bounds that a request is checked against before it is sent. They should match the enforcers'
+     * {@code requests} section. By default, a payload has at most 64 KiB, there are at most 64 attributes with names
+     * and values of up to 1,024 characters, and the cost is at most 10<sup>12</sup>.
+     *
+     * @param value the bounds
+     * @return this builder
+     */
     public ClientBuilder rules(RequestRules value) {
         rules = value;
         return this;
     }
 
-    /** Where futures are completed, and so what hangs on them runs; a pool of the client's own if it is not said. */
+    /**
+     * Sets where futures are completed. Dependent actions without an executor of their own run there, so a blocking
+     * action occupies one of its threads. The client does not shut it down. The default is a pool of the client's own
+     * with one thread per processor.
+     *
+     * @param value the executor
+     * @return this builder
+     */
     public ClientBuilder executor(Executor value) {
         executor = value;
         return this;
     }
 
     /**
-     * Starts it: it is ready when this returns, and no answer of a request that is sent then is missed.
+     * Starts a client. Blocks until the client knows the ends of all partitions of the decisions topic, so it misses no
+     * decision on a request that is sent after this method returns.
      *
-     * @throws KafkaException if the topics are missing, or the brokers refuse or do not answer
-     * @throws dev.weir.wire.RegistryException if the schema registry does not answer, where there is one
+     * @return a running client, to be closed by the caller
+     * @throws KafkaException if a topic does not exist, or the brokers reject a call or do not respond
+     * @throws dev.weir.wire.RegistryException if the properties name a schema registry, and it does not respond or
+     *     rejects the schema
      */
     public WeirClient start() {
         return new WeirClient(copy());
@@ -231,7 +312,10 @@ public final class ClientBuilder {
         return breaker;
     }
 
-    /** What is not written by the time-out is not worth writing. */
+    /**
+     * Returns the settings of the producer. It drops a request that is not written by the time-out, since its decision
+     * could no longer arrive in time.
+     */
     Map<String, Object> producer() {
         Map<String, Object> own = settings(kafka, PRODUCER);
         Map<String, Object> settings = new HashMap<>();
@@ -255,7 +339,7 @@ public final class ClientBuilder {
         return settings;
     }
 
-    /** What all clients are given, and over it what this one is, without its prefix. */
+    /** Returns the properties of all Kafka clients, overridden by those with a given prefix, which is removed. */
     static Map<String, Object> settings(Map<?, ?> kafka, String own) {
         Map<String, Object> settings = new HashMap<>();
         Map<String, Object> over = new HashMap<>();
@@ -271,9 +355,9 @@ public final class ClientBuilder {
         return settings;
     }
 
-    private static void require(boolean holds, String name, Object value) {
+    private static void require(boolean holds, String rule, Object value) {
         if (!holds) {
-            throw new IllegalArgumentException(name + " is out of its range: " + value);
+            throw new IllegalArgumentException(rule + ", is " + value);
         }
     }
 }

@@ -6,13 +6,13 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What a caller goes by: Weir's decision, or what the client made up because there is none. One of {@code decision} and
- * {@code unanswered} is there.
+ * A decision as {@link WeirClient#check} returns it: Weir's, or that of the client's {@link Fallback}. Exactly one of
+ * {@code decision} and {@code noDecisionReason} is present.
  *
- * @param allowed whether the request may go on now, or {@code delayMs} from now where the decision says so; what waits
- *     in a queue may not, its release tells when
- * @param decision Weir's, if it answered
- * @param noDecisionReason why there is none
+ * @param allowed whether the request may proceed: at once, or after {@link Decision#delayMs} if the decision has a
+ *     delay. {@code false} for a queued request, which may proceed when its release arrives
+ * @param decision Weir's decision; empty if the fallback was used
+ * @param noDecisionReason why there is no decision by Weir; empty if there is one
  */
 public record ClientDecision(
         boolean allowed, Optional<Decision> decision, Optional<NoDecisionReason> noDecisionReason) {
@@ -28,12 +28,21 @@ public record ClientDecision(
         return new ClientDecision(allowed, Optional.empty(), Optional.of(why));
     }
 
-    /** What a gateway answers: the decision's; without one, 200 or 503. */
+    /**
+     * Returns the status of the HTTP response: that of the decision; without a decision, 200 if the request is allowed
+     * and 503 if not.
+     *
+     * @return an HTTP status code
+     */
     public int httpStatus() {
         return decision.map(Decision::httpStatus).orElse(allowed ? OK : UNAVAILABLE);
     }
 
-    /** The fields that go with it, by {@link RateLimitHeaders}; none where there is no decision. */
+    /**
+     * Returns the rate-limit fields of the HTTP response, as {@link RateLimitHeaders#of(Decision)} creates them.
+     *
+     * @return the values by field name, unmodifiable; empty if there is no decision
+     */
     public Map<String, String> httpHeaders() {
         return decision.map(RateLimitHeaders::of).orElse(Map.of());
     }

@@ -13,16 +13,16 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** The leases that this client has of one shared quota, for threads that {@link #lock} it. */
-// The book of the holder is an immutable value, and a new one for each request would be much to make. So what is
-// available until the book has to be read again is a number, and what is taken of it meanwhile is another, which is
-// then settled into the book:
+/** The leases that a client holds of one key of a shared limit. Threads {@link #lock} it to use it. */
+// The holder's book is immutable, and creating a new one for each request would be expensive. So the quota that is
+// available until the book must be read again is kept as a number, and what is taken of it as another, which is later
+// settled into the book:
 //
-//   load      available = what the book has,  until a lease ends or the second is over (demand is counted by seconds)
+//   load      available = tokens in the book, until a lease ends or the second is over (demand is counted per second)
 //   take      available −= cost,  taken += cost
 //   settle    book = book with taken,  taken = 0
 //
-// All that is taken between two settlements is so taken of usable leases, in one second.
+// So everything that is taken between two settlements is taken from usable leases, within one second.
 final class ClientLease {
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -49,16 +49,20 @@ final class ClientLease {
     private boolean isRemoved;
 
     /**
-     * What is to be sent.
+     * Messages to send.
      *
-     * @param message to the ledger
-     * @param usage to auditors
+     * @param message the message to the ledger
+     * @param usage reports on lease usage, which auditors read
      */
     record Messages(Optional<LeaseRequest> message, List<LeaseUsage> usage) {
         static final Messages NONE = new Messages(Optional.empty(), List.of());
     }
 
-    /** @param number of those that are locked together, the one with the least is locked first */
+    /**
+     * Creates an instance without leases.
+     *
+     * @param number the order in which instances are locked together, lowest first
+     */
     ClientLease(
             StateKey key,
             ClientPolicyRegistry.Rule rule,
@@ -96,7 +100,7 @@ final class ClientLease {
         lock.unlock();
     }
 
-    /** Whether it is out of use: another one takes its place. */
+    /** Returns whether this instance is no longer used, because another one replaces it. */
     boolean isRemoved() {
         return isRemoved;
     }
@@ -116,7 +120,7 @@ final class ClientLease {
         isDue = false;
     }
 
-    /** When maintenance is due in any case, {@link Long#MAX_VALUE} if not at all. */
+    /** Returns when maintenance is scheduled at the latest, or {@link Long#MAX_VALUE} if it is not scheduled. */
     long alarmMs() {
         return alarmMs;
     }
@@ -125,12 +129,12 @@ final class ClientLease {
         alarmMs = atMs;
     }
 
-    /** The decision time of what is decided now. */
+    /** Returns the decision time of a request that is decided now. */
     long timeMs(long nowMs) {
         return Math.max(clockMs, nowMs + aheadMs);
     }
 
-    /** Whether so much is available to a decision at a time, and no request waits for it. */
+    /** Returns whether the cost is available to a decision at a time, and no request waits for quota. */
     boolean has(long cost, LeasedPolicyDecider by, long nowMs, long atMs) {
         if (nowMs >= staleAtMs || by != policy || clockSteps != session.clockSteps()) {
             settle();
@@ -140,7 +144,7 @@ final class ClientLease {
         return cost <= available && atMs < endsMs && !holder.hasWaiting();
     }
 
-    /** Takes what is available, for one request. */
+    /** Takes available quota for one request. */
     void take(long cost, long nowMs, long atMs) {
         firstTakenMs = requests == 0 ? atMs : firstTakenMs;
         lastTakenMs = atMs;
@@ -155,7 +159,7 @@ final class ClientLease {
         return available;
     }
 
-    /** Enters what was taken into the book. */
+    /** Updates the book with everything that was taken. */
     private void settle() {
         if (requests > 0) {
             LeaseHolder.Change change = holder.take(taken, lastNowMs, lastTakenMs);
@@ -182,13 +186,13 @@ final class ClientLease {
         staleAtMs = Math.min(book.availableUntilMs(nowMs, atMs), secondEndsMs);
     }
 
-    /** The book, with all that was taken. */
+    /** Returns the book, including everything that was taken. */
     LeaseBook book() {
         settle();
         return holder.book();
     }
 
-    /** How leases are requested now. */
+    /** Returns the policy by which leases are requested now. */
     LeasedPolicyDecider policy() {
         return policy;
     }
@@ -197,14 +201,14 @@ final class ClientLease {
         return holder;
     }
 
-    /** Continues with the book of a request that was decided by it. */
+    /** Replaces the book with the one that a decision returned. */
     void put(LeaseBook next, LeasedPolicyDecider by, long nowMs) {
         holder.setBook(next);
         setPolicy(by);
         load(nowMs);
     }
 
-    /** Counts one request that was allowed between two books. */
+    /** Counts a request that was allowed and changed the book. */
     void allowed(LeaseBook before, long atMs) {
         usage.allowed(before, holder.book(), 1, atMs, atMs);
     }
@@ -213,7 +217,7 @@ final class ClientLease {
         usage.denied(atMs);
     }
 
-    /** Whether a message that is sent now may soon bring more. */
+    /** Returns whether a message that is sent now requests a lease. */
     boolean isToRequest(long nowMs) {
         return holder.shouldRequest(nowMs);
     }
@@ -222,7 +226,7 @@ final class ClientLease {
         holder.park(waiter, waiter.request().cost(), untilMs);
     }
 
-    /** The first request that waits, null if none does. */
+    /** Returns the first waiting request, or null if none waits. */
     Waiting<LeasedDecisions.Waiter> first() {
         settle();
         return holder.first();
@@ -232,7 +236,7 @@ final class ClientLease {
         holder.removeFirst();
     }
 
-    /** Takes what the ledger has answered. */
+    /** Processes a response of the ledger. */
     void respond(LeaseResponse response, long nowMs) {
         settle();
         holder.handleResponse(response, nowMs);
@@ -240,9 +244,9 @@ final class ClientLease {
     }
 
     /**
-     * What is to be sent now.
+     * Returns the messages to send now.
      *
-     * @param by the policy as it is now, null if there is none any more
+     * @param by the current policy, null if there is none any more
      */
     Messages next(LeasedPolicyDecider by, long nowMs) {
         settle();
@@ -253,18 +257,18 @@ final class ClientLease {
         return new Messages(message, tells ? usage.drain(policy.policy()) : List.of());
     }
 
-    /** What is to be sent if it is not used any more. */
+    /** Returns the messages to send when the instance is no longer used. */
     Messages last() {
         settle();
         return new Messages(holder.lastMessage(), usage.drain(policy.policy()));
     }
 
-    /** Whether a new one would behave the same. */
+    /** Returns whether a new instance would behave the same. */
     boolean isIdle(long nowMs) {
         return requests == 0 && holder.isIdle(nowMs);
     }
 
-    /** When maintenance is due if nothing else happens. */
+    /** Returns when maintenance is due if nothing else happens. */
     long dueMs(long nowMs) {
         settle();
         long dueMs = holder.dueAtMs(nowMs);

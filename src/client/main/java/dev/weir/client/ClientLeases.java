@@ -10,10 +10,10 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The leases of a client by key, and those that need maintenance. Threads may share an instance. */
+/** The leases of a client by key, and those that need maintenance. Thread-safe. */
 final class ClientLeases {
 
-    /** More keys than this have no lease: their requests are decided over the topic. */
+    /** The maximum number of keys with leases. Requests of further keys are decided over the topic. */
     private static final int MAX_KEYS = 100_000;
 
     private static final long NANOS_PER_MS = 1_000_000;
@@ -30,12 +30,14 @@ final class ClientLeases {
         this.session = session;
     }
 
-    /** This process's monotonic clock, from 0. */
+    /** Returns the time of this process's monotonic clock, in ms since the client was started. */
     long nowMs() {
         return (System.nanoTime() - startNanos) / NANOS_PER_MS;
     }
 
-    /** Returns the lease of the request's key, which is added if it is missing; null if there is no room for it. */
+    /**
+     * Returns the lease of the request's key, and adds it if it is missing. Returns null if there is no room for it.
+     */
     synchronized ClientLease add(Request request, ClientPolicyRegistry.Rule rule) {
         ClientLease before = rule.keys().find(request);
         if (before != null) {
@@ -57,7 +59,7 @@ final class ClientLeases {
         all.remove(lease.key(), lease);
     }
 
-    /** Returns the lease of a key, null if there is none. */
+    /** Returns the lease of a key, or null if there is none. */
     ClientLease get(StateKey key) {
         return all.get(key);
     }
@@ -70,19 +72,19 @@ final class ClientLeases {
         return all.size();
     }
 
-    /** Plans maintenance of a lease. The caller holds its lock. */
+    /** Schedules maintenance of a lease. The caller holds its lock. */
     void setDue(ClientLease lease) {
         if (lease.setDue()) {
             due.add(lease);
         }
     }
 
-    /** Returns the next lease that needs maintenance, null if none does. */
+    /** Returns the next lease that needs maintenance, or null if none does. */
     ClientLease nextDue() {
         return due.poll();
     }
 
-    /** Adds no lease from now on. */
+    /** Prevents that further leases are added. */
     void close() {
         closed = true;
     }

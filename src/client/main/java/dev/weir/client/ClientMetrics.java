@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.HdrHistogram.ConcurrentHistogram;
 
-/** Counts of a client; threads share it. */
+/** The counters of a client. Thread-safe. */
 final class ClientMetrics {
 
     private static final long MAX_MICROS = TimeUnit.HOURS.toMicros(1);

@@ -1,8 +1,8 @@
 package dev.weir.client;
 
 import dev.weir.decision.LeasedPolicyDecider;
+import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.definition.PolicyFold;
-import dev.weir.definition.PolicyRecordReader;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -13,31 +13,31 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The policies in force, as the policies topic has them; of one that is not good, the last good one stays. One thread
- * updates them, all others read.
+ * The policies in force, read from the policies topic. If a record is rejected, the last good one of its key stays in
+ * force. One thread updates the registry, any thread may read it.
  */
 final class ClientPolicyRegistry {
 
     private final LeaseTerms longest;
-    private final PolicyFold<PolicyRecordReader> onTopic = PolicyFold.ofRules();
+    private final PolicyFold<DecodedPolicyRecord> onTopic = PolicyFold.ofRules();
     private Map<List<String>, LeasedKeys> keys = Map.of();
     private volatile Rules rules = new Rules(PolicyTable.EMPTY, new IdentityHashMap<>());
 
     /**
-     * A policy that clients decide by, and what is held of it.
+     * A policy that clients decide by leases, and the leases of its keys.
      *
-     * @param policy how it is decided
+     * @param policy decides by the policy
      */
     record Rule(LeasedPolicyDecider policy, LeasedKeys keys) {}
 
     /**
-     * All policies.
+     * All policies in force.
      *
-     * @param byPolicy those that clients decide by, by the very object
+     * @param byPolicy the policies that clients decide by leases, compared by identity
      */
     record Rules(PolicyTable table, IdentityHashMap<Policy, Rule> byPolicy) {
 
-        /** The policy that has this id now, null if there is none, or none that clients decide by. */
+        /** Returns the policy that has an id at a time, or null if there is none or clients do not decide by it. */
         LeasedPolicyDecider now(String id, long nowMs) {
             Policy policy = table.inForce(id, nowMs);
             Rule rule = policy == null ? null : byPolicy.get(policy);
@@ -53,12 +53,14 @@ final class ClientPolicyRegistry {
         return rules;
     }
 
-    /** Takes a record; it is in force from the next {@link #update} on. */
+    /** Reads a record, which takes effect with the next {@link #update}. */
     void read(String key, byte[] value) {
-        onTopic.add(key, value); // enforcers report what is rejected
+        onTopic.add(key, value); // enforcers report rejected records
     }
 
-    /** Puts in force what was read. What is held stays, as long as the policy's key has the same fields. */
+    /**
+     * Puts the records in force that were read. Leases are kept if the key of their policy still has the same fields.
+     */
     void update() {
         List<Policy> policies = onTopic.all().stream()
                 .flatMap(applied -> applied.policies().stream())

@@ -3,29 +3,29 @@ package dev.weir.client;
 import java.time.Duration;
 
 /**
- * What a {@link WeirClient} has done since it was started. Every request ends as one of answered, decidedHere,
+ * The counts of a {@link WeirClient} since it was started. Every request ends as exactly one of answered, decidedHere,
  * timedOut, notWritten, refused, circuitOpen, noLease, unreadable, closed and rejected, or is in flight.
  *
- * @param sent requests given to the producer
- * @param answered those that Weir decided in time
- * @param decidedHere those that were decided in this process
- * @param timedOut see {@link NoDecisionReason#TIMED_OUT}
- * @param notWritten see {@link NoDecisionReason#NOT_WRITTEN}
- * @param refused see {@link NoDecisionReason#TOO_MANY_WAITING}
- * @param circuitOpen see {@link NoDecisionReason#CIRCUIT_OPEN}
- * @param noLease see {@link NoDecisionReason#NO_LEASE}
- * @param unreadable see {@link NoDecisionReason#UNREADABLE}
- * @param closed see {@link NoDecisionReason#CLOSED}
- * @param rejected what is no request, or too large for the topic
- * @param late decisions that came when nobody waited for them any more
- * @param failedOpen answers made up as allowed
- * @param failedClosed answers made up as not allowed
+ * @param sent requests passed to the producer
+ * @param answered requests that Weir decided in time
+ * @param decidedHere requests that were decided in this process, by leases
+ * @param timedOut requests that ended with {@link NoDecisionReason#TIMED_OUT}
+ * @param notWritten requests that ended with {@link NoDecisionReason#NOT_WRITTEN}
+ * @param refused requests that ended with {@link NoDecisionReason#TOO_MANY_WAITING}
+ * @param circuitOpen requests that ended with {@link NoDecisionReason#CIRCUIT_OPEN}
+ * @param noLease requests that ended with {@link NoDecisionReason#NO_LEASE}
+ * @param unreadable requests that ended with {@link NoDecisionReason#UNREADABLE}
+ * @param closed requests that ended with {@link NoDecisionReason#CLOSED}
+ * @param rejected requests that were invalid, or too large for the topic
+ * @param late decisions that arrived after their request had ended
+ * @param failedOpen requests that the fallback allowed
+ * @param failedClosed requests that the fallback did not allow
  * @param inFlight requests that wait for their decisions now
- * @param keysHeld of how many keys quota is lent to it now, or was lately
- * @param circuit where the circuit stands
- * @param p50 from request to decision, of the answered; within 1 %
- * @param p99 the same
- * @param max the same
+ * @param keysHeld keys of which the client holds quota now or did recently
+ * @param circuit the state of the circuit
+ * @param p50 median time from request to decision of the answered requests, within 1 %
+ * @param p99 99th percentile of that time, within 1 %
+ * @param max maximum of that time, within 1 %
  */
 public record ClientStats(
         long sent,

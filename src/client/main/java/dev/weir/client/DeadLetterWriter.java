@@ -10,13 +10,15 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
-/** Writes what a worker gives up to the topic of dead letters, with its headers and the reason in more of them. */
+/**
+ * Writes releases that a worker gives up to the topic of dead letters, with their headers, and headers for the reason.
+ */
 final class DeadLetterWriter implements AutoCloseable {
 
     /** The reason of a release whose last attempt failed. */
     static final String ATTEMPTS_FAILED = "ATTEMPTS_FAILED";
 
-    /** Room for any release and its headers. */
+    /** The largest request of the producer, which has room for any release and its headers. */
     static final int MAX_BYTES = 4 << 20;
 
     private final KafkaProducer<byte[], byte[]> producer;
@@ -28,7 +30,7 @@ final class DeadLetterWriter implements AutoCloseable {
         this.topic = topic;
     }
 
-    /** Returns when it is written. */
+    /** Writes a record and waits until the broker has confirmed it. */
     void write(HeldReleases.Held held, Throwable cause) throws ExecutionException, InterruptedException {
         HeldReleases.Unreadable unreadable = held.unreadable();
         ProducerRecord<byte[], byte[]> letter = unreadable == null

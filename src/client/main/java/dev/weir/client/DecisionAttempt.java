@@ -19,12 +19,12 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.PolicyTable;
 
 /**
- * Decides one request after the other by the leases that they use, for one thread. It locks the leases while it
- * decides, in an order that is the same for all threads.
+ * Decides one request after the other by leases, for one thread. It locks the leases of a request while it decides, in
+ * an order that is the same for all threads.
  */
 final class DecisionAttempt implements WritableLeases {
 
-    /** What to do with a request that has to wait, under the locks of its leases. Returns why it is undecided. */
+    /** Handles a request that has to wait, under the locks of its leases. Returns why it is undecided. */
     private interface OnWait {
 
         LeasedDecisions.Undecided park(AwaitLease wait, ClientLease on);
@@ -48,7 +48,10 @@ final class DecisionAttempt implements WritableLeases {
     private long atMs;
 
     /**
-     * @param unansweredMs how long a ledger may take to respond before the caller decides without it
+     * Creates an attempt for the calling thread.
+     *
+     * @param unansweredMs how long a ledger may take to respond before requests are no longer denied for lack of quota,
+     *     but are undecided
      * @param wake wakes the thread that requests leases
      */
     DecisionAttempt(
@@ -64,30 +67,30 @@ final class DecisionAttempt implements WritableLeases {
         this.wake = wake;
     }
 
-    /** Why the last request has no decision. */
+    /** Returns why the last request has no decision. */
     LeasedDecisions.Undecided undecided() {
         return undecided;
     }
 
-    /** Whether the last request waits for this lease. */
+    /** Returns whether the last request waits for a lease. */
     boolean waitsOn(ClientLease lease) {
         return undecided == LeasedDecisions.Undecided.WAITS && waitsOn == lease;
     }
 
     /**
-     * Decides a request that does not wait: it is decided again by {@link #decide} instead. Null if it is {@link
-     * #undecided}.
+     * Decides a request without letting it wait. If it would have to wait, {@link #decide} must be called for it.
+     * Returns null if the request is {@link #undecided}.
      */
     Decision tryDecide(Request request) {
         return decide(request, true, true, (wait, on) -> restoreBooks());
     }
 
-    /** Decides a request, or lets it wait. Null if it is {@link #undecided}. */
+    /** Decides a request, or lets it wait. Returns null if it is {@link #undecided}. */
     Decision decide(Request request, LeasedDecisions.Waiter waiter) {
         return decide(request, true, true, (wait, on) -> park(waiter, wait, on));
     }
 
-    /** Decides a request that is the first to wait for what is {@code held}. Null if it is {@link #undecided}. */
+    /** Decides a request that is the first to wait for a lease. Returns null if it is {@link #undecided}. */
     Decision decideAgain(LeasedDecisions.Waiter waiter, ClientLease held, long untilMs) {
         return decide(
                 waiter.request(), false, leases.nowMs() < untilMs, (wait, on) -> parkAgain(waiter, held, on, untilMs));
@@ -115,7 +118,7 @@ final class DecisionAttempt implements WritableLeases {
         }
     }
 
-    /** Finds and locks what the request uses; false: it is not decided here. */
+    /** Finds and locks the leases that a request uses. Returns false if the request is not decided here. */
     private boolean find(Request request, long ledgerMs) {
         ClientPolicyRegistry.Rules current = policies.rules();
         table = current.table();
@@ -152,7 +155,7 @@ final class DecisionAttempt implements WritableLeases {
         }
     }
 
-    /** Locks all, in an order that is the same for everybody. Returns false, and locks none, if one is out of use. */
+    /** Locks the leases in the common order. Returns false, and locks none, if one of them was removed. */
     private boolean lock() {
         for (int i = 0; i < size; i++) {
             int at = i;
@@ -200,7 +203,7 @@ final class DecisionAttempt implements WritableLeases {
         return rules[binding].policy().allowedDecision(request, held[binding].available(), atMs);
     }
 
-    /** What is not simply permitted is decided as an enforcer does it. */
+    /** Decides a request that is not simply permitted, in the same way as an enforcer. */
     private Decision decideByBooks(Request request, LeaseContext context, OnWait onWait) {
         for (int i = 0; i < size; i++) {
             before[i] = held[i].book();
@@ -248,7 +251,7 @@ final class DecisionAttempt implements WritableLeases {
         return one.holder().isUnanswered(unansweredMs, nowMs);
     }
 
-    /** The request is decided again: its demand is not counted twice. */
+    /** Restores the books, since the request is decided again and its demand must not be counted twice. */
     private LeasedDecisions.Undecided restoreBooks() {
         for (int i = 0; i < size; i++) {
             held[i].put(before[i], rules[i].policy(), nowMs);
@@ -320,7 +323,7 @@ final class DecisionAttempt implements WritableLeases {
         return session.roundTrip().waitMs();
     }
 
-    /** Returns the request with the time of the decision, whatever its own clock says, and without a source. */
+    /** Returns the request with the time of the decision as its timestamp, and without a source. */
     private static Request at(Request request, long nowMs) {
         return new Request(
                 request.requestId(),

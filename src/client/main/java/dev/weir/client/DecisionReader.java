@@ -11,7 +11,8 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * Follows all partitions of a topic from their ends, outside of any group; a partition that is new, from its beginning.
+ * Follows all partitions of a topic from their ends, outside of any group. A partition that is added later is read from
+ * its beginning.
  */
 final class DecisionReader implements AutoCloseable {
 
@@ -20,9 +21,10 @@ final class DecisionReader implements AutoCloseable {
     private List<TopicPartition> followed;
 
     /**
-     * Finds the ends; what is written from here on is handed over, by a thread of its own.
+     * Determines the ends and starts reading. Records that are written from now on are passed to {@code records}, on a
+     * thread of the reader's own.
      *
-     * @throws KafkaException if the topic is missing, or the brokers refuse or do not answer
+     * @throws KafkaException if the topic does not exist, or the brokers reject the call or do not respond
      */
     DecisionReader(Map<String, Object> kafka, String topic, Consumer<ConsumerRecord<byte[], byte[]>> records) {
         this.topic = topic;
@@ -48,7 +50,7 @@ final class DecisionReader implements AutoCloseable {
         follower.start();
     }
 
-    /** What last went wrong, none if reading has gone well since. */
+    /** Returns the last failure; empty if reading has succeeded since. */
     Optional<RuntimeException> failure() {
         return follower.failure();
     }

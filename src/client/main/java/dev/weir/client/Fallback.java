@@ -1,11 +1,11 @@
 package dev.weir.client;
 
-/** What a {@link WeirClient} answers where Weir does not. */
+/** What {@link WeirClient#check} returns if Weir does not decide in time. */
 public enum Fallback {
-    /** Allowed: a limit may be exceeded for as long as Weir is away. */
+    /** The request is allowed. While Weir is unavailable, limits may be exceeded. */
     FAIL_OPEN,
-    /** Not allowed: nothing passes for as long as Weir is away. */
+    /** The request is not allowed. While Weir is unavailable, no request passes. */
     FAIL_CLOSED,
-    /** No answer, but a {@link NoDecisionException}. */
+    /** The future fails with a {@link NoDecisionException}. */
     FAIL
 }

@@ -13,11 +13,11 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Headers;
 
 /**
- * Releases that were received and not handed out, and how far each partition is handed out.
+ * Releases that were received and are not due, and the offset up to which each partition is done.
  *
- * <p>The queues of a partition have their releases interleaved, so these leave in another order than that of their
- * offsets. Of offsets 5, 6, 7 due at 30, 10, 20 the second leaves first; the partition is handed out up to 5 until all
- * three are gone, and then up to 8.
+ * <p>The queues of a partition interleave their releases, so these become due in another order than that of their
+ * offsets. Of offsets 5, 6 and 7, due at 30, 10 and 20, the second is returned first. The partition is done up to 5
+ * until all three have been returned, and then up to 8.
  */
 final class HeldReleases {
 
@@ -26,15 +26,15 @@ final class HeldReleases {
     private final Map<TopicPartition, Progress> partitions = new HashMap<>();
 
     /**
-     * A record that waits.
+     * A buffered record.
      *
-     * @param release null if it is no release; such a one comes before all others
-     * @param headers the record's
-     * @param unreadable what it is instead, else null
+     * @param release null if the record cannot be decoded; such records are returned before all releases
+     * @param headers the headers of the record
+     * @param unreadable the record if it cannot be decoded, otherwise null
      */
     record Held(TopicPartition partition, long offset, Release release, Headers headers, Unreadable unreadable) {
 
-        /** When it is to leave, ns since the epoch. */
+        /** Returns when the record is due, in ns since the epoch. */
         long dueNanos() {
             return release == null ? 0 : release.releaseAtNanos();
         }
@@ -44,7 +44,7 @@ final class HeldReleases {
         }
     }
 
-    /** A record that is no release, as it came. */
+    /** A record that cannot be decoded. */
     @SuppressWarnings("ArrayRecordComponent") // carried, never compared
     record Unreadable(UnreadableException fault, byte[] key, byte[] value) {}
 
@@ -59,12 +59,16 @@ final class HeldReleases {
         progress(held.partition).held.add(held.offset);
     }
 
-    /** @param offset of the record to be received next; that of the last one and 1, or more */
+    /**
+     * Sets the offset of the record to be received next.
+     *
+     * @param offset one above that of the last record, or more
+     */
     void received(TopicPartition partition, long offset) {
         progress(partition).next = offset;
     }
 
-    /** The next to leave, null if there is none. */
+    /** Returns the first record to become due, or null if there is none. */
     Held first() {
         return queue.peek();
     }
@@ -73,12 +77,12 @@ final class HeldReleases {
         left(takeFirst());
     }
 
-    /** Gives the first into somebody's hand: it counts as held until it has {@link #left}. */
+    /** Removes the first record from the order. It still counts as held until it has {@link #left}. */
     Held takeFirst() {
         return queue.remove();
     }
 
-    /** Of one whose partition is gone it does not matter. */
+    /** Marks a record that was taken as done. Has no effect if its partition was dropped. */
     void left(Held taken) {
         Progress progress = partitions.get(taken.partition);
         if (progress != null) {
@@ -86,7 +90,7 @@ final class HeldReleases {
         }
     }
 
-    /** The first offset that has not left, of each partition where it is another than at the last call. */
+    /** Returns the first offset that is not done, of each partition in which it changed since the last call. */
     Map<TopicPartition, Long> markHandedOut() {
         Map<TopicPartition, Long> changed = new HashMap<>();
         partitions.forEach((partition, progress) -> {
@@ -99,12 +103,12 @@ final class HeldReleases {
         return changed;
     }
 
-    /** Those of which something was received. */
+    /** Returns the partitions of which something was received. */
     Set<TopicPartition> partitions() {
         return partitions.keySet();
     }
 
-    /** How many of a partition wait, or are in somebody's hand. */
+    /** Returns the number of records of a partition that are held or taken. */
     int count(TopicPartition partition) {
         return partitions.get(partition).held.size();
     }

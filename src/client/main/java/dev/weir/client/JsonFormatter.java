@@ -23,10 +23,14 @@ import org.apache.kafka.common.MessageFormatter;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
- * Lets {@code kafka-console-consumer.sh} print decisions and releases as NDJSON, as {@code weir watch} does, and lease
- * usage. A topic whose name ends in {@code releases} or {@code lease-usage} has those records, any other has decisions,
- * unless the property {@code records} says which. The properties of Apicurio's serdes, as {@code
- * apicurio.registry.url}, name a schema registry.
+ * A formatter with which {@code kafka-console-consumer.sh} prints decisions, releases and lease usage as NDJSON, like
+ * {@code weir watch}.
+ *
+ * <p>A topic whose name ends in {@code releases} or {@code lease-usage} contains those records, any other topic
+ * contains decisions. The topic of the first record determines the type for all records. The property
+ * {@code records} overrides this; its values are {@code decisions}, {@code releases} and {@code lease-usage}. For
+ * records that are written with a schema registry, set the properties of Apicurio's serdes, such as
+ * {@code apicurio.registry.url}. Not thread-safe.
  */
 public final class JsonFormatter implements MessageFormatter {
 
@@ -53,6 +57,16 @@ public final class JsonFormatter implements MessageFormatter {
         NdjsonWriter<T> to(Writer out) throws IOException;
     }
 
+    /** Creates a formatter, which Kafka then {@linkplain #configure configures}. */
+    public JsonFormatter() {}
+
+    /**
+     * Sets the type of the records and the schema registry.
+     *
+     * @param properties the properties of the command line, among them {@code records}
+     * @throws IllegalArgumentException if {@code records} has an unknown value
+     * @throws dev.weir.wire.RegistryException if the properties of the schema registry are invalid
+     */
     @Override
     public void configure(Map<String, ?> properties) {
         registry = SchemaRegistryProvider.of(properties);
@@ -64,7 +78,13 @@ public final class JsonFormatter implements MessageFormatter {
         records = (String) which;
     }
 
-    /** @throws SerializationException if the record is none of those; the message names topic, partition and offset */
+    /**
+     * Prints a record as one line of JSON.
+     *
+     * @param record a record of the configured type
+     * @param output where to print the line
+     * @throws SerializationException if the record cannot be decoded; the message names topic, partition and offset
+     */
     @Override
     public void writeTo(ConsumerRecord<byte[], byte[]> record, PrintStream output) {
         line.getBuffer().setLength(0);
@@ -76,7 +96,7 @@ public final class JsonFormatter implements MessageFormatter {
                             .formatted(record.topic(), record.partition(), record.offset(), e.getMessage()),
                     e);
         } catch (IOException e) {
-            throw new UncheckedIOException(e); // it writes to memory
+            throw new UncheckedIOException(e); // cannot happen: it writes to memory
         }
         output.print(line);
     }

@@ -38,8 +38,8 @@ import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * What a client that holds slices reads and writes: policies, its questions to ledgers, what is answered in its
- * partition of the topic of grants, and what it tells of its own decisions.
+ * The topics that a leased client uses: it reads policies and its partition of the lease responses, and writes lease
+ * requests and reports on lease usage.
  */
 final class LeaseTopics implements AutoCloseable {
 
@@ -58,16 +58,16 @@ final class LeaseTopics implements AutoCloseable {
     private final ResponseHandler answers;
     private volatile RuntimeException notWritten;
 
-    /** Who is told what ledgers answer. */
+    /** Receives the responses of ledgers. */
     interface ResponseHandler {
         void handleResponse(StateKey key, LeaseResponse response);
     }
 
     /**
-     * Reads the policies to their end, and finds the end of the grants; what comes after is handed over once {@link
-     * #start} is called.
+     * Reads all policies and determines the end of the lease responses. Responses written after that are passed on once
+     * {@link #start} is called.
      *
-     * @throws KafkaException if topics are missing, or the brokers refuse or do not answer
+     * @throws KafkaException if a topic does not exist, or the brokers reject a call or do not respond
      */
     LeaseTopics(
             ClientBuilder options,
@@ -81,7 +81,7 @@ final class LeaseTopics implements AutoCloseable {
         this.answers = answers;
         usageAvro = new LeaseUsageAvro(registry, options.leaseUsage());
         Map<String, Object> reading = TopicFollower.settings(options.consumer());
-        reading.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"); // a slice that is taken back is none
+        reading.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"); // an aborted lease must not be used
         follower = new TopicFollower(reading, "weir-client-grants", this::polled);
         KafkaProducer<byte[], byte[]> writing = null;
         try {
@@ -110,7 +110,10 @@ final class LeaseTopics implements AutoCloseable {
         producer = writing;
     }
 
-    /** As for requests, but what is written may come late: it is never wrong. */
+    /**
+     * Returns the settings of the producer. They are those for requests, except that a record may be written late: a
+     * late report or lease request does no harm.
+     */
     private static Map<String, Object> writing(ClientBuilder options) {
         Map<String, Object> settings = new HashMap<>(options.producer());
         settings.keySet()
@@ -125,8 +128,7 @@ final class LeaseTopics implements AutoCloseable {
     }
 
     /**
-     * Without some of them it would start, and learn only later, with nobody to tell: what it uses would be on no
-     * topic.
+     * Throws if a permission is missing. Otherwise the client would start, and its usage could later not be reported.
      */
     private void requireRights() {
         Map<String, Set<AclOperation>> needed = Map.of(
@@ -157,7 +159,7 @@ final class LeaseTopics implements AutoCloseable {
         } catch (ExecutionException e) {
             throw e.getCause() instanceof KafkaException failure ? failure : new KafkaException(e.getCause());
         } catch (java.util.concurrent.TimeoutException e) {
-            throw new TimeoutException("the brokers do not tell what this user may do", e);
+            throw new TimeoutException("the brokers did not return this user's permissions in time", e);
         } catch (InterruptedException e) {
             throw new InterruptException(e);
         }
@@ -167,7 +169,7 @@ final class LeaseTopics implements AutoCloseable {
         follower.start();
     }
 
-    /** What last went wrong, none if the same has gone well since. */
+    /** Returns the last failure; empty if the same operation has succeeded since. */
     Optional<RuntimeException> failure() {
         return Optional.ofNullable(notWritten).or(follower::failure);
     }
@@ -178,7 +180,7 @@ final class LeaseTopics implements AutoCloseable {
         }
     }
 
-    /** Returns whether policies are among the records. */
+    /** Processes records. Returns whether they include policies. */
     private boolean handleRecord(ConsumerRecords<byte[], byte[]> records) {
         boolean hasPolicies = false;
         for (ConsumerRecord<byte[], byte[]> record : records) {
@@ -193,7 +195,7 @@ final class LeaseTopics implements AutoCloseable {
         return hasPolicies;
     }
 
-    /** What cannot be read is a dead letter to the enforcers, who read it too. */
+    /** Processes a response. One that cannot be decoded is ignored, since enforcers write it to the dead letters. */
     private void handleResponse(ConsumerRecord<byte[], byte[]> record) {
         try {
             LeaseResponseAvro.Addressed answer = leaseResponseAvro.decode(record.value(), record.partition());
@@ -201,7 +203,7 @@ final class LeaseTopics implements AutoCloseable {
                 answers.handleResponse(KeyCodec.decode(record.key()), answer.response());
             }
         } catch (UnreadableException | BufferUnderflowException e) {
-            // see above
+            // enforcers report it
         }
     }
 
@@ -220,11 +222,11 @@ final class LeaseTopics implements AutoCloseable {
         });
     }
 
-    /** Has all written that was handed over, and ends. */
+    /** Stops reading, and writes what was passed to the producer, for up to 5 s. */
     @Override
     public void close() {
         follower.close();
-        boolean isInterrupted = Thread.interrupted(); // what was handed over is written all the same
+        boolean isInterrupted = Thread.interrupted(); // an interrupted thread could not write the last records
         producer.close(CLOSE);
         if (isInterrupted) {
             Thread.currentThread().interrupt();

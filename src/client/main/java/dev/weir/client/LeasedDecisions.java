@@ -22,18 +22,21 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/** Decides in this process by leases of shared quotas, which it requests from the ledgers. */
-// Callers' threads decide under the locks of the leases that they use. One thread does maintenance: it sends messages
-// to the ledgers and decides the requests that wait. Another reads the responses. Quota that is returned is taken out
-// of the book, under its lock, before the message is sent, so it cannot be used afterwards.
+/** Decides requests in this process, by leases of shared limits that it requests from their ledgers. */
+// The caller's thread decides under the locks of the leases that a request uses. One thread does maintenance: it sends
+// messages to the ledgers and decides the requests that wait. Another thread reads the responses. Quota that is
+// returned is removed from the book, under its lock, before the message is sent, so it cannot be used afterwards.
 final class LeasedDecisions implements AutoCloseable {
 
-    /** How often what was used is looked after. */
+    /** How often due maintenance is done. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** What was asked for before the end is waited for, to be given back. */
+    /**
+     * How long {@link #close} waits for the thread, and for responses to open requests, so that their leases can
+     * be returned.
+     */
     private static final long LAST_ANSWERS_MS = 1_000;
 
     private static final Comparator<Timer> BY_TIME = Comparator.comparingLong(Timer::atMs);
@@ -53,41 +56,47 @@ final class LeasedDecisions implements AutoCloseable {
 
     private record Timer(long atMs, ClientLease held) {}
 
-    /** Why there is no decision now. */
+    /** Why a request has no decision now. */
     enum Undecided {
-        /** It is to be asked for over the topic. */
+        /** It must be sent over the topic. */
         OVER_TOPIC,
-        /** A slice is waited for; or would be, by one who waits. */
+        /** It waits for a lease, or would wait if it could. */
         WAITS,
-        /** As many wait as may. */
+        /** The maximum number of requests is waiting already. */
         NO_ROOM,
-        /** The ledger does not answer. */
+        /** The ledger does not respond. */
         NO_LEASE
     }
 
     /**
-     * What has become of a request.
+     * The result for a request: a decision or the reason why there is none.
      *
-     * @param decision null: there is none
-     * @param undecided why not
+     * @param decision null if there is none
+     * @param undecided null if there is a decision
      */
     record Reply(Decision decision, Undecided undecided) {}
 
-    /** A request that can wait; one thread tells it how that ends. */
+    /** A request that can wait. A single thread reports the end of its wait. */
     interface Waiter {
 
         Request request();
 
-        /** Begins to wait. Returns false if it may not. */
+        /** Starts the wait. Returns false if too many requests are waiting. */
         boolean enter();
 
-        /** Whether it waits no more. */
+        /** Returns whether the wait has ended. */
         boolean isOver();
 
+        /** Ends the wait. */
         void end(Reply reply);
     }
 
-    /** @throws org.apache.kafka.common.KafkaException if topics are missing, or the brokers refuse or do not answer */
+    /**
+     * Starts the threads.
+     *
+     * @throws org.apache.kafka.common.KafkaException if a topic does not exist, or the brokers reject a call or do
+     *     not respond
+     */
     LeasedDecisions(ClientBuilder options, Optional<SchemaRegistry> registry) {
         long unansweredMs = options.timeout().toMillis();
         policies = new ClientPolicyRegistry(options.leases());
@@ -99,29 +108,29 @@ final class LeasedDecisions implements AutoCloseable {
         thread.start();
     }
 
-    /** Decides by what is at hand; null: that takes longer. */
+    /** Decides a request with the available quota. Returns null if that is not possible. */
     Decision tryDecide(Request request) {
         return attempts.get().tryDecide(request);
     }
 
-    /** Decides, or lets the request wait. */
+    /** Decides a request, or lets it wait for a lease. */
     Reply decide(Request request, Waiter waiter) {
         DecisionAttempt attempt = attempts.get();
         Decision decision = attempt.decide(request, waiter);
         return new Reply(decision, decision == null ? attempt.undecided() : null);
     }
 
-    /** Of how many keys something is held, or was lately. */
+    /** Returns the number of keys of which quota is held or was held recently. */
     int keys() {
         return leases.size();
     }
 
-    /** What last went wrong, none if it has gone well since. */
+    /** Returns the last failure; empty if the same operation has succeeded since. */
     Optional<RuntimeException> failure() {
         return Optional.ofNullable(failure).or(topics::failure);
     }
 
-    /** A lease of a key that is not used any more is returned. */
+    /** Processes a response. A lease of a key that is no longer used is returned. */
     private void answered(StateKey key, LeaseResponse response) {
         ClientLease held = leases.get(key);
         boolean isTaken = held != null && answered(held, response);
@@ -155,7 +164,7 @@ final class LeasedDecisions implements AutoCloseable {
                 session.checkClock();
                 maintainAll(leases.nowMs());
                 failure = null;
-            } catch (RuntimeException e) { // of what was not told some quota is lost, and no more
+            } catch (RuntimeException e) { // a lost message costs some quota and does no other harm
                 failure = e;
             }
             LockSupport.parkNanos(this, leases.size() == 0 ? IDLE_NANOS : TICK_NANOS);
@@ -177,7 +186,7 @@ final class LeasedDecisions implements AutoCloseable {
 
     private void maintain(ClientLease held, long nowMs) {
         held.lock();
-        held.setDone(); // what comes from here on makes it due again
+        held.setDone(); // later changes schedule maintenance again
         held.unlock();
         serve(held, nowMs);
         ClientLease.Messages messages = ClientLease.Messages.NONE;
@@ -212,7 +221,7 @@ final class LeasedDecisions implements AutoCloseable {
         messages.usage().forEach(usage -> topics.report(held.key(), usage));
     }
 
-    /** Decides those who wait, in their order, up to the first one that has to wait further. */
+    /** Decides the waiting requests in order, up to the first that must wait longer. */
     private void serve(ClientLease held, long nowMs) {
         Waiting<Waiter> first = nextServed(held, nowMs);
         while (first != null) {
@@ -234,7 +243,7 @@ final class LeasedDecisions implements AutoCloseable {
         }
     }
 
-    /** Null if nobody waits, or has to wait further. */
+    /** Returns the next waiting request to decide, or null if none waits or the first must wait longer. */
     private static Waiting<Waiter> nextServed(ClientLease held, long nowMs) {
         List<Waiter> unanswered = new ArrayList<>(0);
         Waiting<Waiter> first;
@@ -259,7 +268,7 @@ final class LeasedDecisions implements AutoCloseable {
         return first;
     }
 
-    /** Gives back all that is held, and tells what was used. */
+    /** Returns all leases and reports their usage. */
     @Override
     public void close() {
         leases.close();
@@ -285,7 +294,10 @@ final class LeasedDecisions implements AutoCloseable {
         }
     }
 
-    /** Returns whether more is asked for, which is to be given back as well. */
+    /**
+     * Returns a lease to its ledger. Returns whether a request for another lease is open, whose lease must be returned
+     * as well.
+     */
     private boolean giveBack(ClientLease held) {
         ClientLease.Messages messages;
         boolean isOpen;

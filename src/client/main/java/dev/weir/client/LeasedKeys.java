@@ -6,13 +6,13 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/** What is held of one policy, by the values of its key's fields; it is found without anything made anew. */
+/** The leases of one policy by the values of its key fields. A lookup allocates nothing. Thread-safe. */
 final class LeasedKeys {
 
     private final String[] fields;
     private final Node root = new Node();
 
-    /** Those that begin with the same values. */
+    /** The leases whose keys begin with the same values. */
     private static final class Node {
         private final ConcurrentMap<String, Node> next = new ConcurrentHashMap<>(0);
         private volatile ClientLease held;
@@ -22,12 +22,16 @@ final class LeasedKeys {
         }
     }
 
-    /** @param fields of the policy's key, in its order */
+    /**
+     * Creates an empty table.
+     *
+     * @param fields the fields of the policy's key, in its order
+     */
     LeasedKeys(List<String> fields) {
         this.fields = fields.toArray(String[]::new);
     }
 
-    /** What is held under a request's key, null if nothing is. */
+    /** Returns the lease of a request's key, or null if there is none. */
     ClientLease find(Request request) {
         Node node = root;
         for (int i = 0; node != null && i < fields.length; i++) {

@@ -1,10 +1,14 @@
 package dev.weir.client;
 
-/** Weir has not decided on a request, as far as the client knows. */
+/**
+ * Indicates that Weir has not decided a request, as far as the client knows. The {@linkplain #getCause cause} is the
+ * error of Kafka's clients, if there was one.
+ */
 public final class NoDecisionException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
 
+    /** Why there is no decision. */
     private final NoDecisionReason reason;
 
     NoDecisionException(NoDecisionReason why, String message, Throwable cause) {
@@ -12,6 +16,11 @@ public final class NoDecisionException extends RuntimeException {
         this.reason = why;
     }
 
+    /**
+     * Returns why there is no decision, and thereby whether the request may still be charged.
+     *
+     * @return the reason
+     */
     public NoDecisionReason reason() {
         return reason;
     }

@@ -1,19 +1,31 @@
 package dev.weir.client;
 
-/** Why there is no decision of Weir's on a request; also a metric label, so the set is closed. */
+/**
+ * Why Weir has not decided a request. The names are also values of the label {@code end} of the metric
+ * {@code weir.client.requests}.
+ */
 public enum NoDecisionReason {
-    /** None came in time. It may still be made, and charged. */
+    /** No decision arrived in time. Weir may still decide and charge the request. */
     TIMED_OUT,
-    /** The broker did not take the request, or did not say so in time; then it may still be decided, and charged. */
+    /**
+     * The broker rejected the request or did not confirm it in time. In the second case Weir may still decide and
+     * charge it.
+     */
     NOT_WRITTEN,
-    /** As many as may wait were waiting; it was not sent. */
+    /** The maximum number of requests was waiting already. The request was not sent. */
     TOO_MANY_WAITING,
-    /** Too many were not answered lately; it was not sent. */
+    /** The circuit was open, because too many recent requests got no decision. The request was not sent. */
     CIRCUIT_OPEN,
-    /** No quota was lent to this client while it waited for it; nothing is charged. */
+    /**
+     * No lease arrived in time. The request was not sent; it is charged only if a lease arrived at the very moment of
+     * the time-out.
+     */
     NO_LEASE,
-    /** A decision came that cannot be read, or the schema registry does not say how. */
+    /**
+     * A decision arrived that cannot be decoded, for example one of a later version, or the schema registry did not
+     * return its schema. The request may have been charged.
+     */
     UNREADABLE,
-    /** The client was closed. */
+    /** The client was closed. If the request was sent, Weir may still decide and charge it. */
     CLOSED
 }

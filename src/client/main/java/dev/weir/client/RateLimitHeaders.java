@@ -7,51 +7,56 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The HTTP fields by which a gateway tells a client of a decision.
+ * Creates the HTTP response fields that describe a decision to a client.
  *
  * <pre>
- *   HTTP/1.1 429                                       DENIED, 100 a minute, again in 19.2 s
- *   RateLimit-Policy: "free-articles";q=100;w=60       the limit, and in which time that much comes
- *   RateLimit: "free-articles";r=0;t=20                what is left, and for how long no more should be used
- *   Retry-After: 20                                    where it is denied and a later try may pass
+ *   HTTP/1.1 429                                       DENIED: 100 a minute, retry in 19.2 s
+ *   RateLimit-Policy: "free-articles";q=100;w=60       the limit, and the window in which that much becomes available
+ *   RateLimit: "free-articles";r=0;t=20                what remains, and for how many seconds it has to last
+ *   Retry-After: 20                                    only if the request is denied and a later attempt can succeed
  * </pre>
  *
- * <p>All times are whole seconds, rounded up, and count from {@link Decision#decidedAtMs}, of a repeated decision too.
- * All numbers are 0 to 999,999,999,999,999; what is above is told as that. A policy of several limits goes by its one
- * id, with the figures of the limit that binds. {@code qu} and {@code pk} are left out: a decision does not know what
- * its tokens stand for, and whose it is concerns nobody else.
+ * <p>All times are whole seconds, rounded up, and count from {@link Decision#decidedAtMs}, also for a repeated
+ * decision. Numbers are 0 to 999,999,999,999,999; larger values are reported as that maximum. A policy with several
+ * limits is reported under its id, with the values of the binding limit. The parameters {@code qu} and {@code pk} are
+ * omitted: a decision does not contain the unit of its tokens, and does not disclose the key that is counted.
  *
- * <p>No figures, no fields: nothing is limited, it waits in a queue, or a queue or {@code max-size} refuses it; or it
- * is shadow-banned by a limit of 0.
+ * <p>There are no {@code RateLimit} fields if nothing is limited, if the request waits in a queue, if a queue or
+ * {@code max-size} rejected it, if a policy only observes it, or if it is shadow-banned by a limit of 0.
  *
  * @see <a href="https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/">RateLimit header fields for
  *     HTTP, drafts 10 and 11</a>
  * @see <a href="https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3">Retry-After, RFC 9110</a>
  * @see <a href="https://www.rfc-editor.org/rfc/rfc9651">Structured Field Values, RFC 9651</a>
  */
-// What the outside is not to know:
+// What clients must not learn:
 //
-//   shadow-banned   Told like a request that was served and took all that was left: r=0, and no Retry-After. The
-//                   requests before the ban were told a falling r under the same name, so this goes on as they did;
-//                   fields that vanish, or a quota that seems full again, would mark where the ban begins. A limit of
-//                   0 has served none before: there, a quota of 0 would be the mark.
-//   observed        Told nothing: the figures are those of a limit that is not in force, for which a client that
-//                   behaves well would slow down.
+//   shadow-banned   Reported like a request that was served and used the rest of the quota: r=0, no Retry-After.
+//                   Requests before the ban got a falling r under the same name, and the fields continue that. If
+//                   the fields disappeared, or showed a full quota, they would reveal where the ban begins. A limit
+//                   of 0 never served a request, so there a quota of 0 would reveal the ban.
+//   observed        Not reported: the values are those of a limit that is not enforced, and a well-behaved client
+//                   would slow down because of them.
 public final class RateLimitHeaders {
 
     private static final long MAX_INTEGER = 999_999_999_999_999L;
 
     private RateLimitHeaders() {}
 
-    /** What {@code X-RateLimit-Reset} says: servers do not agree. */
+    /** The meaning of {@code X-RateLimit-Reset}, which differs between servers. */
     public enum Reset {
-        /** In how many seconds the whole limit is free again. */
+        /** Seconds until the whole limit is free again. */
         DELTA_SECONDS,
-        /** At which second since the epoch, UTC. */
+        /** The time at which the whole limit is free again, in seconds since the epoch (UTC). */
         EPOCH_SECONDS
     }
 
-    /** {@code RateLimit-Policy}, {@code RateLimit} and {@code Retry-After}, as far as they apply, by name. */
+    /**
+     * Returns {@code RateLimit-Policy}, {@code RateLimit} and {@code Retry-After}, as far as they apply.
+     *
+     * @param decision a decision
+     * @return the values by field name, unmodifiable and in the order above
+     */
     public static Map<String, String> of(Decision decision) {
         Map<String, String> fields = new LinkedHashMap<>();
         if (includesRemaining(decision)) {
@@ -71,7 +76,14 @@ public final class RateLimitHeaders {
         return Collections.unmodifiableMap(fields);
     }
 
-    /** As {@link #of(Decision)}, with the older {@code X-RateLimit-Limit}, {@code -Remaining} and {@code -Reset}. */
+    /**
+     * Returns the fields of {@link #of(Decision)} and, if there are {@code RateLimit} fields, the older
+     * {@code X-RateLimit-Limit}, {@code X-RateLimit-Remaining} and {@code X-RateLimit-Reset}.
+     *
+     * @param decision a decision
+     * @param reset the meaning of {@code X-RateLimit-Reset}
+     * @return the values by field name, unmodifiable and in the order above
+     */
     public static Map<String, String> of(Decision decision, Reset reset) {
         Map<String, String> fields = new LinkedHashMap<>(of(decision));
         if (includesRemaining(decision)) {
@@ -98,8 +110,9 @@ public final class RateLimitHeaders {
     }
 
     /**
-     * For how long no more than what remains should be used: until all is free again, but not beyond a Retry-After,
-     * which must not be the earlier one. Where all is free, the window in which that much comes; null if there is none.
+     * Returns for how long the client should use no more than what remains: until the whole limit is free, but not
+     * beyond a Retry-After, which must not be earlier. If the whole limit is free, returns its window; null if it
+     * has none.
      */
     private static Long effectiveWindowMs(Decision decision) {
         if (includesRetryAfter(decision)) {
@@ -124,7 +137,7 @@ public final class RateLimitHeaders {
         return a > Long.MAX_VALUE - b ? Long.MAX_VALUE : a + b;
     }
 
-    /** An sf-string: printable ASCII, anything else as a question mark. */
+    /** Returns a String of RFC 9651: printable ASCII, with a question mark for each other character. */
     private static String quoted(String text) {
         return '"' + text.replaceAll("[^ -~]", "?").replaceAll("[\"\\\\]", "\\\\$0") + '"';
     }

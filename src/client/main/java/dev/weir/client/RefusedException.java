@@ -2,7 +2,10 @@ package dev.weir.client;
 
 import dev.weir.event.Decision;
 
-/** Weir did not let work into the queue again. */
+/**
+ * Indicates that Weir denied the next attempt of a release. The {@linkplain #getCause cause} is the failure of the
+ * attempt before.
+ */
 public final class RefusedException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
@@ -10,11 +13,15 @@ public final class RefusedException extends RuntimeException {
     private final transient Decision decision;
 
     RefusedException(Decision decision, Throwable failure) {
-        super("the next attempt was refused: " + decision.outcome() + ", " + decision.reason(), failure);
+        super("Weir denied the next attempt: " + decision.outcome() + ", " + decision.reason(), failure);
         this.decision = decision;
     }
 
-    /** Weir's; null if the exception was serialized. */
+    /**
+     * Returns the decision that denied the attempt.
+     *
+     * @return the decision; null if the exception was deserialized
+     */
     public Decision decision() {
         return decision;
     }

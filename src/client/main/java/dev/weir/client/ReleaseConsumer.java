@@ -29,8 +29,9 @@ import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Hands out releases to a worker, each when its {@code releaseAt} has come and none before. Weir writes releases ahead
- * of their time, a batch a commit; so the worker sees the queue's steady drip, not the pulse of the commits.
+ * A consumer that returns each release at its {@code releaseAt}, and none before. Weir writes releases ahead of their
+ * time, a batch with each commit; the consumer restores the steady rate of the queue. {@link ReleaseWorker} adds
+ * threads, retries and dead letters.
  *
  * <pre>{@code
  * Map<String, Object> kafka = Map.of("bootstrap.servers", "kafka-1:9092", "group.id", "sms-workers");
@@ -45,33 +46,35 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * }
  * }</pre>
  *
- * <p>At least once: after a crash or a rebalance a release that was handed out and not committed is handed out again,
- * here or by another member of the group. A commit for every release costs a round trip to the broker each; one for a
- * hundred or a second's worth costs less, and lets as many come twice.
+ * <p><b>At least once.</b> After a crash or a rebalance, releases that were returned and not committed are returned
+ * again, to this or another member of the group. Each commit is a round trip to the broker. Committing every hundred
+ * releases, or once a second, costs less, but more releases can be repeated.
  *
- * <p>Releases are returned in the order of {@code releaseAt} over all partitions, as far as they have been received;
- * one that arrives late is returned at once. Time is that of the broker, estimated from the times at which it appended
- * releases: none is returned early, and each as late as the fastest release of the last seconds took to arrive. The
- * clock of the worker's machine does not matter.
+ * <p><b>Order and time.</b> Releases are returned in the order of {@code releaseAt} over all partitions, as far as they
+ * have been received. A release that arrives late is returned at once. The time is that of the broker, estimated from
+ * the times at which it appended releases. No release is returned early; the delay is that of the fastest release of
+ * the last seconds. The clock of this machine does not matter.
  *
- * <p>It holds back about {@value #MAX_HELD} releases, plus a {@code max.poll.records} for each partition; more stay
- * with the broker, and then come late if a queue's look-ahead spans more than that. Payloads count towards the heap.
- * {@link #next} must be called at least every {@code max.poll.interval.ms}, or the group takes the partitions away.
+ * <p><b>Memory.</b> The consumer buffers about {@value #MAX_HELD} releases, plus {@code max.poll.records} for each
+ * partition. The broker keeps the others; they arrive late if the look-ahead of a queue covers more than that. Payloads
+ * count towards the heap.
  *
- * <p>Not for several threads at once.
+ * <p>Call {@link #next} at least every {@code max.poll.interval.ms}, otherwise the group revokes the partitions.
+ * Not thread-safe.
  */
 public final class ReleaseConsumer implements AutoCloseable {
 
+    /** The default name of the topic of releases. */
     public static final String DEFAULT_TOPIC = "weir.releases";
 
     static final int MAX_HELD = 10_000;
 
     private static final long MS = 1_000_000;
 
-    /** A broker is waited for in whole milliseconds, and not to the last one. */
+    /** The shortest wait for a broker. Shorter waits are done without one, since a poll takes whole milliseconds. */
     private static final long MIN_POLL_NANOS = 2 * MS;
 
-    /** A record that arrives can show that a release is due earlier than it seemed. */
+    /** The longest wait for a broker. A record that arrives can show that a release is due earlier than estimated. */
     private static final long MAX_POLL_NANOS = 100 * MS;
 
     private final Consumer<byte[], byte[]> consumer;
@@ -80,24 +83,32 @@ public final class ReleaseConsumer implements AutoCloseable {
     private final ReleaseAvro avro;
     private final HeldReleases held = new HeldReleases();
 
-    /** What is done and not committed yet. */
+    /** Offsets that are to be committed. */
     private final Map<TopicPartition, OffsetAndMetadata> done = new HashMap<>();
 
     private Runnable beforeRevoked = () -> {};
 
-    /** Reads {@value #DEFAULT_TOPIC}. */
+    /**
+     * Creates a consumer of {@value #DEFAULT_TOPIC}.
+     *
+     * @param kafka the properties, as in {@link #ReleaseConsumer(Map, String)}
+     * @throws KafkaException if the properties are invalid
+     */
     public ReleaseConsumer(Map<?, ?> kafka) {
         this(kafka, DEFAULT_TOPIC);
     }
 
     /**
-     * Joins the consumer group.
+     * Creates a consumer, which joins its group with the first call of {@link #next}.
      *
-     * @param kafka what a Kafka consumer takes, at least {@code bootstrap.servers} and {@code group.id}. Unless it says
-     *     otherwise, {@code isolation.level} is {@code read_committed}, {@code auto.offset.reset} is {@code earliest}, and
-     *     the topic is not created. Always, {@code enable.auto.commit} is false and the deserializers are its own. If
-     *     releases are written with a schema registry, also {@code apicurio.registry.url} and what else that needs.
-     * @throws KafkaException if the properties are wrong
+     * @param kafka the properties of a Kafka consumer, at least {@code bootstrap.servers} and {@code group.id}. The
+     *     defaults are {@code isolation.level=read_committed}, {@code auto.offset.reset=earliest} and
+     *     {@code allow.auto.create.topics=false}. {@code enable.auto.commit} is always {@code false}, and the
+     *     deserializers cannot be set. If releases are written with a schema registry, the properties must include
+     *     {@code apicurio.registry.url} and whatever else the registry needs
+     * @param topic the name of the topic of releases
+     * @throws KafkaException if the properties are invalid
+     * @throws RegistryException if the properties of the schema registry are invalid
      */
     public ReleaseConsumer(Map<?, ?> kafka, String topic) {
         this(
@@ -132,23 +143,24 @@ public final class ReleaseConsumer implements AutoCloseable {
     }
 
     /**
-     * Waits for the next release whose time has come.
+     * Returns the next release when it is due. Blocks until then, or until the timeout has passed.
      *
-     * @param timeout how long at most; 0 only looks
-     * @return empty if none comes due within the timeout
-     * @throws SerializationException if a record is no release; the message names topic, partition and offset. It is
-     *     thrown again until the group's offset is set behind the record; what was handed out can still be committed.
-     * @throws RegistryException if the registry that has the schema of a release does not answer; none is lost, so ask
-     *     again
+     * @param timeout the longest wait; with 0 the method returns at once
+     * @return the release; empty if none became due within the timeout
+     * @throws SerializationException if the next record is not a release; the message names topic, partition and
+     *     offset. The exception is thrown again until the group's offset is set past the record. Releases returned
+     *     before can still be committed
+     * @throws RegistryException if the schema registry does not respond. No release is lost: call the method again
      * @throws org.apache.kafka.common.errors.InterruptException if the thread is interrupted
-     * @throws KafkaException if the broker refuses
+     * @throws KafkaException if the broker rejects a call
      */
     public Optional<Release> next(Duration timeout) {
         return await(timeout).map(this::handOut);
     }
 
     /**
-     * As {@link #next}, but a commit leaves it out until it is {@link #done}; what is no release is handed out as such.
+     * Returns the next release like {@link #next}, but a commit excludes it until it is {@link #done}. Returns records
+     * that cannot be decoded, too, instead of throwing.
      */
     Optional<HeldReleases.Held> take(Duration timeout) {
         return await(timeout).map(first -> held.takeFirst());
@@ -158,12 +170,12 @@ public final class ReleaseConsumer implements AutoCloseable {
         held.left(taken);
     }
 
-    /** Stays in the group without handing anything out. */
+    /** Polls the broker, to stay in the group, without returning a release. */
     void keepUp() {
         receive(Duration.ZERO);
     }
 
-    /** @param action done before partitions are given away, when commits are still taken */
+    /** Sets an action that runs before partitions are revoked, while commits are still accepted. */
     void beforeRevoked(Runnable action) {
         beforeRevoked = action;
     }
@@ -195,19 +207,24 @@ public final class ReleaseConsumer implements AutoCloseable {
     }
 
     /**
-     * Commits everything that was handed out: call it when the work is done. A release handed out before another of its
-     * partition with a smaller offset is committed only with that one, and may come again if the consumer ends between.
-     * While the group divides the partitions anew, the offsets are kept and go with the next commit.
+     * Commits all releases that were returned. Call it when their work is done. A release is committed only together
+     * with all releases of its partition that have a smaller offset; if one of them is not due yet, the release may be
+     * returned again after a crash. During a rebalance the offsets are kept for the next commit. Blocks for a round
+     * trip to the broker.
      *
-     * @throws org.apache.kafka.clients.consumer.CommitFailedException if the group has given the partitions to others,
-     *     which get the same releases again
+     * @throws org.apache.kafka.clients.consumer.CommitFailedException if the group has reassigned the partitions; their
+     *     new members get the same releases again
+     * @throws KafkaException if the broker rejects the commit or does not respond
      */
     public void commit() {
         held.markHandedOut().forEach((partition, offset) -> done.put(partition, new OffsetAndMetadata(offset)));
         commitDone();
     }
 
-    /** Leaves the group. What was handed out and not committed will be handed out again. */
+    /**
+     * Leaves the group. Releases that were returned and not committed are returned again, to another member or after
+     * a restart.
+     */
     @Override
     public void close() {
         consumer.close();
@@ -221,7 +238,7 @@ public final class ReleaseConsumer implements AutoCloseable {
             consumer.commitSync(done);
             done.clear();
         } catch (RebalanceInProgressException e) {
-            // kept: the group is soon ready for them
+            // the next commit includes these offsets
         }
     }
 
@@ -229,11 +246,11 @@ public final class ReleaseConsumer implements AutoCloseable {
         bound();
         ConsumerRecords<byte[], byte[]> records = consumer.poll(timeout);
         readAll(records).forEach(held::add);
-        // Behind the last record there may be markers of transactions, which have offsets too.
+        // The last record may be followed by transaction markers, which have offsets too.
         records.nextOffsets().forEach((partition, next) -> held.received(partition, next.offset()));
     }
 
-    /** All or none: what is not read is received again. */
+    /** Decodes all records or none. If it fails, the same records are received again. */
     private List<HeldReleases.Held> readAll(ConsumerRecords<byte[], byte[]> records) {
         List<HeldReleases.Held> read = new ArrayList<>(records.count());
         try {
@@ -265,14 +282,14 @@ public final class ReleaseConsumer implements AutoCloseable {
             String where = "topic %s, partition %d, offset %d"
                     .formatted(partition.topic(), partition.partition(), first.offset());
             throw new SerializationException(
-                    where + ": no release: " + first.unreadable().fault().getMessage(),
+                    where + ": not a release: " + first.unreadable().fault().getMessage(),
                     first.unreadable().fault());
         }
         held.removeFirst();
         return first.release();
     }
 
-    /** Takes no more from a partition that has its share of what is held, until half of that is gone. */
+    /** Pauses each partition that has reached its share of the buffer, until half of its share is free. */
     private void bound() {
         Set<TopicPartition> paused = consumer.paused();
         int share = Math.max(1, maxHeld / Math.max(1, held.partitions().size()));

@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.apache.kafka.common.KafkaException;
 
 /**
- * Hands releases to a handler, each when its {@code releaseAt} has come, several at a time; tries again what fails,
+ * A consumer that passes each release to a handler at its {@code releaseAt}, several at a time, and retries failed ones
  * through the queue.
  *
  * <pre>{@code
@@ -33,26 +33,30 @@ import org.apache.kafka.common.KafkaException;
  * }
  * }</pre>
  *
- * <p><b>At least once.</b> A release is committed when the handler has done it, or it waits in the queue again, or it
- * was given up; and only with all before it on its partition. One that takes long holds back the commits, and lets up
- * to {@link WorkerBuilder#ahead} others be done meanwhile. After a crash what was not committed is handed out again.
+ * <p><b>At least once.</b> The offset of a release is committed when its handler has returned, when its next attempt
+ * waits in the queue, or when the release was given up, and when all earlier records of its partition are committed
+ * too. A slow release therefore delays commits, and up to {@link WorkerBuilder#ahead} later releases are handled
+ * meanwhile. After a crash, releases that were not committed are handled again.
  *
- * <p><b>Doubles.</b> What this worker has in hand, or has done lately ({@link WorkerBuilder#ahead} of them), is left
- * alone if it comes again, known by queue, client and requestId: after a rebalance that gave its partitions away and
- * back, and where a producer sent the same request twice. What another process did, or this one before it was started
- * anew, is not known: a handler that must not do a thing twice passes {@link ReleaseTask#firstRequestId} on.
+ * <p><b>Duplicates.</b> A release is skipped if this worker is handling it, or has completed it recently (the last
+ * {@link WorkerBuilder#ahead} releases). Releases are compared by queue, client and requestId. This covers rebalances
+ * that revoke a partition and assign it again, and producers that send a request twice. It does not cover work of other
+ * processes, or work before a restart. If an action must not run twice, pass {@link ReleaseTask#firstRequestId} on as
+ * an idempotency key.
  *
- * <p><b>Failures.</b> Work that throws is sent as a request again, after a pause, with the same client, tier, cost,
- * attributes and payload, the requestId {@code <first>~<attempt>}, and without deadline and {@code sizeBytes}, which a
- * release has not. So it takes its place in the queue like any other, and is charged by its policies like any other. It
- * may be refused, which counts as a failed attempt; or be allowed at once, where its policy shapes only what exceeds
- * its limits, and is then handled at once. If it waits until it expires or is evicted, the decision that says so is on
- * {@code weir.decisions}, and this worker is not told. What has failed {@link WorkerBuilder#attempts} times goes to
- * {@link WorkerBuilder#givenUp}, or to the dead letters; what is no release goes to the dead letters.
+ * <p><b>Failures.</b> If the handler throws, the worker pauses and then sends a new request: the same client, tier,
+ * cost, attributes, payload and headers, the requestId {@code <first>~<attempt>}, and no deadline and no
+ * {@code sizeBytes}, which a release does not contain. The request takes its place in the queue and is charged by its
+ * policies like any other. If it is denied, that counts as a failed attempt. If it is allowed at once, because its
+ * policy shapes only what exceeds its limits, it is handled at once. If it expires in the queue or is evicted, the
+ * worker does not learn of it; the decision is on the decisions topic. After {@link WorkerBuilder#attempts} failed
+ * attempts, a release is passed to {@link WorkerBuilder#givenUp}, or written to the dead letters. Records that cannot
+ * be decoded go to the dead letters as well.
  *
- * <p>Order is that of {@code releaseAt} as far as threads keep it: with one thread, and without failures, strictly.
+ * <p><b>Order.</b> Releases are handed to the threads in the order of {@code releaseAt}. With one thread and without
+ * failures they are handled strictly in this order.
  */
-// One thread has the consumer and all that is known; handlers, timers and answers report to it by events.
+// One thread owns the consumer and all state. Handlers, timers and decisions send it events.
 public final class ReleaseWorker implements AutoCloseable {
 
     private static final Duration POLL_TIMEOUT = Duration.ofMillis(50);
@@ -61,7 +65,7 @@ public final class ReleaseWorker implements AutoCloseable {
 
     private final WorkerBuilder options;
     private final ReleaseConsumer consumer;
-    private final WeirClient client; // null if nothing is tried again
+    private final WeirClient client; // null if nothing is retried
     private final DeadLetterWriter deadLetters;
     private final ExecutorService handlers;
     private final ScheduledExecutorService timer;
@@ -72,8 +76,8 @@ public final class ReleaseWorker implements AutoCloseable {
     private final Map<Name, Task> byName = new HashMap<>();
     private final BoundedRecentSet<Name> recentlyDone;
     private long handedOut;
-    private int busy; // tasks with a handler, or with Weir: what closing waits for
-    private int handling; // those with a handler
+    private int busy; // tasks that a handler runs or Weir decides; close() waits for them
+    private int handling; // tasks that a handler runs
     private long committedNanos = System.nanoTime();
 
     private final LongAdder handled = new LongAdder();
@@ -89,10 +93,10 @@ public final class ReleaseWorker implements AutoCloseable {
 
     private record Name(String queue, String client, String requestId) {}
 
-    /** A release in hand, with the records that it came by. */
+    /** A release in progress, with the records that contained it. */
     private static final class Task {
         private final long number;
-        private final Name name; // null if it is no release
+        private final Name name; // null if the record cannot be decoded
         private final List<HeldReleases.Held> records = new ArrayList<>();
         private ReleaseTask work;
 
@@ -116,10 +120,13 @@ public final class ReleaseWorker implements AutoCloseable {
     }
 
     /**
-     * How a worker is made.
+     * Returns a builder for a worker, with default settings.
      *
-     * @param kafka what Kafka's clients take, at least {@code bootstrap.servers} and {@code group.id}; what begins with
-     *     {@code producer.} or {@code consumer.} is for those alone
+     * @param kafka the properties of Kafka's clients, at least {@code bootstrap.servers} and {@code group.id}. A
+     *     property with the prefix {@code producer.} or {@code consumer.} applies only to that Kafka client and
+     *     overrides the property without the prefix
+     * @param handler handles the releases
+     * @return a builder
      */
     public static WorkerBuilder builder(Map<?, ?> kafka, ReleaseTask.Handler handler) {
         return new WorkerBuilder(kafka, handler);
@@ -150,18 +157,32 @@ public final class ReleaseWorker implements AutoCloseable {
         thread.start();
     }
 
-    /** What was counted since the start. */
+    /**
+     * Returns the counts since the worker was started.
+     *
+     * @return the counts
+     */
     public WorkerStats stats() {
         return new WorkerStats(
                 handled.sum(), failed.sum(), retried.sum(), refused.sum(), givenUp.sum(), duplicates.sum(), size);
     }
 
-    /** What last went wrong with Kafka, or where something was to be given up; none if it has gone well since. */
+    /**
+     * Returns the error that currently stops the worker from reading releases, committing, or giving up a release. The
+     * worker keeps trying until it succeeds or is closed.
+     *
+     * @return the last error; empty if the same operation has succeeded since
+     */
     public Optional<RuntimeException> failure() {
         return Optional.ofNullable(failure).or(() -> Optional.ofNullable(giveUpFailure));
     }
 
-    /** Hands out no more, waits for what is handed out, and commits it. What waits for its next attempt comes again. */
+    /**
+     * Stops the worker. It takes no more releases, waits for those in progress for up to
+     * {@link WorkerBuilder#finishWithin}, commits them, and leaves the group. Handlers that still run then are
+     * interrupted. Releases that wait for their next attempt to be sent are not committed, so they are handled again
+     * later. Blocks until this is done or the calling thread is interrupted.
+     */
     @Override
     public void close() {
         closing = true;
@@ -177,7 +198,7 @@ public final class ReleaseWorker implements AutoCloseable {
             try {
                 step();
                 failure = null;
-            } catch (RuntimeException e) { // may pass, as when a permission is given or another has the partitions
+            } catch (RuntimeException e) { // can be temporary, such as a missing permission or a rebalance
                 failure = e;
                 runEvents(PAUSE_MS);
             }
@@ -243,7 +264,11 @@ public final class ReleaseWorker implements AutoCloseable {
         });
     }
 
-    /** @param atLeast how long the next attempt has to wait, as Weir says */
+    /**
+     * Schedules the next attempt, or gives up the release.
+     *
+     * @param atLeast the shortest pause before the next attempt, from Weir's decision
+     */
     private void fail(Task task, Throwable cause, Duration atLeast) {
         int attempt = task.work.attempt();
         if (attempt >= options.attempts()) {
@@ -255,7 +280,7 @@ public final class ReleaseWorker implements AutoCloseable {
 
     private void retry(Task task, Throwable cause) {
         if (closing) {
-            return; // it comes again
+            return; // the release is not committed, so it is received again
         }
         int attempt = task.work.attempt() + 1;
         busy++;
@@ -290,7 +315,7 @@ public final class ReleaseWorker implements AutoCloseable {
         }
     }
 
-    /** As often as it takes: what cannot be told is not lost. */
+    /** Gives up a release. Repeats this until it succeeds, so that no release is lost. */
     private void giveUp(Task task, Throwable cause) {
         runAside(() -> addEvent(task, cause), thrown -> {
             if (thrown == null) {
@@ -299,7 +324,7 @@ public final class ReleaseWorker implements AutoCloseable {
                 finish(task);
             } else {
                 giveUpFailure =
-                        new IllegalStateException("a release cannot be given up: " + thrown.getMessage(), thrown);
+                        new IllegalStateException("a release could not be given up: " + thrown.getMessage(), thrown);
                 after(options.backOff(1).plusMillis(PAUSE_MS), () -> giveUp(task, cause));
             }
         });
@@ -330,7 +355,7 @@ public final class ReleaseWorker implements AutoCloseable {
                 Throwable thrown = null;
                 try {
                     step.run();
-                } catch (Throwable e) { // a handler's own, of any kind: the release must not be lost with it
+                } catch (Throwable e) { // whatever a handler throws must not lose the release
                     thrown = e;
                 }
                 Throwable last = thrown;
@@ -339,7 +364,7 @@ public final class ReleaseWorker implements AutoCloseable {
                     next.run(last);
                 });
             });
-        } catch (RejectedExecutionException e) { // it is closed
+        } catch (RejectedExecutionException e) { // the worker is closed
             busy--;
         }
     }
@@ -351,7 +376,7 @@ public final class ReleaseWorker implements AutoCloseable {
         var unused = timer.schedule(() -> events.add(next), wait.toNanos(), TimeUnit.NANOSECONDS);
     }
 
-    /** Waits for one at most so long, and does all that are there. */
+    /** Waits for an event, for {@code waitMs} at most, and runs all that have arrived. */
     private void runEvents(long waitMs) {
         try {
             Runnable event = waitMs == 0 ? events.poll() : events.poll(waitMs, TimeUnit.MILLISECONDS);

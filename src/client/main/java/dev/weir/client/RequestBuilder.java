@@ -8,7 +8,8 @@ import java.util.Map;
 import java.util.UUID;
 
 /**
- * A request for quota, field by field; only the client is required.
+ * Builds a {@link Request}. Only the client is required. The values are checked when the request is passed to a
+ * {@link WeirClient}. Not thread-safe.
  *
  * <pre>{@code
  * Request request = RequestBuilder.of("alice")
@@ -37,67 +38,125 @@ public final class RequestBuilder {
         this.client = client;
     }
 
-    /** @param client whose quota is used */
+    /**
+     * Returns a builder for a request of a client.
+     *
+     * @param client the client whose quota is used: 1 to 256 Unicode code points
+     * @return a builder
+     */
     public static RequestBuilder of(String client) {
         return new RequestBuilder(client);
     }
 
     /**
-     * Names it; without this, by a random UUID. Who sends a request again, after a time-out, gives the id that it had.
+     * Sets the id of the request. The default is a random UUID, which differs for each built request. To send a request
+     * again, for example after a time-out, use the id of the first attempt.
+     *
+     * @param value the id: 1 to 256 Unicode code points
+     * @return this builder
      */
     public RequestBuilder requestId(String value) {
         requestId = value;
         return this;
     }
 
-    /** {@link RequestKind#CONSUME} if it is not said. */
+    /**
+     * Sets the kind of the request. The default is {@link RequestKind#CONSUME}.
+     *
+     * @param value the kind
+     * @return this builder
+     */
     public RequestBuilder kind(RequestKind value) {
         kind = value;
         return this;
     }
 
+    /**
+     * Sets the client's plan. By default there is none.
+     *
+     * @param value the tier: up to 256 Unicode code points; null for none
+     * @return this builder
+     */
     public RequestBuilder tier(String value) {
         tier = value;
         return this;
     }
 
-    /** Tokens, 1 if it is not said. */
+    /**
+     * Sets the cost in tokens. The default is 1.
+     *
+     * @param value the cost: 0 or more, also negative for {@link RequestKind#SETTLE}
+     * @return this builder
+     */
     public RequestBuilder cost(long value) {
         cost = value;
         return this;
     }
 
-    /** What is held against {@code max-size}. */
+    /**
+     * Sets the size that is compared with a policy's {@code max-size}. By default it is unknown, and {@code max-size}
+     * does not apply.
+     *
+     * @param value the size in bytes, 0 or more
+     * @return this builder
+     */
     public RequestBuilder sizeBytes(long value) {
         sizeBytes = value;
         return this;
     }
 
-    /** What policies match on, one of them. */
+    /**
+     * Adds an attribute, which policies can match and count by. It replaces an earlier value of the same name.
+     *
+     * @param name the name, such as {@code endpoint}
+     * @param value the value
+     * @return this builder
+     */
     public RequestBuilder attribute(String name, String value) {
         attributes.put(name, value);
         return this;
     }
 
-    /** When it becomes useless, if it waits in a queue. */
+    /**
+     * Sets the time after which the request is useless. If it still waits in a queue then, it expires. By default there
+     * is none.
+     *
+     * @param value the deadline; null for none
+     * @return this builder
+     */
     public RequestBuilder deadline(Instant value) {
         deadline = value;
         return this;
     }
 
-    /** What goes along to the release. */
+    /**
+     * Sets the payload, which Weir copies to the release of a queued request. By default there is none.
+     *
+     * @param value the payload, which is not copied; null for none
+     * @return this builder
+     */
     public RequestBuilder payload(byte[] value) {
         payload = value;
         return this;
     }
 
-    /** For {@link RequestKind#CANCEL}: the queue that the QUEUED decision named. */
+    /**
+     * Sets the queue of a {@link RequestKind#CANCEL}: the one that the {@code QUEUED} decision names.
+     *
+     * @param value the id of the queue
+     * @return this builder
+     */
     public RequestBuilder queue(String value) {
         queue = value;
         return this;
     }
 
-    /** The request, of now. */
+    /**
+     * Returns the request, with the current time as its timestamp.
+     *
+     * @return a new request
+     * @throws ArithmeticException if the deadline is not within the range of milliseconds in a {@code long}
+     */
     public Request build() {
         return new Request(
                 requestId == null ? UUID.randomUUID().toString() : requestId,

@@ -5,12 +5,15 @@ import dev.weir.policy.RequestRules;
 import java.util.Map;
 import java.util.Optional;
 
-/** Why Weir would make a dead letter of a request, found out before it is sent. */
+/**
+ * Checks requests before they are sent, by the rules of the enforcer, which would write an invalid request to the
+ * dead letters.
+ */
 final class RequestFaults {
 
     private RequestFaults() {}
 
-    /** What is wrong, naming the field; empty if nothing is. */
+    /** Returns what is wrong with a request, with the name of the field; empty if it is valid. */
     static Optional<String> of(Request request, RequestRules rules) {
         if (request.client() == null) {
             return missing("client");
@@ -26,7 +29,7 @@ final class RequestFaults {
         }
         for (Map.Entry<String, String> attribute : request.attributes().entrySet()) {
             if (attribute.getKey() == null || attribute.getValue() == null) {
-                return Optional.of("attributes has a name or a value that is null");
+                return Optional.of("attributes must not contain a null name or value");
             }
         }
         return rules.check(request).map(RequestRules.Violation::detail);

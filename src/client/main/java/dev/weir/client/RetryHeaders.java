@@ -11,7 +11,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeader;
 
-/** How a release tells which attempt it is, and how the next one is asked for. */
+/** The headers that number the attempts of a release, and the request for its next attempt. */
 final class RetryHeaders {
 
     static final String ATTEMPT = "weir.attempt";
@@ -19,7 +19,9 @@ final class RetryHeaders {
 
     private RetryHeaders() {}
 
-    /** What the headers do not say, or not legibly, is a first attempt. */
+    /**
+     * Returns the attempt that the headers of a release describe. Missing or invalid headers mean the first attempt.
+     */
     static ReleaseTask work(Release release, Headers headers) {
         String attempt = text(headers.lastHeader(ATTEMPT));
         String first = text(headers.lastHeader(FIRST_REQUEST_ID));
@@ -28,7 +30,10 @@ final class RetryHeaders {
                 : new ReleaseTask(release, Integer.parseInt(attempt), first);
     }
 
-    /** The same id each time it is asked for: a policy with {@code idempotency} lets it in once. */
+    /**
+     * Returns the id of an attempt. It is the same each time, so a policy with {@code idempotency} accepts the
+     * attempt once.
+     */
     static String requestId(String first, int attempt) {
         String id = first + "~" + attempt;
         return !RequestRules.isTooLong(id)
@@ -47,7 +52,7 @@ final class RetryHeaders {
         return request.build();
     }
 
-    /** The release's own, with the new attempt's in place of its. */
+    /** Returns the headers of a release, with those of the next attempt. */
     static List<Header> headers(ReleaseTask work, int attempt, Headers of) {
         List<Header> headers = new ArrayList<>();
         for (Header header : of) {

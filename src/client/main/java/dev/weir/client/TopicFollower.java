@@ -20,10 +20,11 @@ import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Follows partitions outside of any group, on a thread of its own. Tries again each second after a failure.
+ * A consumer that reads partitions outside of any group, on a thread of its own. After a failure it tries again
+ * each second.
  *
- * <p>Before {@link #start} its methods are called by one thread, after it only by {@link Handler}s, except {@link
- * #failure} and {@link #close}.
+ * <p>Before {@link #start}, one thread may call its methods; after it, only {@link Handler}s may, except for
+ * {@link #failure} and {@link #close}.
  */
 final class TopicFollower implements AutoCloseable {
 
@@ -32,7 +33,7 @@ final class TopicFollower implements AutoCloseable {
     private static final Duration CLOSE = Duration.ofSeconds(5);
     private static final long PAUSE_MS = 1_000;
 
-    /** How soon Kafka's client asks for new partitions. */
+    /** How soon Kafka's client detects new partitions. */
     private static final int METADATA_MS = 5_000;
 
     private final KafkaConsumer<byte[], byte[]> consumer;
@@ -41,17 +42,23 @@ final class TopicFollower implements AutoCloseable {
     private final Thread thread;
     private volatile RuntimeException failure;
 
-    /** What the follower's thread does besides reading. An exception is a failure that may pass. */
+    /**
+     * What the follower's thread does besides reading. If it throws, the failure is reported and the follower goes on.
+     */
     interface Handler {
 
-        /** Is called before each poll. */
+        /** Called before each poll. */
         default void beforePoll() {}
 
-        /** Takes the records of a poll, which may be none. */
+        /** Processes the records of a poll, of which there may be none. */
         void polled(ConsumerRecords<byte[], byte[]> records);
     }
 
-    /** @param settings as {@link #settings} returns them */
+    /**
+     * Creates a follower.
+     *
+     * @param settings as {@link #settings} returns them
+     */
     TopicFollower(Map<String, Object> settings, String threadName, Handler handler) {
         this.handler = handler;
         consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
@@ -72,15 +79,16 @@ final class TopicFollower implements AutoCloseable {
         return settings;
     }
 
-    /** Returns the exception for a topic that is missing. */
+    /** Returns the exception for a topic that does not exist. */
     static KafkaException missing(String topic) {
-        return new UnknownTopicOrPartitionException("there is no topic " + topic + ", or this user does not see it");
+        return new UnknownTopicOrPartitionException(
+                "topic " + topic + " does not exist, or this user has no permission to describe it");
     }
 
     /**
      * Returns the partitions of a topic.
      *
-     * @throws KafkaException if the topic is missing, or the brokers refuse or do not answer
+     * @throws KafkaException if the topic does not exist, or the brokers reject the call or do not respond
      */
     List<TopicPartition> partitions(String topic) {
         List<TopicPartition> partitions = knownPartitions(topic);
@@ -91,8 +99,7 @@ final class TopicFollower implements AutoCloseable {
     }
 
     /**
-     * Returns the partitions of a topic that Kafka's client has in its metadata. It sends no request if the topic is
-     * followed.
+     * Returns the partitions of a topic from the metadata of Kafka's client. Sends no request if the topic is followed.
      */
     List<TopicPartition> knownPartitions(String topic) {
         return consumer.partitionsFor(topic).stream()
@@ -100,20 +107,20 @@ final class TopicFollower implements AutoCloseable {
                 .toList();
     }
 
-    /** Follows these partitions too, from their beginnings. */
+    /** Follows further partitions from their beginnings. */
     void addFromBeginning(List<TopicPartition> partitions) {
-        if (!partitions.isEmpty()) { // to Kafka's consumer, none means all
+        if (!partitions.isEmpty()) { // Kafka's consumer takes an empty list for all partitions
             add(partitions);
             consumer.seekToBeginning(partitions);
         }
     }
 
-    /** Follows these partitions too, from their present ends. */
+    /** Follows further partitions from their current ends. */
     void addFromEnd(List<TopicPartition> partitions) {
         if (!partitions.isEmpty()) {
             add(partitions);
             consumer.seekToEnd(partitions);
-            partitions.forEach(consumer::position); // the ends are those of now, not of the first poll
+            partitions.forEach(consumer::position); // determines the ends now instead of at the first poll
         }
     }
 
@@ -124,9 +131,9 @@ final class TopicFollower implements AutoCloseable {
     }
 
     /**
-     * Reads on this thread until the present ends of some partitions that are followed are reached.
+     * Reads followed partitions up to their current ends, on the calling thread.
      *
-     * @param records takes the records of a poll, also those of other partitions
+     * @param records processes the records of each poll, including those of other partitions
      * @throws TimeoutException if the ends are not reached in time
      */
     void readToEnd(
@@ -136,18 +143,18 @@ final class TopicFollower implements AutoCloseable {
         while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
             if (System.nanoTime() - startNanos > timeout.toNanos()) {
                 throw new TimeoutException(
-                        "the topic " + partitions.get(0).topic() + " was not read within " + timeout);
+                        "topic " + partitions.get(0).topic() + " could not be read to its end within " + timeout);
             }
             records.accept(consumer.poll(CATCH_UP_POLL));
         }
     }
 
-    /** Starts the thread. The caller no longer uses the partitions. */
+    /** Starts the thread. The caller must not use the partitions any more. */
     void start() {
         thread.start();
     }
 
-    /** What last went wrong, none if reading has gone well since. */
+    /** Returns the last failure; empty if reading has succeeded since. */
     Optional<RuntimeException> failure() {
         return Optional.ofNullable(failure);
     }
@@ -160,8 +167,8 @@ final class TopicFollower implements AutoCloseable {
                     handler.polled(consumer.poll(POLL));
                     failure = null;
                 } catch (WakeupException e) {
-                    // it is closing
-                } catch (RuntimeException e) { // may pass, as when a permission is given
+                    // close() was called
+                } catch (RuntimeException e) { // can be temporary, such as a missing permission
                     failure = e;
                     pause();
                 }
@@ -177,7 +184,7 @@ final class TopicFollower implements AutoCloseable {
         }
     }
 
-    /** Stops the thread, which closes the consumer; waits for it unless this is the thread itself. */
+    /** Stops the thread, which closes the consumer. Waits for it for up to 5 s, unless this is the thread itself. */
     @Override
     public void close() {
         closing.countDown();
@@ -187,7 +194,7 @@ final class TopicFollower implements AutoCloseable {
         }
         consumer.wakeup();
         if (Thread.currentThread() == thread) {
-            return; // called by a handler
+            return; // a handler called close()
         }
         try {
             thread.join(CLOSE.toMillis());

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Counts what is decided by the slices of one key, to be told in batches. */
+/** Counts the requests that were decided by the leases of one key, for the reports on lease usage. */
 final class UsageAggregator {
 
     private final Map<String, String> key = new HashMap<>();
@@ -21,7 +21,8 @@ final class UsageAggregator {
     private long lastLease;
 
     /**
-     * What was decided by one slice since it was told last; its times are those of what was allowed, if anything was.
+     * The usage of one lease since its last report. The times are those of the allowed requests or, if none was
+     * allowed, of the denied ones.
      */
     private static final class Count {
         private final long lease;
@@ -37,7 +38,11 @@ final class UsageAggregator {
         }
     }
 
-    /** @param numbers of all that this client tells */
+    /**
+     * Creates an aggregator without usage.
+     *
+     * @param numbers numbers the reports of this client
+     */
     UsageAggregator(StateKey of, String holder, AtomicLong numbers) {
         for (int i = 0; i < of.namesAndValues().size(); i += 2) {
             key.put(of.namesAndValues().get(i), of.namesAndValues().get(i + 1));
@@ -47,7 +52,8 @@ final class UsageAggregator {
     }
 
     /**
-     * Counts what is used of slices in one book more than in another before it. Requests count for the first of them.
+     * Counts the difference in usage between two books. The number of requests is counted for the first lease whose
+     * usage differs.
      */
     void allowed(LeaseBook before, LeaseBook after, long requests, long firstMs, long lastMs) {
         long uncounted = requests;
@@ -66,7 +72,7 @@ final class UsageAggregator {
         }
     }
 
-    /** Counts a request that was denied, for the slice that was used last. */
+    /** Counts a denied request for the lease that was used last. */
     void denied(long nowMs) {
         Count count = count(lastLease, nowMs);
         count.denied++;
@@ -84,7 +90,7 @@ final class UsageAggregator {
         return count;
     }
 
-    /** What is not told yet, which then is. */
+    /** Returns the usage since the last call. */
     List<LeaseUsage> drain(Policy policy) {
         List<LeaseUsage> all = new ArrayList<>(counts.size());
         for (Count count : counts) {

@@ -37,7 +37,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Asks Weir over its topics, and tells the caller what it decided.
+ * A client that sends requests for quota to Weir over Kafka and returns its decisions.
  *
  * <pre>{@code
  * try (WeirClient weir = WeirClient.builder(Map.of("bootstrap.servers", "kafka-1:9092"))
@@ -52,28 +52,35 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * }
  * }</pre>
  *
- * <p>{@link #check} always has a {@link ClientDecision}, which says whether it is Weir's; {@link #decide} has Weir's
- * decision or fails. A decision {@code QUEUED} is an answer like any other; how the wait ends is told by a release, or
- * a later decision, and not here.
+ * <p>{@link #check} returns Weir's decision or, if none arrives in time, the {@link Fallback}. {@link #decide} returns
+ * Weir's decision or fails. A {@code QUEUED} decision is a decision like any other. The client does not report how the
+ * wait ends: the release or the later decision is a record on a topic.
  *
- * <p>A time-out says nothing about the request: it may be decided, and charged, later. Who sends it again gives the
- * same {@code requestId}, and is charged once where the policy has {@code idempotency}.
+ * <p><b>Time-outs.</b> A time-out does not withdraw the request. Weir may still decide and charge it later. To send a
+ * request again, use the same {@code requestId}: if its policy has {@code idempotency}, it is charged once.
  *
- * <p>Each client reads all decisions, and unpacks its own. Threads share it; one for a process is enough.
+ * <p><b>Leases.</b> A client that is {@linkplain ClientBuilder#leased leased} decides some requests in this process,
+ * with quota that it has leased. These decisions are not written to a topic, and their source is
+ * {@link Request.Source#NONE}.
  *
- * <p>One that is {@linkplain ClientBuilder#leased leased} decides some requests itself, by quota that is lent to it:
- * these decisions are on no topic, and their source is {@link Request.Source#NONE}.
+ * <p><b>Threads.</b> Instances are thread-safe. Use one per process: each client reads all decisions and decodes its
+ * own. {@code check} and {@code decide} return without waiting for the decision. The calling thread can block only for
+ * {@link ClientBuilder#maxWait} if too many requests are waiting, and for the client's time-out if the producer's
+ * buffer is full or the topic's metadata must be fetched. Futures are completed on the {@link ClientBuilder#executor}.
  */
-// How an answer finds its request
+// How a decision is matched to its request
 //
-// Decisions keep the request's headers. So each request carries a header of this client's own: 16 bytes of the
-// client, 8 that count its requests. Others' decisions are known by it without being unpacked, two requests of one id
-// get an answer each, and so do a CONSUME and the SETTLE of the same id, which a decision does not tell apart. What
-// ends a wait in a queue (EXPIRED, evicted, cancelled) has the header of the request that waited; that one was
-// answered when it began to wait.
+// Decisions keep the headers of their request. The client therefore adds a header to each request: 16 bytes that
+// identify this client and 8 bytes that count its requests. With it the client skips decisions of other clients without
+// decoding them, and tells apart two requests with the same id, and a CONSUME and a SETTLE with the same id, which a
+// decision alone does not distinguish. A decision that ends a wait in a queue (EXPIRED, evicted, cancelled) carries the
+// header of the request that waited. It is ignored, because that request was answered when it began to wait.
 public final class WeirClient implements AutoCloseable {
 
-    /** Who asked and for what; topology-docs/client.md has its bytes. */
+    /**
+     * The header that identifies the client and the request. Its bytes are described
+     * in topology-docs/reference/topics.md.
+     */
     static final String CORRELATION = "weir.correlation";
 
     private static final int CORRELATION_BYTES = 24;
@@ -94,10 +101,10 @@ public final class WeirClient implements AutoCloseable {
     private final Executor executor;
     private final RequestAvro requestAvro;
     private final DecisionAvro decisionAvro;
-    private final LeasedDecisions leases; // null: it holds none
+    private final LeasedDecisions leases; // null if the client is not leased
     private volatile boolean closed;
 
-    /** A request that waits; who takes it out of the map ends it. */
+    /** A request that waits for a decision. The thread that removes it from {@link #calls} completes it. */
     private static final class Call {
         private final CompletableFuture<Decision> future = new CompletableFuture<>();
         private final long startNanos = System.nanoTime();
@@ -111,7 +118,7 @@ public final class WeirClient implements AutoCloseable {
         }
     }
 
-    /** A request that waits for a slice. */
+    /** A request that waits for a lease. */
     private final class LeasedCall implements LeasedDecisions.Waiter {
         private final Request request;
         private final List<Header> headers;
@@ -161,7 +168,7 @@ public final class WeirClient implements AutoCloseable {
             }
         }
 
-        /** Its policies have changed meanwhile. */
+        /** Sends the request over the topic, because its policies changed while it waited. */
         private void askOverTopic() {
             long leftNanos = call.within.toNanos() - (System.nanoTime() - call.startNanos);
             Duration left = Duration.ofNanos(Math.max(1, leftNanos));
@@ -176,11 +183,13 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * How a client is made.
+     * Returns a builder for a client, with default settings.
      *
-     * @param kafka what Kafka's clients take, at least {@code bootstrap.servers}; what begins with {@code producer.} or
-     *     {@code consumer.} is for that one alone, and stands over the others. Where requests and decisions are written with a
-     *     schema registry, also {@code apicurio.registry.url} and what else that needs
+     * @param kafka the properties of Kafka's clients, at least {@code bootstrap.servers}. A property with the prefix
+     *     {@code producer.} or {@code consumer.} applies only to that Kafka client and overrides the property without
+     *     the prefix. If requests and decisions are written with a schema registry, the properties must include
+     *     {@code apicurio.registry.url} and whatever else the registry needs. The map is copied
+     * @return a builder
      */
     public static ClientBuilder builder(Map<?, ?> kafka) {
         return new ClientBuilder(kafka);
@@ -228,20 +237,27 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Asks, and has an answer in any case: Weir's, or after the time-out the {@link Fallback}'s.
+     * Returns a decision on a request: Weir's, or that of the {@link Fallback} if Weir does not decide within the
+     * client's time-out.
      *
-     * @return fails with an IllegalArgumentException, which names the field, if it is no request that Weir would take,
-     *     and with a {@link NoDecisionException} if the fallback is {@link Fallback#FAIL}
+     * @param request the request, usually made with a {@link RequestBuilder}. Its source is ignored
+     * @return a future that completes with a decision. It fails with an {@link IllegalArgumentException} if the request
+     *     is invalid (the message names the field) or too large for the topic, whatever the fallback is; and with a
+     *     {@link NoDecisionException} if there is no decision and the fallback is {@link Fallback#FAIL}
      */
     public CompletableFuture<ClientDecision> check(Request request) {
         return check(request, options.timeout());
     }
 
     /**
-     * As {@link #check(Request)}, with less time than others have. For the {@link CircuitSettings} a time-out of this
-     * call is one like any other.
+     * Returns a decision like {@link #check(Request)}, within a shorter time. The {@link CircuitSettings} count a
+     * time-out of this call like any other.
      *
-     * @param within 1 ms or more; at most {@link ClientBuilder#timeout}, which ends the wait in any case
+     * @param request the request
+     * @param within how long to wait for Weir's decision, at least 1 ms. A value above the client's
+     *     {@linkplain ClientBuilder#timeout time-out} has no effect
+     * @return a future that completes or fails like that of {@link #check(Request)}
+     * @throws IllegalArgumentException if {@code within} is shorter than 1 ms
      */
     public CompletableFuture<ClientDecision> check(Request request, Duration within) {
         CompletableFuture<ClientDecision> answer = new CompletableFuture<>();
@@ -258,13 +274,14 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Decides in the caller's thread, by quota that is lent to this client. Nothing is waited for, and nothing is made
-     * but the decision.
+     * Decides a request on the calling thread, with quota that this client has leased. It sends nothing and does not
+     * wait for quota.
      *
-     * @return empty if that is not at hand: the request goes over the topic, or waits for quota, which is asked for.
-     *     {@link #check} does that. It is always empty where the client is not {@linkplain ClientBuilder#leased
-     *     leased}, or is closed
-     * @throws IllegalArgumentException names the field, if it is no request that Weir would take
+     * @param request the request
+     * @return the decision. Empty if the client is not {@linkplain ClientBuilder#leased leased} or is closed, if the
+     *     request cannot be decided by leases, or if more quota is needed. In the last case a lease is requested, so
+     *     that a later request can succeed. To get a decision in any case, call {@link #check} or {@link #decide} next
+     * @throws IllegalArgumentException if the request is invalid; the message names the field
      */
     public Optional<Decision> tryDecide(Request request) {
         Optional<String> fault = RequestFaults.of(request, options.rules());
@@ -280,28 +297,41 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Asks for Weir's decision.
+     * Returns Weir's decision on a request.
      *
-     * @return fails with an IllegalArgumentException, which names the field, if it is no request that Weir would take,
-     *     and with a {@link NoDecisionException} if there is no decision in time
+     * @param request the request, usually made with a {@link RequestBuilder}. Its source is ignored
+     * @return a future that completes with the decision. It fails with an {@link IllegalArgumentException} if the
+     *     request is invalid (the message names the field) or too large for the topic, and with a
+     *     {@link NoDecisionException} if there is no decision within the client's time-out
      */
     public CompletableFuture<Decision> decide(Request request) {
         return decide(request, options.timeout());
     }
 
-    /** As {@link #decide(Request)}, with less time, as {@link #check(Request, Duration)} has it. */
+    /**
+     * Returns Weir's decision like {@link #decide(Request)}, within a shorter time.
+     *
+     * @param request the request
+     * @param within how long to wait for the decision, as in {@link #check(Request, Duration)}
+     * @return a future that completes or fails like that of {@link #decide(Request)}
+     * @throws IllegalArgumentException if {@code within} is shorter than 1 ms
+     */
     public CompletableFuture<Decision> decide(Request request, Duration within) {
         return decide(request, List.of(), within);
     }
 
-    /** @param headers go with the request, and from there with its decisions and its release */
+    /**
+     * Returns Weir's decision like {@link #decide(Request)}.
+     *
+     * @param headers headers of the request's record; Weir copies them to its decisions and its release
+     */
     CompletableFuture<Decision> decide(Request request, List<Header> headers) {
         return decide(request, headers, options.timeout());
     }
 
     private CompletableFuture<Decision> decide(Request request, List<Header> headers, Duration within) {
         if (within.toMillis() < 1) {
-            throw new IllegalArgumentException("within is out of its range: " + within);
+            throw new IllegalArgumentException("within must be at least 1 ms, is " + within);
         }
         Optional<String> fault = RequestFaults.of(request, options.rules());
         if (fault.isPresent()) {
@@ -374,35 +404,42 @@ public final class WeirClient implements AutoCloseable {
         return call.future;
     }
 
-    /** Lets a request wait for so long as it may. */
+    /** Registers a waiting request and schedules its time-out, which fails it with the given reason. */
     private void begin(long number, Call call, NoDecisionReason until) {
         calls.put(number, call);
         try {
             call.timeout =
                     timer.schedule(() -> giveUp(number, until, null), call.within.toNanos(), TimeUnit.NANOSECONDS);
-        } catch (RejectedExecutionException e) { // closed meanwhile
+        } catch (RejectedExecutionException e) { // the client was closed
             giveUp(number, NoDecisionReason.CLOSED, null);
         }
-        if (closed) { // it may have come after all others were ended
+        if (closed) { // close() may have completed the waiting requests before this one was added
             giveUp(number, NoDecisionReason.CLOSED, null);
         }
     }
 
-    /** What was counted since the start. */
+    /**
+     * Returns the counts since the client was started. The counters are read one after the other, so concurrent
+     * requests may be included in some and not in others.
+     *
+     * @return the counts
+     */
     public ClientStats stats() {
         return tally.stats(calls.size(), leases == null ? 0 : leases.keys(), CircuitSettings.state(breaker));
     }
 
     /**
-     * Ends all that waits, as {@link NoDecisionReason#CLOSED}; what was sent may still be decided, and charged. What is
-     * held of shared quota is given back.
+     * Closes the client. Waiting requests end with {@link NoDecisionReason#CLOSED}; requests that were sent may still
+     * be decided and charged. Leased quota is returned to the ledgers. Blocks until buffered records are written, for a
+     * few seconds at most per Kafka client. If the thread is interrupted, the client is closed first and the interrupt
+     * flag is kept.
      */
     @Override
     public void close() {
         closed = true;
         timer.shutdownNow();
         calls.keySet().forEach(number -> giveUp(number, NoDecisionReason.CLOSED, null));
-        boolean isInterrupted = Thread.interrupted(); // Kafka's clients would not close
+        boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
         if (leases != null) {
             leases.close();
         }
@@ -417,7 +454,10 @@ public final class WeirClient implements AutoCloseable {
         }
     }
 
-    /** So that no request waits for it; at the start, brokers have more time than a request. */
+    /**
+     * Fetches the metadata of the topic, so that no request has to wait for it. At the start, brokers get more time
+     * than a request has.
+     */
     private void find(String topic) {
         long startNanos = System.nanoTime();
         boolean found = false;
@@ -481,13 +521,16 @@ public final class WeirClient implements AutoCloseable {
             breaker.releasePermission();
         }
         if (why == NoDecisionReason.CLOSED) {
-            call.future.completeExceptionally(failure); // so that all is over when close() returns
+            call.future.completeExceptionally(failure); // all requests have ended when close() returns
         } else {
             complete(() -> call.future.completeExceptionally(failure));
         }
     }
 
-    /** A request that no topic takes is the caller's fault, and no sign that Weir is away. */
+    /**
+     * Ends a request that was not written. If the request is too large or cannot be serialized, that is the caller's
+     * error and does not count for the circuit.
+     */
     private void notWritten(long number, Exception exception) {
         if (!(exception instanceof RecordTooLargeException || exception instanceof SerializationException)) {
             giveUp(number, closed ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_WRITTEN, exception);
@@ -498,7 +541,7 @@ public final class WeirClient implements AutoCloseable {
             breaker.releasePermission();
             tally.rejected.increment();
             IllegalArgumentException failure = new IllegalArgumentException(
-                    "the topic " + options.requests() + " does not take the request: " + exception.getMessage(),
+                    "the request cannot be written to " + options.requests() + ": " + exception.getMessage(),
                     exception);
             complete(() -> call.future.completeExceptionally(failure));
         }
@@ -516,11 +559,13 @@ public final class WeirClient implements AutoCloseable {
         return call;
     }
 
-    /** Callers' own code goes on from here: it must not keep the thread that reads. */
+    /**
+     * Runs a completion on the executor, since callbacks of the caller must not block the thread that reads decisions.
+     */
     private void complete(Runnable completion) {
         try {
             executor.execute(completion);
-        } catch (RuntimeException | Error e) { // as when there is no thread left
+        } catch (RuntimeException | Error e) { // for example, the executor cannot create a thread
             completion.run();
         }
     }
@@ -533,12 +578,13 @@ public final class WeirClient implements AutoCloseable {
         tally.unanswered(why);
         String message =
                 switch (why) {
-                    case TIMED_OUT -> "no decision came within " + within.toMillis() + " ms";
-                    case NOT_WRITTEN -> "the request was not written to " + options.requests();
-                    case TOO_MANY_WAITING -> options.maxInFlight() + " requests wait, no more may";
-                    case CIRCUIT_OPEN -> "too many requests were not answered; none is sent for a while";
-                    case NO_LEASE -> "no quota was lent in time";
-                    case UNREADABLE -> "a decision came that cannot be read";
+                    case TIMED_OUT -> "no decision arrived within " + within.toMillis() + " ms";
+                    case NOT_WRITTEN -> "the broker did not confirm the write to " + options.requests();
+                    case TOO_MANY_WAITING ->
+                        options.maxInFlight() + " requests are waiting, which is the maximum (maxInFlight)";
+                    case CIRCUIT_OPEN -> "the circuit is open: too many recent requests got no decision";
+                    case NO_LEASE -> "no lease arrived in time";
+                    case UNREADABLE -> "the decision cannot be read";
                     case CLOSED -> "the client is closed";
                 };
         return new NoDecisionException(why, message, cause == null ? known(why) : cause);

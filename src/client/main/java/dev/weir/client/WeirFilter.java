@@ -10,8 +10,9 @@ import java.util.concurrent.CompletionException;
 import java.util.function.Function;
 
 /**
- * Asks Weir before the JDK's HTTP server answers, and as a model for other servers: what is allowed goes on, with the
- * {@code RateLimit} fields; all else is answered here, with the decision's status and fields.
+ * A filter for the JDK's HTTP server that gets a decision by Weir before a request is handled. It can also serve as a
+ * model for other servers. An allowed request is passed on, and its response gets the {@code RateLimit} fields. Any
+ * other request is answered by the filter, with the status and the fields of the decision.
  *
  * <pre>{@code
  * HttpServer server = HttpServer.create(new InetSocketAddress(8080), 0);
@@ -23,9 +24,10 @@ import java.util.function.Function;
  * server.start();
  * }</pre>
  *
- * <p>The exchange's thread waits for the decision, at most the client's time-out, and where the policy throttles, for
- * the decision's {@code delayMs}: the server needs threads for all that wait. What is no request is answered 400, what
- * {@link Fallback#FAIL} leaves unanswered 503. A shadow-banned client sees 200 and no body.
+ * <p>The thread of the exchange blocks until there is a decision, at most for the client's time-out; and, if the policy
+ * throttles, for the decision's {@code delayMs}. The server needs a thread for each waiting exchange. An invalid
+ * request gets status 400. A request that {@link Fallback#FAIL} leaves without a decision gets 503. A shadow-banned
+ * client gets 200 with an empty body. Instances are thread-safe if the function is.
  */
 public final class WeirFilter extends Filter {
 
@@ -36,7 +38,12 @@ public final class WeirFilter extends Filter {
     private final WeirClient weir;
     private final Function<HttpExchange, Request> requests;
 
-    /** @param requests what is asked for an exchange; the client it names is whom it has authenticated */
+    /**
+     * Creates a filter.
+     *
+     * @param weir the client, which the filter does not close
+     * @param requests returns the request for an exchange. Its client must be the authenticated caller
+     */
     public WeirFilter(WeirClient weir, Function<HttpExchange, Request> requests) {
         this.weir = weir;
         this.requests = requests;
@@ -44,7 +51,7 @@ public final class WeirFilter extends Filter {
 
     @Override
     public String description() {
-        return "Asks Weir";
+        return "Rate limits by Weir";
     }
 
     @Override
@@ -64,7 +71,7 @@ public final class WeirFilter extends Filter {
         }
     }
 
-    /** False if it was interrupted. */
+    /** Waits for the delay of the decision. Returns false if the thread was interrupted. */
     private static boolean waitFor(ClientDecision answer) {
         Optional<Long> delayMs = answer.decision().map(Decision::delayMs);
         try {

@@ -6,7 +6,7 @@ import java.util.Optional;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.KafkaException;
 
-/** How a {@link ReleaseWorker} is to be. It is read when the worker starts. */
+/** The settings of a {@link ReleaseWorker}, which are read when the worker starts. Not thread-safe. */
 public final class WorkerBuilder {
 
     private static final Duration DECISION_TIMEOUT = Duration.ofSeconds(30);
@@ -27,65 +27,110 @@ public final class WorkerBuilder {
         this.handler = handler;
     }
 
-    /** What the topics' names begin with; {@code weir.} if it is not said. */
+    /**
+     * Sets the prefix of the topic names. It must be the enforcers' {@code topics.prefix}. The default is {@code weir.}
+     * with the dot.
+     *
+     * @param value the prefix, with its trailing dot
+     * @return this builder
+     */
     public WorkerBuilder prefix(String value) {
         prefix = value;
         return this;
     }
 
-    /** How many releases are handled at the same time; 4 if it is not said. */
+    /**
+     * Sets how many releases are handled at the same time. The default is 4.
+     *
+     * @param value the number of threads, at least 1
+     * @return this builder
+     * @throws IllegalArgumentException if the value is below 1
+     */
     public WorkerBuilder threads(int value) {
-        require(value >= 1, "threads", value);
+        require(value >= 1, "threads must be at least 1", value);
         threads = value;
         return this;
     }
 
-    /** How often a release is tried in all; 5 if it is not said. With 1, nothing goes through the queue again. */
+    /**
+     * Sets how many attempts a release has in all. With 1, no release is retried, and the worker needs no access to the
+     * topics of requests and decisions. The default is 5.
+     *
+     * @param value the number of attempts, at least 1
+     * @return this builder
+     * @throws IllegalArgumentException if the value is below 1
+     */
     public WorkerBuilder attempts(int value) {
-        require(value >= 1, "attempts", value);
+        require(value >= 1, "attempts must be at least 1", value);
         attempts = value;
         return this;
     }
 
     /**
-     * How long after a failure the next attempt is asked for; twice as long each time. 1 s at first and 1 min at most
-     * if it is not said. The time in the queue comes on top.
+     * Sets the pause between a failed attempt and the request for the next one. The pause doubles with each attempt;
+     * after a denial it is at least the decision's {@code retryAfterMs}. The time in the queue is added to it. The
+     * defaults are 1 s and 1 min.
+     *
+     * @param first the pause after the first attempt; not negative
+     * @param most the longest pause
+     * @return this builder
+     * @throws IllegalArgumentException if {@code first} is negative or longer than {@code most}
      */
     public WorkerBuilder backOff(Duration first, Duration most) {
-        require(!first.isNegative() && first.compareTo(most) <= 0, "backOff", first);
+        require(!first.isNegative() && first.compareTo(most) <= 0, "backOff must be 0 to " + most, first);
         backOff = first;
         maxBackOff = most;
         return this;
     }
 
     /**
-     * How many releases may be handed out behind one that is not done, and how many of those that are done are
-     * remembered; 10,000 if it is not said.
+     * Sets how many releases are handed out beyond the oldest one in progress, and how many completed releases are
+     * remembered to skip duplicates. The default is 10,000.
+     *
+     * @param value the number of releases, at least 1
+     * @return this builder
+     * @throws IllegalArgumentException if the value is below 1
      */
     public WorkerBuilder ahead(int value) {
-        require(value >= 1, "ahead", value);
+        require(value >= 1, "ahead must be at least 1", value);
         ahead = value;
         return this;
     }
 
     /**
-     * How long closing, or giving partitions to another worker, waits for what is handed out; 20 s if it is not said.
+     * Sets how long the worker waits for releases in progress when it is closed or loses partitions to another worker.
+     * The default is 20 s.
+     *
+     * @param value the longest wait; not negative
+     * @return this builder
+     * @throws IllegalArgumentException if the value is negative
      */
     public WorkerBuilder finishWithin(Duration value) {
-        require(!value.isNegative(), "finishWithin", value);
+        require(!value.isNegative(), "finishWithin must not be negative", value);
         finishWithin = value;
         return this;
     }
 
-    /** Who is told of what is not tried any more; if it is not said, it goes to the dead letters. */
+    /**
+     * Sets what happens to a release whose last attempt failed. By default the worker writes it to the topic of
+     * dead letters.
+     *
+     * @param value receives these releases
+     * @return this builder
+     */
     public WorkerBuilder givenUp(ReleaseTask.GivenUp value) {
         givenUp = value;
         return this;
     }
 
     /**
-     * @throws KafkaException if the properties are wrong, the topics are missing, or the brokers refuse or do not
-     *     answer
+     * Starts a worker, which joins the consumer group and runs until it is closed.
+     *
+     * @return a running worker, to be closed by the caller
+     * @throws KafkaException if the properties are invalid, a topic does not exist, or the brokers reject a call or do
+     *     not respond
+     * @throws dev.weir.wire.RegistryException if the properties name a schema registry, and it does not respond or
+     *     rejects the schema
      */
     public ReleaseWorker start() {
         return new ReleaseWorker(this);
@@ -115,7 +160,7 @@ public final class WorkerBuilder {
         return Optional.ofNullable(givenUp);
     }
 
-    /** After so many attempts. */
+    /** Returns the pause after a number of attempts. */
     Duration backOff(int attempt) {
         Duration wait = backOff;
         for (int i = 1; i < attempt && wait.compareTo(maxBackOff) < 0; i++) {
@@ -124,7 +169,7 @@ public final class WorkerBuilder {
         return wait.compareTo(maxBackOff) < 0 ? wait : maxBackOff;
     }
 
-    /** As much, or as long as is asked for; but never longer than the most. */
+    /** Returns the pause after a number of attempts, extended to {@code atLeast}, but never above the longest pause. */
     Duration backOff(int attempt, Duration atLeast) {
         Duration wait = backOff(attempt);
         Duration longer = wait.compareTo(atLeast) < 0 ? atLeast : wait;
@@ -135,7 +180,10 @@ public final class WorkerBuilder {
         return new ReleaseConsumer(ClientBuilder.settings(kafka, "consumer."), prefix + "releases");
     }
 
-    /** Asks for next attempts: what it is told must hold, so it is committed. */
+    /**
+     * Returns the client that requests next attempts. It reads committed decisions only, because the release is
+     * committed once its next attempt is queued.
+     */
     WeirClient client() {
         return new ClientBuilder(kafka)
                 .prefix(prefix)
@@ -154,9 +202,9 @@ public final class WorkerBuilder {
         return new DeadLetterWriter(settings, prefix + "dead-letters");
     }
 
-    private static void require(boolean holds, String name, Object value) {
+    private static void require(boolean holds, String rule, Object value) {
         if (!holds) {
-            throw new IllegalArgumentException(name + " is out of its range: " + value);
+            throw new IllegalArgumentException(rule + ", is " + value);
         }
     }
 }

@@ -19,9 +19,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Where two definitions of a policy or of a queue differ, as written: no default is filled in, and neither the order of
- * keys nor that of limits is a difference. A limit is held against the one that it goes on from, by {@link
- * LimitMatcher}; any other list is compared as a whole.
+ * Compares two definitions of a policy or a queue, as written: no defaults are filled in, and the order of keys and
+ * limits does not matter. Each limit is compared with the earlier limit that it continues, as {@link LimitMatcher}
+ * determines it. Other lists are compared as a whole.
  */
 public final class DefinitionDiff {
 
@@ -33,20 +33,23 @@ public final class DefinitionDiff {
     private DefinitionDiff() {}
 
     /**
-     * A difference. Values are in the words of the policy file, on one line; what could be misread is a JSON string.
+     * A difference. Values have the syntax of the policy file, on one line. A value that could be misread is a
+     * JSON string.
      *
-     * @param path such as {@code limits[0].per}, of what is new where it is there, else of what was
-     * @param before null if it was not there
-     * @param after null if it is not there any more
+     * @param path the path of the value, such as {@code limits[0].per}, in the new definition or, if it was removed, in
+     *     the old one
+     * @param before the old value; null if it was added
+     * @param after the new value; null if it was removed
      */
     public record Difference(String path, String before, String after) {}
 
     /**
-     * What differs, in the order in which the new definition is written; at each level what was removed comes last, in
-     * the order of the old one.
+     * Returns the differences, in the order of the new definition. At each level, removed values come last, in the
+     * order of the old definition.
      *
-     * @param before as {@link PolicyFile.Definition#json}
-     * @param after the same
+     * @param before the old definition, as {@link PolicyFile.Definition#json} returns it
+     * @param after the new definition
+     * @return the differences; empty if there are none
      */
     public static List<Difference> of(String before, String after) {
         List<Difference> differences = new ArrayList<>();
@@ -95,7 +98,10 @@ public final class DefinitionDiff {
         }
     }
 
-    /** Limits that cannot be read, as those of a later version, are paired by their places. */
+    /**
+     * Returns for each new limit the old one to compare it with. If a limit cannot be read, for example one of a later
+     * version, limits are paired by position.
+     */
     private static Map<Integer, Integer> pairs(List<YamlTree> before, List<YamlTree> after) {
         List<Limit<?>> olds = limits(before);
         List<Limit<?>> news = limits(after);
@@ -109,7 +115,7 @@ public final class DefinitionDiff {
         return places;
     }
 
-    /** Those that can be read. */
+    /** Returns the limits that can be read. */
     private static List<Limit<?>> limits(List<YamlTree> trees) {
         return trees.stream()
                 .map(LimitReader::read)

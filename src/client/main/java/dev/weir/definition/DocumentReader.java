@@ -12,12 +12,13 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 
 /**
- * Reads a document. JSON is read as JSON, since YAML 1.1 lacks some of it (tabs, {@code \/}). Both parsers' events are
- * followed one by one and nothing in a document refers to another part of it, so its length bounds time and memory.
+ * Parses a document. JSON is parsed as JSON, because YAML 1.1 does not support all of it (tabs, {@code \/}). The events
+ * of either parser are processed one by one, and no part of a document can refer to another, so the length of a
+ * document bounds time and memory.
  */
 final class DocumentReader {
 
-    /** In bytes of a file, in characters of a string. */
+    /** The maximum length of a document: bytes of a file, characters of a string. */
     static final int MAX_LENGTH = 16 << 20;
 
     private static final JsonFactory JSON = JsonFactory.builder()
@@ -26,7 +27,11 @@ final class DocumentReader {
 
     private DocumentReader() {}
 
-    /** @throws IOException if the file cannot be read */
+    /**
+     * Parses a file.
+     *
+     * @throws IOException if the file cannot be read
+     */
     static YamlTree read(Path file, Faults faults) throws IOException {
         try {
             return read(TextFile.read(file, MAX_LENGTH), faults);
@@ -58,7 +63,7 @@ final class DocumentReader {
         return YamlTree.root(faults, why.line, Kind.MISSING, null);
     }
 
-    /** Whether it is JSON; if not, what was built is to be thrown away. */
+    /** Returns whether the text is JSON. If it is not, the builder must be discarded. */
     private static boolean readJson(String text, TreeBuilder builder) {
         try (JsonParser parser = JSON.createParser(text)) {
             for (JsonToken token = parser.nextToken(); token != null; token = parser.nextToken()) {

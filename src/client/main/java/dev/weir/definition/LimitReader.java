@@ -36,7 +36,7 @@ final class LimitReader {
         REFILL_IS_INTERVAL.put("interval", true);
     }
 
-    /** What the keys of one limit say. Only a fixed window goes by a calendar. */
+    /** The values of the keys of a limit. Only a fixed window can have a calendar period. */
     private record Terms(long limit, Per per, long burst, boolean interval, boolean strict, boolean countDenied) {
         long perMs() {
             return ((Duration) per).ms();
@@ -53,7 +53,7 @@ final class LimitReader {
         }
     }
 
-    /** How a limit is made of its terms. */
+    /** Creates a limit from its terms. */
     private interface Algorithm {
         Limit<?> of(Terms terms);
     }
@@ -74,7 +74,7 @@ final class LimitReader {
         ALGORITHMS.put("gcra", t -> new Gcra(t.rate(), t.burst, t.countDenied));
     }
 
-    /** Keys that only some algorithms have. */
+    /** Keys that apply only to some algorithms. */
     private static final Map<String, Set<String>> KEYS_OF_ALGORITHMS = Map.of(
             "timezone", Set.of(FIXED_WINDOW),
             "burst", Set.of("token-bucket", "leaky-bucket", "gcra"),
@@ -83,7 +83,7 @@ final class LimitReader {
 
     private LimitReader() {}
 
-    /** The limit and its label, null if something is wrong with it. */
+    /** Returns the limit and its label, or null if it has a fault. */
     static Policy.Term read(YamlTree tree) {
         tree.fields(KEYS);
         Boolean unlimited = tree.get("unlimited").flag();
@@ -93,7 +93,7 @@ final class LimitReader {
     private static Policy.Term unlimited(YamlTree tree) {
         for (String key : KEYS) {
             if (!key.equals("unlimited") && tree.get(key).isPresent()) {
-                tree.get(key).fault("must be left out where unlimited is true");
+                tree.get(key).fault("must not be set if unlimited is true");
             }
         }
         return new Policy.Term("unlimited", new Unlimited());
@@ -137,7 +137,7 @@ final class LimitReader {
         return mayGoByCalendar ? PeriodReader.read(tree, timezone) : PeriodReader.read(tree, algorithm);
     }
 
-    /** A duration in ms, within {@link Limit#MAX_LEVEL}. */
+    /** Returns a duration in ms, which is at most {@link Limit#MAX_LEVEL}. */
     static long windowMs(String text) {
         long ms = DurationsAndSizes.durationMs(text);
         if (ms > Limit.MAX_LEVEL) {
@@ -152,7 +152,7 @@ final class LimitReader {
         }
         Long burst = tree.wholeNumber(0, Limit.MAX_CAPACITY);
         if (burst != null && burst > 0) {
-            tree.fault("must be 0 or left out where limit is 0, is '" + burst + "'");
+            tree.fault("must be 0 or left out if limit is 0, is '" + burst + "'");
         }
         return null;
     }

@@ -9,13 +9,13 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads {@code per}, with the {@code timezone} that makes it one of a calendar. */
+/** Reads {@code per} and {@code timezone}, which makes it a calendar period. */
 final class PeriodReader {
 
-    /** In which time the tokens of a limit come; as text, how a label has it. */
+    /** The period of a limit. Its string is the text of the period in a label. */
     sealed interface Per {}
 
-    /** So many milliseconds. */
+    /** A period of a number of milliseconds. */
     record Duration(long ms) implements Per {
         @Override
         public String toString() {
@@ -31,7 +31,7 @@ final class PeriodReader {
         }
     }
 
-    /** What durations are not written in. */
+    /** Units that a duration does not have. */
     private static final Pattern CALENDAR_UNITS = Pattern.compile("\\d+\\s*(w|weeks?|months?|years?)");
 
     private static final Pattern ONE = Pattern.compile("0*1\\s*([a-z]+)");
@@ -50,7 +50,7 @@ final class PeriodReader {
 
     private PeriodReader() {}
 
-    /** A period that may be one of a calendar; null if something is wrong with it, or missing. */
+    /** Reads a period that can be a calendar period. Returns null if it is missing or has a fault. */
     static Per read(YamlTree per, YamlTree timezone) {
         if (!timezone.isPresent() && !isInCalendarUnits(per)) {
             return duration(per);
@@ -60,10 +60,10 @@ final class PeriodReader {
         return period == null || zone == null ? null : new Calendar(period, zone);
     }
 
-    /** The period of what goes by no calendar; null if something is wrong with it, or missing. */
+    /** Reads a period that cannot be a calendar period. Returns null if it is missing or has a fault. */
     static Duration read(YamlTree per, String whose) {
         if (isInCalendarUnits(per)) {
-            per.fault("'" + per.text() + "' is a calendar window, which " + whose + " does not have");
+            per.fault("'" + per.text() + "' is a calendar period, which " + whose + " does not support");
             return null;
         }
         return duration(per);
@@ -82,8 +82,7 @@ final class PeriodReader {
         Matcher one = ONE.matcher(text.strip());
         CalendarPeriod period = one.matches() ? PERIODS.get(one.group(1)) : null;
         if (period == null) {
-            throw new IllegalArgumentException(
-                    "must be 1 day, 1 week or 1 month to go by a calendar, is '" + text + "'");
+            throw new IllegalArgumentException("a calendar period must be 1 day, 1 week or 1 month, is '" + text + "'");
         }
         return period;
     }

@@ -22,38 +22,59 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
- * Reads policies and queues as people write them: files of YAML or JSON, of which {@code policies.schema.json} is the
- * schema.
+ * The reader of policy files: YAML or JSON with policies and queues, as {@code policies.schema.json} describes it.
+ * Exceptions contain all faults of a file, each with its line and path.
  */
 public final class PolicyFile {
 
-    /** The most policies of one file. */
+    /** The maximum number of policies in a file. */
     public static final int MAX_POLICIES = 100_000;
 
-    /** The most queues of one file. */
+    /** The maximum number of queues in a file. */
     public static final int MAX_QUEUES = 10_000;
 
-    /** The longest {@link Definition#json}, in bytes of UTF-8: so that it fits in a record. */
+    /**
+     * The maximum length of a {@link Definition#json}, in bytes of UTF-8. It ensures that a definition fits in
+     * a record.
+     */
     public static final int MAX_JSON_BYTES = 512 << 10;
 
     static final List<String> KEYS = List.of("policies", "queues");
 
     private PolicyFile() {}
 
-    /** One policy or queue of a file. */
+    /** A policy or queue of a file. */
     public sealed interface Definition {
 
+        /**
+         * Returns whether it is a policy or a queue.
+         *
+         * @return the kind
+         */
         PolicyAvro.Kind kind();
 
+        /**
+         * Returns its id.
+         *
+         * @return the id
+         */
         String id();
 
         /**
-         * What was written, as {@link #parse} and {@link #parseQueue} read it: compact, keys in the order written,
-         * numbers and booleans as such, names, patterns, durations and sizes with a unit as strings.
+         * Returns the definition as JSON, which {@link #parse} and {@link #parseQueue} read. It is compact, with the
+         * keys in the order of the file. Numbers and booleans are JSON numbers and booleans; names, patterns,
+         * durations, and sizes with a unit are strings.
+         *
+         * @return a JSON object
          */
         String json();
 
-        /** @param policy of version 1 */
+        /**
+         * A policy of a file.
+         *
+         * @param policy the policy, with version 1
+         * @param json the policy as JSON
+         */
         record PolicyDefinition(Policy policy, String json) implements Definition {
             @Override
             public PolicyAvro.Kind kind() {
@@ -66,7 +87,12 @@ public final class PolicyFile {
             }
         }
 
-        /** @param queue of version 1 */
+        /**
+         * A queue of a file.
+         *
+         * @param queue the queue, with version 1
+         * @param json the queue as JSON
+         */
         record QueueDefinition(QueueRules queue, String json) implements Definition {
             @Override
             public PolicyAvro.Kind kind() {
@@ -81,50 +107,78 @@ public final class PolicyFile {
     }
 
     /**
-     * What a file defines, in the order written.
+     * The policies and queues of a file, in its order.
      *
-     * @param policies ids differ
-     * @param queues ids differ; a policy may have the id of a queue
+     * @param policies the policies, with distinct ids
+     * @param queues the queues, with distinct ids; a queue and a policy can have the same id
      */
     public record Contents(List<Definition.PolicyDefinition> policies, List<Definition.QueueDefinition> queues) {
 
+        /** No policies and no queues. */
         public static final Contents NONE = new Contents(List.of(), List.of());
 
+        /**
+         * Copies the lists.
+         *
+         * @param policies the policies, with distinct ids
+         * @param queues the queues, with distinct ids; a queue and a policy can have the same id
+         */
         public Contents {
             policies = List.copyOf(policies);
             queues = List.copyOf(queues);
         }
 
-        /** The policies by which requests are decided. */
+        /**
+         * Returns the table by which requests are matched with these policies.
+         *
+         * @return a table of the policies
+         */
         public PolicyTable table() {
             return new PolicyTable(
                     policies.stream().map(Definition.PolicyDefinition::policy).toList());
         }
 
-        /** The queues by id. */
+        /**
+         * Returns the queues by id.
+         *
+         * @return the queues
+         */
         public Map<String, QueueRules> queueRules() {
             return queues.stream()
                     .collect(Collectors.toMap(Definition.QueueDefinition::id, Definition.QueueDefinition::queue));
         }
 
+        /**
+         * Returns whether there are no policies and no queues.
+         *
+         * @return whether both lists are empty
+         */
         public boolean isEmpty() {
             return policies.isEmpty() && queues.isEmpty();
         }
     }
 
     /**
-     * As {@link #read(String, String)}, from a file.
+     * Reads a file whose policies refer only to queues of the same file.
      *
+     * @param file the file, in UTF-8
+     * @return its policies and queues; none if the file is empty
      * @throws IOException if the file cannot be read
+     * @throws FaultsException if the file is invalid, with all its faults
      */
     public static Contents read(Path file) throws IOException, FaultsException {
         return read(file, Set::of);
     }
 
     /**
-     * As {@link #read(Path)}, where policies may name queues that exist elsewhere too.
+     * Reads a file whose policies can also refer to queues that exist elsewhere.
      *
-     * @param existingQueues their ids; asked only if a policy names a queue that the file does not define
+     * @param file the file, in UTF-8
+     * @param existingQueues returns the ids of these queues; called only if a policy refers to a queue that the file
+     *     does not define
+     * @return its policies and queues; none if the file is empty
+     * @throws IOException if the file cannot be read
+     * @throws FaultsException if the file is invalid, with all its faults
      */
     public static Contents read(Path file, Supplier<Set<String>> existingQueues) throws IOException, FaultsException {
         Faults faults = new Faults(file.toString());
@@ -132,19 +186,26 @@ public final class PolicyFile {
     }
 
     /**
-     * The policies and queues of a file; none if it is empty. Policies name queues of the same file.
+     * Parses the text of a file whose policies refer only to queues of the same file.
      *
-     * @param fileName for the faults
-     * @throws FaultsException with everything that is wrong
+     * @param fileName the name of the file in faults
+     * @param text the text of the file
+     * @return its policies and queues; none if the text is empty
+     * @throws FaultsException if the text is invalid, with all its faults
      */
     public static Contents read(String fileName, String text) throws FaultsException {
         return read(fileName, text, Set::of);
     }
 
     /**
-     * As {@link #read(String, String)}, where policies may name queues that exist elsewhere too.
+     * Parses the text of a file whose policies can also refer to queues that exist elsewhere.
      *
-     * @param existingQueues their ids; asked only if a policy names a queue that the file does not define
+     * @param fileName the name of the file in faults
+     * @param text the text of the file
+     * @param existingQueues returns the ids of these queues; called only if a policy refers to a queue that the file
+     *     does not define
+     * @return its policies and queues; none if the text is empty
+     * @throws FaultsException if the text is invalid, with all its faults
      */
     public static Contents read(String fileName, String text, Supplier<Set<String>> existingQueues)
             throws FaultsException {
@@ -153,11 +214,15 @@ public final class PolicyFile {
     }
 
     /**
-     * One policy or queue by itself, as it is written in a file.
+     * Parses a single policy or queue, in the form that it has in a file.
      *
-     * @param id what it is called; the text may leave it out, but not say otherwise
-     * @param existingQueues the queues that a policy may name; asked only if it names one
-     * @throws FaultsException with everything that is wrong
+     * @param kind whether it is a policy or a queue
+     * @param id its id; the text can omit it, but not have another one
+     * @param place the source of the text in faults
+     * @param text YAML or JSON
+     * @param existingQueues returns the ids of the queues to which a policy can refer; called only if it refers to one
+     * @return the policy or queue
+     * @throws FaultsException if the text is invalid, with all its faults
      */
     public static Contents readOne(
             PolicyAvro.Kind kind, String id, String place, String text, Supplier<Set<String>> existingQueues)
@@ -188,15 +253,18 @@ public final class PolicyFile {
         if (!written.isPresent()) {
             tree.putFirst("id", id);
         } else if (written.isScalar() && !written.text().equals(id)) {
-            written.fault("must be '" + id + "', which it is asked for by, is '" + written.text() + "'");
+            written.fault("must be '" + id + "' or left out, is '" + written.text() + "'");
         }
     }
 
     /**
-     * One policy from its {@link Definition#json}; its queue need not exist.
+     * Parses the JSON of a policy. Its queue need not exist.
      *
-     * @param place where it is from, for the faults
-     * @throws FaultsException with everything that is wrong
+     * @param place the source of the JSON in faults
+     * @param json the JSON, from {@link Definition#json}
+     * @param version the version of the policy
+     * @return the policy
+     * @throws FaultsException if the JSON is invalid, with all its faults
      */
     public static Policy parse(String place, String json, long version) throws FaultsException {
         Faults faults = new Faults(place);
@@ -206,10 +274,13 @@ public final class PolicyFile {
     }
 
     /**
-     * One queue from its {@link Definition#json}.
+     * Parses the JSON of a queue.
      *
-     * @param place where it is from, for the faults
-     * @throws FaultsException with everything that is wrong
+     * @param place the source of the JSON in faults
+     * @param json the JSON, from {@link Definition#json}
+     * @param version the version of the queue
+     * @return the queue
+     * @throws FaultsException if the JSON is invalid, with all its faults
      */
     public static QueueRules parseQueue(String place, String json, long version) throws FaultsException {
         Faults faults = new Faults(place);
@@ -255,7 +326,7 @@ public final class PolicyFile {
     private static List<YamlTree> items(YamlTree list, String what, int most) {
         List<YamlTree> items = list.isEmpty() ? List.of() : list.items();
         if (items.size() > most) {
-            list.fault("must be at most " + most + " " + what + ", are " + items.size());
+            list.fault("must have at most " + most + " " + what + ", has " + items.size());
             return List.of();
         }
         return items;
@@ -267,7 +338,7 @@ public final class PolicyFile {
             YamlTree id = tree.get("id");
             YamlTree first = id.isScalar() ? ids.putIfAbsent(id.text(), id) : null;
             if (first != null) {
-                id.fault("'" + id.text() + "' is the id of the " + what + " on line " + first.line() + " already");
+                id.fault("'" + id.text() + "' is already the id of the " + what + " on line " + first.line());
             }
         }
     }
@@ -287,8 +358,8 @@ public final class PolicyFile {
         for (YamlTree queue : others) {
             if (!defined.contains(queue.text())) {
                 String nearest = faults.isFull() ? null : Spelling.nearest(queue.text(), defined);
-                queue.fault("no queue '" + queue.text() + "' is defined"
-                        + (nearest == null ? "" : ", did you mean " + nearest + "?"));
+                queue.fault("queue '" + queue.text() + "' is not defined"
+                        + (nearest == null ? "" : "; did you mean \"" + nearest + "\"?"));
             }
         }
     }
@@ -311,7 +382,7 @@ public final class PolicyFile {
         String json = PolicyJson.of(tree);
         int bytes = json.getBytes(StandardCharsets.UTF_8).length;
         if (bytes > MAX_JSON_BYTES) {
-            tree.fault("is too large: " + bytes + " bytes as JSON, the most is " + MAX_JSON_BYTES);
+            tree.fault("is too large: " + bytes + " bytes as JSON; the maximum is " + MAX_JSON_BYTES);
         }
         return json;
     }

@@ -12,7 +12,7 @@ import java.util.function.Function;
 
 /**
  * The policies and queues in force after the records of the policies topic that were added so far. All readers of the
- * topic use {@link #step} to decide what a record does, so they agree on what is in force.
+ * topic use {@link #step} to determine what a record does, so they agree on what is in force.
  *
  * <p>One thread adds records; other threads may read.
  *
@@ -21,43 +21,60 @@ import java.util.function.Function;
 public final class PolicyFold<V> {
 
     private final Map<String, V> byKey = Collections.synchronizedSortedMap(new TreeMap<>());
-    private final Function<PolicyRecordReader, V> kept;
+    private final Function<DecodedPolicyRecord, V> kept;
     private final Function<V, PolicyAvro.Applied> record;
 
     /** What a record of the policies topic does. */
     public sealed interface Step {
 
-        /** Puts a version of a policy or queue in force, or its deletion. */
-        record Put(PolicyRecordReader rules) implements Step {}
+        /**
+         * Puts a version of a policy or queue in force, or its deletion.
+         *
+         * @param rules the policy or queue
+         */
+        record Put(DecodedPolicyRecord rules) implements Step {}
 
         /** Removes a policy or queue and its version number. The record has no value. */
         record Remove() implements Step {}
 
-        /** Changes nothing: the last good record of the key stays in force. */
+        /**
+         * Changes nothing: the last good record of the key stays in force.
+         *
+         * @param fault what is wrong with the record
+         */
         record Reject(UnreadableException fault) implements Step {}
     }
 
-    private PolicyFold(Function<PolicyRecordReader, V> kept, Function<V, PolicyAvro.Applied> record) {
+    private PolicyFold(Function<DecodedPolicyRecord, V> kept, Function<V, PolicyAvro.Applied> record) {
         this.kept = kept;
         this.record = record;
     }
 
-    /** Returns an empty table that keeps the parsed rules. */
-    public static PolicyFold<PolicyRecordReader> ofRules() {
-        return new PolicyFold<>(Function.identity(), PolicyRecordReader::applied);
-    }
-
-    /** Returns an empty table that keeps the records only, which take less heap than the parsed rules. */
-    public static PolicyFold<PolicyAvro.Applied> ofRecords() {
-        return new PolicyFold<>(PolicyRecordReader::applied, Function.identity());
+    /**
+     * Returns an empty table that keeps the parsed rules.
+     *
+     * @return a new table
+     */
+    public static PolicyFold<DecodedPolicyRecord> ofRules() {
+        return new PolicyFold<>(Function.identity(), DecodedPolicyRecord::applied);
     }
 
     /**
-     * Returns what a record does, without a table.
+     * Returns an empty table that keeps only the records, which take less heap than the parsed rules.
      *
-     * @param key null if the record has none
-     * @param value null if the record has none
+     * @return a new table
+     */
+    public static PolicyFold<PolicyAvro.Applied> ofRecords() {
+        return new PolicyFold<>(DecodedPolicyRecord::applied, Function.identity());
+    }
+
+    /**
+     * Returns what a record does, without changing a table.
+     *
+     * @param key the key of the record, null if it has none
+     * @param value the value of the record, null if it has none
      * @param lastVersion the version of the last good record of this key, 0 if there is none
+     * @return what the record does
      */
     public static Step step(String key, byte[] value, long lastVersion) {
         if (key == null) {
@@ -67,7 +84,7 @@ public final class PolicyFold<V> {
             return new Step.Remove();
         }
         try {
-            return new Step.Put(PolicyRecordReader.read(key, value, lastVersion));
+            return new Step.Put(DecodedPolicyRecord.read(key, value, lastVersion));
         } catch (UnreadableException e) {
             return new Step.Reject(e);
         }
@@ -76,8 +93,8 @@ public final class PolicyFold<V> {
     /**
      * Adds the next record.
      *
-     * @param key null if the record has none
-     * @param value null if the record has none
+     * @param key the key of the record, null if it has none
+     * @param value the value of the record, null if it has none
      * @return what the record did
      */
     public Step add(String key, byte[] value) {
@@ -90,14 +107,21 @@ public final class PolicyFold<V> {
         return step;
     }
 
-    /** Returns the last good record of a key, which may be a deletion. */
+    /**
+     * Returns the last good record of a key, which may be a deletion.
+     *
+     * @param key the key
+     * @return the record; empty if there is none
+     */
     public Optional<V> get(String key) {
         return Optional.ofNullable(byKey.get(key));
     }
 
     /**
-     * Returns the last good record of each key with deletions, policies before queues, each by id. A result that
-     * contains a record also reflects all earlier records.
+     * Returns the last good record of each key, including deletions. A result that contains a record also reflects all
+     * earlier records.
+     *
+     * @return the records, policies before queues, each ordered by id
      */
     public List<V> all() {
         synchronized (byKey) {
@@ -105,14 +129,22 @@ public final class PolicyFold<V> {
         }
     }
 
-    /** Returns {@link #all} by key. */
+    /**
+     * Returns {@link #all} by key.
+     *
+     * @return a copy of the table, ordered by key
+     */
     public Map<String, V> byKey() {
         synchronized (byKey) {
             return new TreeMap<>(byKey);
         }
     }
 
-    /** Returns the records that are in force, policies before queues, each by id. */
+    /**
+     * Returns the records that are in force, without deletions.
+     *
+     * @return the records, policies before queues, each ordered by id
+     */
     public List<PolicyAvro.Applied> inForce() {
         return all().stream()
                 .map(record)
@@ -120,7 +152,7 @@ public final class PolicyFold<V> {
                 .toList();
     }
 
-    /** The version of the last good record of a key, also of a deletion; 0 if there is none. */
+    /** Returns the version of the last good record of a key, including a deletion; 0 if there is none. */
     private long version(String key) {
         V last = byKey.get(key);
         return last == null ? 0 : record.apply(last).version();

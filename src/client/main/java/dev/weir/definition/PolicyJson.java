@@ -8,12 +8,12 @@ import java.io.UncheckedIOException;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** Writes a policy or a queue that was read without a fault as JSON, in the order it was written in. */
+/** The writer of policies and queues without faults as JSON, with their keys in the order of the file. */
 final class PolicyJson {
 
     private static final JsonFactory JSON = new JsonFactory();
 
-    /** Mappings whose keys are names that people choose, and what is under each of these. */
+    /** Mappings whose keys are names, and the key whose rules apply to each of their values. */
     private static final Map<String, String> NAMES = Map.of("match", "value", "tiers", "tier");
 
     private static final Pattern BYTES = Pattern.compile("[1-9][0-9]*");

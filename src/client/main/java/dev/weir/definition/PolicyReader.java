@@ -18,7 +18,7 @@ import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 
-/** Reads one policy. Something harmless stands in for what is at fault, so that the rest is checked as well. */
+/** Reads one policy. A value with a fault is replaced by a harmless one, so that the rest is checked as well. */
 final class PolicyReader {
 
     static final List<String> KEYS = List.of(
@@ -64,7 +64,7 @@ final class PolicyReader {
 
     private static final Map<String, Long> STATUSES = new TreeMap<>(Map.of("429", 429L, "503", 503L));
 
-    /** Keys that belong to one way to answer. */
+    /** Keys that require a value of {@code on-exceed}. */
     private static final Map<String, String> OF = Map.of("deny-status", DENY, "max-delay", THROTTLE, "queue", SHAPE);
 
     private static final List<String> HARMLESS_KEY = List.of("client");
@@ -74,7 +74,7 @@ final class PolicyReader {
 
     private PolicyReader() {}
 
-    /** The policy; not to be used if anything was noted. */
+    /** Returns the policy. It must not be used if faults were added. */
     static Policy read(YamlTree tree, long version) {
         tree.fields(KEYS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
@@ -125,7 +125,11 @@ final class PolicyReader {
         return Objects.requireNonNullElse(tree.noting(() -> new RequestMatcher(conditions)), RequestMatcher.ALL);
     }
 
-    /** @param harmless stands in for what is at fault */
+    /**
+     * Reads the fields of a key.
+     *
+     * @param harmless the result if the key has a fault
+     */
     static List<String> key(YamlTree tree, List<String> harmless) {
         List<String> key = new ArrayList<>();
         for (YamlTree field : tree.itemsOrOne()) {
@@ -135,21 +139,21 @@ final class PolicyReader {
         return readable && !key.contains(null) ? key : harmless;
     }
 
-    /** Null if it is not shared. */
+    /** Returns how the policy's limits are shared, or null if they are not. */
     private static Sharing sharing(YamlTree tree, List<String> key) {
         boolean byClients = Boolean.TRUE.equals(tree.get("lease").oneOf(LEASE_IS_BY_CLIENTS));
         boolean waits = !Boolean.FALSE.equals(tree.get("when-empty").oneOf(WHEN_EMPTY_WAITS));
         if (key.contains("client") && !byClients) {
             for (String word : List.of("max-wait", "when-empty")) {
                 if (tree.get(word).isPresent()) {
-                    tree.get(word).fault("needs a key without client, or lease: client");
+                    tree.get(word).fault("requires a key without client, or lease: client");
                 }
             }
             return null;
         }
         YamlTree maxWait = tree.get("max-wait");
         if (!waits && maxWait.isPresent()) {
-            maxWait.fault("needs when-empty: wait");
+            maxWait.fault("requires when-empty: wait");
         }
         Long maxWaitMs = maxWait.read(DurationsAndSizes::durationMs);
         OptionalLong waitMs =
@@ -190,7 +194,10 @@ final class PolicyReader {
         return bounded == null ? terms : bounded;
     }
 
-    /** What is written; if nothing is, a queue without limits shapes everything. Null if it cannot be read. */
+    /**
+     * Returns the value of {@code on-exceed}. If there is none, a policy with a queue and without limits shapes
+     * everything. Returns null if the value has a fault.
+     */
     private static String word(YamlTree tree) {
         YamlTree written = tree.get("on-exceed");
         if (!written.isPresent()) {
@@ -201,11 +208,11 @@ final class PolicyReader {
         return written.oneOf(ON_EXCEED);
     }
 
-    /** Null if it cannot be read. */
+    /** Returns what happens to requests beyond the limits, or null if it has a fault. */
     private static OnExceed onExceed(YamlTree tree, String word) {
         OF.keySet().stream().sorted().forEach(key -> {
             if (word != null && tree.get(key).isPresent() && !OF.get(key).equals(word)) {
-                tree.get(key).fault("needs on-exceed: " + OF.get(key));
+                tree.get(key).fault("requires on-exceed: " + OF.get(key));
             }
         });
         Long status = tree.get("deny-status").oneOf(STATUSES);
@@ -232,7 +239,7 @@ final class PolicyReader {
             throw new IllegalArgumentException("must be 1970 to 9999, is '" + text + "'", e);
         } catch (DateTimeParseException e) {
             throw new IllegalArgumentException(
-                    "must be a time with its offset such as 2026-12-01T00:00:00Z, is '" + text + "'", e);
+                    "must be a date and time with a UTC offset such as 2026-12-01T00:00:00Z, is '" + text + "'", e);
         }
     }
 }

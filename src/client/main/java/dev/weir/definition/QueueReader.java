@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** Reads one queue. Something harmless stands in for what is at fault, so that the rest is checked as well. */
+/** Reads one queue. A value with a fault is replaced by a harmless one, so that the rest is checked as well. */
 final class QueueReader {
 
     static final List<String> KEYS =
@@ -24,7 +24,7 @@ final class QueueReader {
 
     private QueueReader() {}
 
-    /** The queue; not to be used if anything was noted. */
+    /** Returns the queue. It must not be used if faults were added. */
     static QueueRules read(YamlTree tree, long version) {
         tree.fields(KEYS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
@@ -38,7 +38,7 @@ final class QueueReader {
         List<String> key = PolicyReader.key(tree.get("key"), List.of());
         QueueTotal total = total(tree.get("total"));
         if (total != null && key.isEmpty()) {
-            tree.get("total").fault("needs a key: without one, limit and per are those of the whole queue");
+            tree.get("total").fault("requires key; without it, limit and per apply to the whole queue already");
             total = null;
         }
         QueueTotal ofAllKeys = total;
@@ -57,7 +57,7 @@ final class QueueReader {
                 ofAllKeys));
     }
 
-    /** Null if there is none. */
+    /** Returns the total, or null if there is none. */
     private static QueueTotal total(YamlTree tree) {
         if (!tree.isPresent()) {
             return null;
@@ -92,7 +92,7 @@ final class QueueReader {
     private static Map<String, TierShare> tiers(YamlTree tree) {
         Map<String, YamlTree> written = tree.fields();
         if (written.size() > QueueRules.MAX_TIERS) {
-            tree.fault("must be at most " + QueueRules.MAX_TIERS + ", are " + written.size());
+            tree.fault("must have at most " + QueueRules.MAX_TIERS + " tiers, has " + written.size());
             return Map.of();
         }
         Map<String, TierShare> tiers = new LinkedHashMap<>();

@@ -10,16 +10,16 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Reads text files, up to a length. */
+/** Reads text files up to a maximum length. */
 final class TextFile {
 
     private TextFile() {}
 
     /**
-     * The text of a file in UTF-8.
+     * Returns the text of a file in UTF-8.
      *
      * @throws IOException if the file cannot be read
-     * @throws Unreadable if it is too long, or no UTF-8
+     * @throws Unreadable if the file is too long or not valid UTF-8
      */
     static String read(Path file, int maxBytes) throws IOException {
         byte[] bytes;
@@ -34,7 +34,7 @@ final class TextFile {
         String text = chars.flip().toString();
         if (result.isError()) {
             int line = 1 + (int) text.chars().filter(c -> c == '\n').count();
-            throw new Unreadable(line, "is not UTF-8");
+            throw new Unreadable(line, "is not valid UTF-8");
         }
         return text;
     }

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
-/** Puts a {@link YamlTree} together from what a parser meets, in the order of the text. */
+/** Builds a {@link YamlTree} from the events of a parser, in the order of the text. */
 final class TreeBuilder {
 
     static final int MAX_DEPTH = 32;
@@ -14,9 +14,9 @@ final class TreeBuilder {
 
     private static final Set<String> NOTHING = Set.of("", "~", "null", "Null", "NULL");
     private static final String MERGE = "<<";
-    private static final String HALF_PAIR = "has half a surrogate pair";
+    private static final String HALF_PAIR = "contains an unpaired surrogate";
 
-    /** The document cannot be read any further. */
+    /** Indicates that the document cannot be parsed any further. */
     static final class Unreadable extends RuntimeException {
         private static final long serialVersionUID = 1L;
         final int line;
@@ -42,7 +42,9 @@ final class TreeBuilder {
         this.found = faults.sameFile();
     }
 
-    /** The tree that was built, empty if there was nothing; what was found wrong is noted only now. */
+    /**
+     * Returns the tree, which is empty if the document was empty, and adds the faults of the document to the collector.
+     */
     YamlTree tree() {
         faults.addAll(found);
         return root == null ? YamlTree.root(faults, 1, Kind.EMPTY, null) : root;
@@ -66,17 +68,17 @@ final class TreeBuilder {
         scalar(Kind.QUOTED, text, line);
     }
 
-    /** A scalar without quotes. */
+    /** Adds a scalar without quotes. */
     void plain(String text, int line) {
         scalar(NOTHING.contains(text) ? Kind.EMPTY : Kind.PLAIN, text, line);
     }
 
-    /** What is not supported about the value that comes next. */
+    /** Adds a fault for the next value, which uses a feature that is not supported. */
     void refuse(String what) {
         refused.add(what);
     }
 
-    /** A value, or key, that cannot be told. */
+    /** Adds a value whose content is unknown. */
     void unknown(int line) {
         if (awaitsKey()) {
             throw new Unreadable(line, "a key must be a single value");
@@ -123,7 +125,7 @@ final class TreeBuilder {
 
     private YamlTree addRoot(Kind kind, String text, int line) {
         if (root != null) {
-            throw new Unreadable(line, "must be one document, a second one starts here");
+            throw new Unreadable(line, "must be a single document; a second one starts here");
         }
         root = YamlTree.root(faults, line, kind, text);
         return root;
@@ -140,7 +142,7 @@ final class TreeBuilder {
         } else {
             YamlTree first = open.put(field);
             if (first != null) {
-                note(field, "is here twice, first on line " + first.line());
+                note(field, "duplicate key; the first is on line " + first.line());
             }
         }
         key = null;

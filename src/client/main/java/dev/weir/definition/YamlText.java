@@ -16,19 +16,23 @@ import org.yaml.snakeyaml.parser.ParserImpl;
 import org.yaml.snakeyaml.reader.StreamReader;
 
 /**
- * Reads YAML of a bounded line length, without what lets one part of a document stand for another: anchors, aliases,
- * merge keys, tags.
+ * Parses YAML with lines of limited length, without the features by which one part of a document stands for another:
+ * anchors, aliases, merge keys and tags.
  */
 public final class YamlText {
 
-    /** The scanner's time for a word grows with the square of its length. */
+    /** The maximum length of a line. The time in which the parser reads a word grows with the square of its length. */
     static final int MAX_LINE_LENGTH = 1 << 20;
 
     private static final String NOT_VALID = "is not valid YAML: ";
 
     private YamlText() {}
 
-    /** @throws Unreadable if it is not valid */
+    /**
+     * Parses a text.
+     *
+     * @throws Unreadable if the text is not valid YAML
+     */
     static void read(String text, TreeBuilder builder) {
         requireScannable(text);
         LoaderOptions options = new LoaderOptions();
@@ -45,7 +49,7 @@ public final class YamlText {
             return parser.getEvent();
         } catch (MarkedYAMLException e) {
             throw new Unreadable(e.getProblemMark().getLine() + 1, NOT_VALID + problem(e));
-        } catch (YAMLException | NumberFormatException e) { // the latter at an escape that is cut off
+        } catch (YAMLException | NumberFormatException e) { // the latter for an incomplete escape
             throw new Unreadable(reader.getLine() + 1, NOT_VALID + e.getMessage());
         }
     }
@@ -89,10 +93,11 @@ public final class YamlText {
     }
 
     /**
-     * Throws if some other reader of YAML would take long to read a text.
+     * Checks that another YAML reader can parse a text in reasonable time.
      *
-     * @throws IllegalArgumentException if it has a line that is too long, or a character that YAML does not allow; the
-     *     message follows the name of the text
+     * @param text the text
+     * @throws IllegalArgumentException if a line is too long, or the text contains a character that YAML does not
+     *     allow. The message is a predicate, to follow the name of the text
      */
     public static void requireReadable(String text) {
         try {
@@ -102,20 +107,20 @@ public final class YamlText {
         }
     }
 
-    /** Throws at the first character that YAML does not allow, and at a line that would take too long. */
+    /** Throws at the first character that YAML does not allow, and at the first line that is too long. */
     private static void requireScannable(String text) {
         int line = 1;
         int lineStart = 0;
         for (int i = 0; i < text.length(); i += Character.charCount(text.codePointAt(i))) {
             int c = text.codePointAt(i);
             if (!StreamReader.isPrintable(c)) {
-                throw new Unreadable(line, String.format("has a character that YAML does not allow, U+%04X", c));
+                throw new Unreadable(line, String.format("contains a character that YAML does not allow: U+%04X", c));
             }
             if (c == '\n') {
                 line++;
                 lineStart = i + 1;
             } else if (i - lineStart >= MAX_LINE_LENGTH) {
-                throw new Unreadable(line, "has a line of more than " + MAX_LINE_LENGTH + " characters");
+                throw new Unreadable(line, "has a line with more than " + MAX_LINE_LENGTH + " characters");
             }
         }
     }

@@ -17,11 +17,10 @@ import java.util.function.Supplier;
 import java.util.regex.Pattern;
 
 /**
- * One value of a YAML or JSON document, and where it is written. Who reads it as something that it is not gets null, or
- * nothing to go through, and a {@link Fault} is noted; so a reader goes on, and all faults are found at once.
+ * A value of a YAML or JSON document, with its place. Methods that read it as another type than it has add a
+ * {@link Fault} and return null or an empty collection. So a reader can go on and find all faults.
  *
- * <p>A scalar is its text: what it means is up to who reads it, so {@code NO} can be a country and {@code 1.10} a
- * version.
+ * <p>A scalar is its text, which the reader interprets: {@code NO} can be a country and {@code 1.10} a version.
  */
 public final class YamlTree {
 
@@ -30,9 +29,9 @@ public final class YamlTree {
         LIST("is a list"),
         PLAIN("is a single value"),
         QUOTED("is a single value"),
-        /** Written as {@code ~}, as {@code null} or as nothing at all. */
+        /** Written as {@code ~}, {@code null} or nothing. */
         EMPTY("is empty"),
-        /** Not there, or at fault already: whatever it is read as, nothing more is noted. */
+        /** Missing, or a value whose fault has been added already. Reading it adds no fault. */
         MISSING("is missing");
 
         private final String description;
@@ -66,23 +65,26 @@ public final class YamlTree {
         this.text = text;
     }
 
-    /** A document's outermost value. */
+    /** Returns the outermost value of a document. */
     static YamlTree root(Faults faults, int line, Kind kind, String text) {
         return new YamlTree(faults, null, null, 0, line, kind, text);
     }
 
-    /** A value for one of this mapping's keys; the mapping has it once it was {@link #put} there. */
+    /** Returns a value for a key of this mapping, to be added with {@link #put}. */
     YamlTree newField(String fieldKey, int fieldLine, Kind fieldKind, String fieldText) {
         return new YamlTree(faults, this, fieldKey, 0, fieldLine, fieldKind, fieldText);
     }
 
-    /** Puts a new field into this mapping, unless it has one with the same key: then gives that. */
+    /**
+     * Adds a field to this mapping. If the mapping has the key already, it is not changed, and the existing field
+     * is returned.
+     */
     YamlTree put(YamlTree field) {
         fields = fields.isEmpty() ? new LinkedHashMap<>(8) : fields;
         return fields.putIfAbsent(field.key, field);
     }
 
-    /** Gives this mapping a first field, as if it were written where the mapping begins. */
+    /** Adds a first field to this mapping, on the line where the mapping begins. */
     void putFirst(String fieldKey, String fieldText) {
         Map<String, YamlTree> others = fields;
         fields = new LinkedHashMap<>();
@@ -90,7 +92,7 @@ public final class YamlTree {
         others.values().forEach(this::put);
     }
 
-    /** Adds a last value to this list. */
+    /** Adds a last item to this list. */
     YamlTree addItem(int itemLine, Kind itemKind, String itemText) {
         items = items.isEmpty() ? new ArrayList<>(4) : items;
         YamlTree item = new YamlTree(faults, this, null, items.size(), itemLine, itemKind, itemText);
@@ -115,28 +117,43 @@ public final class YamlTree {
     }
 
     /**
-     * Reads a document. What cannot be read at all is noted and gives a tree that is not there; an empty document gives
-     * an empty tree.
+     * Parses a document. If that is not possible, adds a fault.
+     *
+     * @param text YAML or JSON
+     * @param faults collects the faults of the document, now and when its values are read
+     * @return the outermost value: an {@linkplain #isEmpty empty} one if the document is empty, a
+     *     {@linkplain #isPresent missing} one if it cannot be parsed
      */
     public static YamlTree read(String text, Faults faults) {
         return DocumentReader.read(text, faults);
     }
 
     /**
-     * As {@link #read(String, Faults)}, from a file.
+     * Parses a file like {@link #read(String, Faults)}.
      *
+     * @param file a file in UTF-8
+     * @param faults collects the faults
+     * @return the outermost value
      * @throws IOException if the file cannot be read
      */
     public static YamlTree read(Path file, Faults faults) throws IOException {
         return DocumentReader.read(file, faults);
     }
 
-    /** The line of its key, or where it begins if it has none; from 1. */
+    /**
+     * Returns the line of this value.
+     *
+     * @return the line of its key or, if it has none, the line where it begins; from 1
+     */
     public int line() {
         return line;
     }
 
-    /** Where it is in the document, such as {@code policies[3].limits[0].per}; empty for the outermost value. */
+    /**
+     * Returns the path of this value in the document.
+     *
+     * @return a path such as {@code policies[3].limits[0].per}; empty for the outermost value
+     */
     public String path() {
         if (parent == null) {
             return "";
@@ -152,17 +169,30 @@ public final class YamlTree {
         return path.isEmpty() ? name : path + "." + name;
     }
 
-    /** Whether it is there at all. */
+    /**
+     * Returns whether the value is in the document.
+     *
+     * @return false if it is missing
+     */
     public boolean isPresent() {
         return kind != Kind.MISSING;
     }
 
-    /** Whether it is there, but as nothing. */
+    /**
+     * Returns whether the value is in the document and empty.
+     *
+     * @return true for {@code ~}, {@code null} and a key without a value
+     */
     public boolean isEmpty() {
         return kind == Kind.EMPTY;
     }
 
-    /** Notes what is wrong with this value; its path or its key before a "must" is left out, as it is told anyway. */
+    /**
+     * Adds a fault for this value.
+     *
+     * @param message what is wrong. If it begins with the path or the key followed by "must", that name is removed,
+     *     since the fault names the path
+     */
     public void fault(String message) {
         String path = faults.isFull() ? "" : path();
         for (String name : new String[] {path, key}) {
@@ -174,7 +204,11 @@ public final class YamlTree {
         faults.add(line, path, message);
     }
 
-    /** A mapping's values by their keys, in the order written. */
+    /**
+     * Reads a mapping.
+     *
+     * @return the values by key, in the order of the document; empty if this is not a mapping
+     */
     public Map<String, YamlTree> fields() {
         if (kind != Kind.MAPPING) {
             expected("a mapping");
@@ -182,25 +216,40 @@ public final class YamlTree {
         return Collections.unmodifiableMap(fields);
     }
 
-    /** As {@link #fields()}, where each key that is not known is a fault. */
+    /**
+     * Reads a mapping, and adds a fault for each unknown key.
+     *
+     * @param known the known keys
+     * @return the values by key, as in {@link #fields()}
+     */
     public Map<String, YamlTree> fields(Collection<String> known) {
         Map<String, YamlTree> all = fields();
         all.forEach((name, value) -> {
             if (!known.contains(name)) {
                 String nearest = faults.isFull() ? null : Spelling.nearest(name, known);
-                value.fault(nearest == null ? "unknown key" : "unknown key, did you mean " + nearest + "?");
+                value.fault(nearest == null ? "unknown key" : "unknown key; did you mean \"" + nearest + "\"?");
             }
         });
         return all;
     }
 
-    /** The value of one of a mapping's keys; a missing one if the mapping does not have it. */
+    /**
+     * Returns the value of a key of this mapping.
+     *
+     * @param fieldKey the key
+     * @return the value, a missing one if the mapping does not have the key
+     */
     public YamlTree get(String fieldKey) {
         YamlTree value = fields.get(fieldKey);
         return value == null ? newField(fieldKey, line, Kind.MISSING, null) : value;
     }
 
-    /** As {@link #get}, where it is a fault if the mapping does not have it. */
+    /**
+     * Returns the value of a key of this mapping, and adds a fault if the mapping does not have it.
+     *
+     * @param fieldKey the key
+     * @return the value, a missing one if the mapping does not have the key
+     */
     public YamlTree require(String fieldKey) {
         YamlTree value = get(fieldKey);
         if (kind == Kind.MAPPING && !fields.containsKey(fieldKey)) {
@@ -209,7 +258,11 @@ public final class YamlTree {
         return value;
     }
 
-    /** A list's values. */
+    /**
+     * Reads a list.
+     *
+     * @return the items; empty if this is not a list
+     */
     public List<YamlTree> items() {
         if (kind != Kind.LIST) {
             expected("a list");
@@ -217,7 +270,11 @@ public final class YamlTree {
         return Collections.unmodifiableList(items);
     }
 
-    /** A list's values, or a scalar as a list of one. */
+    /**
+     * Reads a list, or a scalar as a list of one.
+     *
+     * @return the items; empty if this is neither
+     */
     public List<YamlTree> itemsOrOne() {
         if (isScalar()) {
             return List.of(this);
@@ -228,7 +285,11 @@ public final class YamlTree {
         return Collections.unmodifiableList(items);
     }
 
-    /** A scalar as it is written, null if it is none. */
+    /**
+     * Reads a scalar.
+     *
+     * @return its text; null if this is not a scalar
+     */
     public String text() {
         if (!isScalar()) {
             expected("a single value");
@@ -237,16 +298,26 @@ public final class YamlTree {
     }
 
     /**
-     * What a scalar's text is read as, null if it is no scalar.
+     * Reads a scalar and converts its text.
      *
-     * @param reading may throw as that of {@link #noting}
+     * @param <T> the type of the result
+     * @param reading converts the text. If it throws an {@link IllegalArgumentException}, its message is added as
+     *     a fault
+     * @return the result; null if this is not a scalar or the conversion failed
      */
     public <T> T read(Function<String, T> reading) {
         String scalar = text();
         return scalar == null ? null : noting(() -> reading.apply(scalar));
     }
 
-    /** What is made of this value; null if that throws an IllegalArgumentException, whose message is then noted. */
+    /**
+     * Calls a supplier.
+     *
+     * @param <T> the type of the result
+     * @param making creates the result. If it throws an {@link IllegalArgumentException}, its message is added as
+     *     a fault
+     * @return the result; null if the supplier failed
+     */
     public <T> T noting(Supplier<T> making) {
         try {
             return making.get();
@@ -256,7 +327,13 @@ public final class YamlTree {
         }
     }
 
-    /** A whole number, {@code 1_000} if wanted; null if it is none from {@code min} to {@code max}. */
+    /**
+     * Reads a whole number, with optional underscores between digits, such as {@code 1_000}.
+     *
+     * @param min the smallest valid number
+     * @param max the largest valid number
+     * @return the number; null if this is not a valid one
+     */
     public Long wholeNumber(long min, long max) {
         boolean isNumber = isScalar()
                 && text.length() <= MAX_NUMBER_LENGTH
@@ -272,7 +349,11 @@ public final class YamlTree {
         return number.longValue();
     }
 
-    /** {@code true} or {@code false}, null if it is neither. */
+    /**
+     * Reads {@code true} or {@code false}.
+     *
+     * @return the value; null if this is neither
+     */
     public Boolean flag() {
         if (kind == Kind.PLAIN && (text.equals("true") || text.equals("false"))) {
             return text.equals("true");
@@ -281,7 +362,13 @@ public final class YamlTree {
         return null;
     }
 
-    /** What a word stands for, null if it is none of {@code words}. */
+    /**
+     * Reads one of several words.
+     *
+     * @param <T> the type of the result
+     * @param words the meaning of each valid word
+     * @return the meaning of the word; null if this is none of the words
+     */
     public <T> T oneOf(Map<String, T> words) {
         T meaning = isScalar() ? words.get(text) : null;
         if (meaning == null) {

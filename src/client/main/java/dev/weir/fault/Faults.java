@@ -4,21 +4,32 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
-/** Collects what is wrong with one text, so that all of it can be told at once. */
+/** A collector of the faults in one text, so that they can be reported together. Not thread-safe. */
 public final class Faults {
 
-    /** How many faults are kept; of those beyond, only the number is told. */
+    /** The maximum number of faults that are kept. Further ones are only counted. */
     public static final int MAX_KEPT = 1000;
 
     private final String file;
     private final List<Fault> kept = new ArrayList<>();
     private int notKept;
 
-    /** @param file the file, or where else the text is from */
+    /**
+     * Creates a collector without faults.
+     *
+     * @param file the file, or another source of the text
+     */
     public Faults(String file) {
         this.file = file;
     }
 
+    /**
+     * Adds a fault.
+     *
+     * @param line the number of the line, from 1
+     * @param path the path of the value, empty for the text as a whole
+     * @param message what is wrong
+     */
     public void add(int line, String path, String message) {
         if (!isFull()) {
             kept.add(new Fault(file, line, path, message));
@@ -27,22 +38,39 @@ public final class Faults {
         }
     }
 
-    /** Whether faults are only counted from now on, so that nobody need find words for them. */
+    /**
+     * Returns whether further faults are only counted, so that their messages need not be created.
+     *
+     * @return whether {@link #MAX_KEPT} faults have been added
+     */
     public boolean isFull() {
         return kept.size() >= MAX_KEPT;
     }
 
-    /** Nothing yet, about the same text. */
+    /**
+     * Returns a collector without faults for the same text.
+     *
+     * @return a new collector
+     */
     public Faults sameFile() {
         return new Faults(file);
     }
 
+    /**
+     * Adds the faults of another collector.
+     *
+     * @param others the other collector
+     */
     public void addAll(Faults others) {
         others.kept.forEach(fault -> add(fault.line(), fault.path(), fault.message()));
         notKept += others.notKept;
     }
 
-    /** Throws what was collected, in the order of the lines, if there is any. */
+    /**
+     * Throws an exception with all faults, ordered by line, if there are any.
+     *
+     * @throws FaultsException if there are faults
+     */
     public void throwIfAny() throws FaultsException {
         if (kept.isEmpty()) {
             return;

@@ -3,7 +3,7 @@ package dev.weir.fault;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** A text was refused; the message has one line for each fault. */
+/** Indicates that a text is invalid. The message has one line per fault. */
 public final class FaultsException extends Exception {
 
     private static final long serialVersionUID = 1L;
@@ -15,7 +15,11 @@ public final class FaultsException extends Exception {
         this.faults = List.copyOf(faults);
     }
 
-    /** Everything that is wrong, one or more, in the order of the lines. */
+    /**
+     * Returns all faults, ordered by line.
+     *
+     * @return one or more faults, unmodifiable
+     */
     public List<Fault> faults() {
         return faults;
     }

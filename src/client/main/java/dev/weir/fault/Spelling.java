@@ -2,20 +2,23 @@ package dev.weir.fault;
 
 import java.util.Collection;
 
-/** Guesses which word somebody meant. */
+/** Finds the known word that a misspelled word most likely stands for. */
 public final class Spelling {
 
     private static final int MAX_DISTANCE = 2;
     private static final int TOO_FAR = MAX_DISTANCE + 1;
 
-    /** So many known words are tried: a guess is not worth more. */
+    /** The maximum number of known words that are compared. */
     private static final int MAX_TRIED = 1_000;
 
     private Spelling() {}
 
     /**
-     * The known word nearest to {@code word}, null if none of the first thousand of about its length is within two
-     * edits.
+     * Returns the known word that is nearest to a word.
+     *
+     * @param word the misspelled word
+     * @param known the known words. Of those with a similar length, only the first thousand are compared
+     * @return the nearest word; null if none is within two edits
      */
     public static String nearest(String word, Collection<String> known) {
         String nearest = null;
@@ -36,8 +39,9 @@ public final class Spelling {
     }
 
     /**
-     * How many characters must be put in, left out or replaced (Levenshtein), {@link #TOO_FAR} if more than two. Only
-     * places that are at most two apart are looked at (Ukkonen), so a pair costs its length.
+     * Returns the number of characters that must be inserted, deleted or replaced (Levenshtein distance), or
+     * {@link #TOO_FAR} if it is more than two. Only positions that are at most two apart are compared (Ukkonen 1985),
+     * so the time is linear in the length.
      */
     private static int distance(String from, String to) {
         int[] row = new int[to.length() + 1];

@@ -10,15 +10,16 @@ import dev.weir.event.Request;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Admissions as Avro. Threads may share an instance. */
+/** The Avro codec of admissions. Thread-safe. */
 public final class AdmissionAvro {
 
     /**
-     * A request's headers are bounded by its size alone: the most that fit into 2 MiB, of which each takes 10 bytes.
+     * The maximum number of headers of a request, which is bounded only by its size: 2 MiB, with at least 10 bytes
+     * per header.
      */
     private static final int MAX_HEADERS = (2 << 20) / 10;
 
-    /** The version of the schema that is written field by field. */
+    /** The fingerprint of the schema version that is written field by field. */
     private static final long SCHEMA = 0x1C852D964AEB152AL;
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
@@ -26,6 +27,15 @@ public final class AdmissionAvro {
     private final RequestAvro requests = new RequestAvro();
     private final byte[] header = AvroBytes.header(SCHEMA);
 
+    /** Creates a codec. */
+    public AdmissionAvro() {}
+
+    /**
+     * Encodes an admission in single-object encoding.
+     *
+     * @param admission the admission
+     * @return the value of a record
+     */
     public byte[] encode(Admission admission) {
         Request request = admission.request();
         byte[] requestBytes = requests.encode(request);
@@ -60,7 +70,13 @@ public final class AdmissionAvro {
         out.writeEnd();
     }
 
-    /** @throws UnreadableException if the bytes are no admission */
+    /**
+     * Decodes an admission of any version.
+     *
+     * @param value the value of a record
+     * @return the admission
+     * @throws UnreadableException if the value is not an admission, or its cost is negative
+     */
     public Admission decode(byte[] value) throws UnreadableException {
         dev.weir.avro.Admission event = avro.decode(value);
         Request.Source source = new Request.Source(event.getSourcePartition(), event.getSourceOffset());
@@ -70,8 +86,8 @@ public final class AdmissionAvro {
         }
         Request request = requests.decode(
                 AvroBytes.toArray(event.getRequest()), event.getTimestamp().toEpochMilli(), source);
-        if (request.cost() < 0) { // a queue's time would go backwards, or out of its range
-            throw new UnreadableException(Rejection.NEGATIVE_COST, "cost is " + request.cost());
+        if (request.cost() < 0) { // it would move the time of a queue backwards or out of its range
+            throw new UnreadableException(Rejection.NEGATIVE_COST, "cost must not be negative, is " + request.cost());
         }
         return new Admission(
                 request,

@@ -9,13 +9,16 @@ import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Set;
 
-/** So few attributes that looking at each is faster than a table of them; in the order in which they were written. */
+/**
+ * An immutable map of a few attributes, in the order in which they were written. With so few, a linear search is faster
+ * than a hash table.
+ */
 final class AttributeMap extends AbstractMap<String, String> {
 
     private static final int FEW = 8;
     private static final AttributeMap NONE = new AttributeMap(new String[0], 0);
 
-    /** Names and values by turns. */
+    /** Names and values alternately. */
     private final String[] pairs;
 
     private final int end;
@@ -26,8 +29,8 @@ final class AttributeMap extends AbstractMap<String, String> {
     }
 
     /**
-     * Reads a map, which is one of these if it is small and in one block. Of a name that comes twice, the last value
-     * counts.
+     * Reads a map. It is an {@code AttributeMap} if it is small and in one block. If a name occurs twice, its last
+     * value counts.
      */
     static Map<String, String> read(BytesDecoder in, StringInterner names) throws IOException {
         long count = in.readMapStart();
@@ -65,7 +68,7 @@ final class AttributeMap extends AbstractMap<String, String> {
         return attributes;
     }
 
-    /** Where the name is, or would come. */
+    /** Returns the position of a name, or the end if it is missing. */
     private static int place(String[] pairs, int end, Object name) {
         int place = 0;
         while (place < end && !pairs[place].equals(name)) {

@@ -23,15 +23,14 @@ import org.apache.avro.specific.SpecificDatumReader;
 import org.apache.avro.specific.SpecificRecord;
 
 /**
- * Avro records in single-object encoding: two marker bytes, the schema's fingerprint, the record. With a schema
- * registry those in Confluent's wire format are read too: their first byte tells them apart. Threads may share an
- * instance.
+ * A codec of Avro records in single-object encoding: two marker bytes, the fingerprint of the schema, the record. With
+ * a schema registry it also reads Confluent's wire format, which begins with another byte. Thread-safe.
  */
 final class AvroBytes<T extends SpecificRecord> {
 
     static final int HEADER_LENGTH = 10;
 
-    /** As many attributes as may be configured. */
+    /** The default bound on the items of a record: the maximum number of attributes that can be configured. */
     static final int MAX_ITEMS = 10_000;
 
     private static final byte[] MARKER = {(byte) 0xC3, 1};
@@ -46,12 +45,21 @@ final class AvroBytes<T extends SpecificRecord> {
     private final Map<Long, DatumReader<T>> readers = new HashMap<>();
     private final Optional<WriterSchemas<T>> framed;
 
-    /** @param earlier how many earlier versions of the schema are read too, those in {@code schemas/earlier} */
+    /**
+     * Creates a codec without a schema registry.
+     *
+     * @param earlier the number of earlier versions of the schema that are read, too; they are in
+     *     {@code schemas/earlier}
+     */
     AvroBytes(T prototype, int earlier) {
         this(prototype, earlier, MAX_ITEMS, Optional.empty());
     }
 
-    /** @param maxItems the most items of all lists and maps of a record together */
+    /**
+     * Creates a codec.
+     *
+     * @param maxItems the maximum number of items of all lists and maps of a record together
+     */
     private AvroBytes(T prototype, int earlier, int maxItems, Optional<SchemaRegistry> registry) {
         this.maxItems = maxItems;
         schema = prototype.getSchema();
@@ -65,11 +73,11 @@ final class AvroBytes<T extends SpecificRecord> {
     }
 
     /**
-     * For a schema whose newest version is written, or read, elsewhere, field by field.
+     * Returns a codec for a schema whose newest version is written or read field by field by the caller.
      *
-     * @param known the fingerprint of the version that is known there
-     * @param registry has the schemas of records in Confluent's wire format
-     * @throws IllegalStateException if there is a newer one
+     * @param known the fingerprint of the version that the caller knows
+     * @param registry contains the schemas of records in Confluent's wire format
+     * @throws IllegalStateException if there is a newer version
      */
     static <T extends SpecificRecord> AvroBytes<T> withRegistry(
             long known, T prototype, int earlier, Optional<SchemaRegistry> registry) {
@@ -83,7 +91,7 @@ final class AvroBytes<T extends SpecificRecord> {
     private static <T extends SpecificRecord> AvroBytes<T> withRegistry(long known, AvroBytes<T> avro) {
         if (avro.newest != known) {
             throw new IllegalStateException(
-                    avro.schema.getName() + " has fields that its codec does not know: see schemas/");
+                    "the schema of " + avro.schema.getName() + " has changed: adapt the class that encodes it");
         }
         return avro;
     }
@@ -96,15 +104,15 @@ final class AvroBytes<T extends SpecificRecord> {
         try {
             return toArray(encoder.encode(event));
         } catch (IOException e) {
-            throw new UncheckedIOException(e); // it writes to memory
+            throw new UncheckedIOException(e); // cannot happen: it writes to memory
         }
     }
 
     /**
-     * Reads a record of any version.
+     * Decodes a record of any version.
      *
-     * @throws UnreadableException if the bytes are null, or no record of a known schema
-     * @throws RegistryException if the registry that has its schema does not answer
+     * @throws UnreadableException if the bytes are null or not a record with a known schema
+     * @throws RegistryException if the registry that has its schema does not respond
      */
     T decode(byte[] bytes) throws UnreadableException {
         if (bytes == null) {
@@ -143,10 +151,11 @@ final class AvroBytes<T extends SpecificRecord> {
     }
 
     /**
-     * Where a record of the newest version, or one laid out as that is, comes after its header; empty if it is none.
+     * Returns the length of the header, if the record has the newest version of the schema or the same layout;
+     * otherwise empty.
      *
-     * @throws UnreadableException if the registry has no such schema, or one that does not resolve
-     * @throws RegistryException if the registry does not answer
+     * @throws UnreadableException if the registry does not have the schema, or the schema is not compatible
+     * @throws RegistryException if the registry does not respond
      */
     OptionalInt startOfNewest(byte[] bytes) throws UnreadableException {
         if (bytes != null && hasHeader(bytes)) {
@@ -163,7 +172,7 @@ final class AvroBytes<T extends SpecificRecord> {
         return bytes.length >= HEADER_LENGTH && bytes[0] == MARKER[0] && bytes[1] == MARKER[1];
     }
 
-    /** What records of a schema begin with, in single-object encoding. */
+    /** Returns the header of records with a schema, in single-object encoding. */
     static byte[] header(long fingerprint) {
         byte[] header = new byte[HEADER_LENGTH];
         System.arraycopy(MARKER, 0, header, 0, MARKER.length);
@@ -171,14 +180,16 @@ final class AvroBytes<T extends SpecificRecord> {
         return header;
     }
 
-    /** What records of the newest version begin with on a topic: with a registry, in Confluent's wire format. */
+    /**
+     * Returns the header of records of the newest version on a topic: with a registry, that of Confluent's wire format.
+     */
     byte[] header(Optional<SchemaRegistry> registry, String topic) {
         return registry.map(one -> WriterSchemas.header(
                         one.id(topic, schema(schema.getName()).toString())))
                 .orElseGet(() -> header(newest));
     }
 
-    /** As it is in {@code schemas/}: without what the generated classes have in addition. */
+    /** Returns a schema as it is in {@code schemas/}, without what the generated classes add. */
     private static Schema schema(String name) {
         String resource = "/schemas/" + name + ".avsc";
         try (InputStream in = AvroBytes.class.getResourceAsStream(resource)) {

@@ -12,8 +12,8 @@ import org.apache.avro.io.Decoder;
 import org.apache.avro.util.Utf8;
 
 /**
- * Avro's binary encoding, read from bytes that are all there. So what claims to be longer than the rest of them is
- * refused before anything is allocated for it, which Avro's own decoder does not do.
+ * A decoder of Avro's binary encoding that reads from a complete byte array. It rejects a length that exceeds the
+ * remaining bytes before it allocates anything, which Avro's own decoder does not do. Not thread-safe.
  */
 final class BytesDecoder extends Decoder {
 
@@ -27,28 +27,40 @@ final class BytesDecoder extends Decoder {
     private int at;
     private long items;
 
-    /** What follows the header of a record, with the usual bound. */
+    /**
+     * Creates a decoder with the default bound on items.
+     *
+     * @param start the length of the record's header
+     */
     BytesDecoder(byte[] record, int start) {
         this(record, start, AvroBytes.MAX_ITEMS);
     }
 
-    /** @param maxItems the most items of all lists and maps of the record together */
+    /**
+     * Creates a decoder.
+     *
+     * @param maxItems the maximum number of items of all lists and maps of the record together
+     */
     BytesDecoder(byte[] bytes, int start, int maxItems) {
         this.bytes = bytes;
         this.at = start;
         this.maxItems = maxItems;
     }
 
-    /** @throws IOException if something follows what was read */
+    /**
+     * Checks that all bytes were read.
+     *
+     * @throws IOException if bytes remain
+     */
     void end() throws IOException {
         if (at < bytes.length) {
-            throw new IOException((bytes.length - at) + " bytes more than the record has");
+            throw new IOException((bytes.length - at) + " unexpected bytes after the record");
         }
     }
 
     @Override
     public long readLong() throws IOException {
-        if (at < bytes.length && bytes[at] >= 0) { // most numbers and lengths have one byte
+        if (at < bytes.length && bytes[at] >= 0) { // a number of one byte, the most frequent case
             long zigzag = bytes[at++];
             return (zigzag >>> 1) ^ -(zigzag & 1);
         }
@@ -105,18 +117,18 @@ final class BytesDecoder extends Decoder {
         return new String(bytes, take(length), length, StandardCharsets.UTF_8);
     }
 
-    /** A string of which there are few. */
+    /** Reads a string that occurs often, such as the name of an attribute. */
     String readWord(StringInterner words) throws IOException {
         int length = readLength();
         return words.text(bytes, take(length), length);
     }
 
-    /** Whether a value follows, in a union of null and its type. */
+    /** Reads the index of a union of null and another type. Returns whether a value follows. */
     boolean readPresent() throws IOException {
         return readBelow(2) == 1;
     }
 
-    /** The place of an enumeration's symbol, or of a union's type, of which there are {@code bound}. */
+    /** Reads the index of a symbol of an enumeration, or of a type of a union, that has {@code bound} of them. */
     int readBelow(int bound) throws IOException {
         int index = readInt();
         if (index < 0 || index >= bound) {
@@ -197,8 +209,8 @@ final class BytesDecoder extends Decoder {
     }
 
     /**
-     * How many items follow, 0 at the end; a negative count is followed by the length of their bytes. In no schema is
-     * there an item of no bytes.
+     * Reads the number of items that follow, 0 at the end. A negative count is followed by the length of the items in
+     * bytes. No schema has items of zero bytes.
      */
     private long readBlock() throws IOException {
         long count = readLong();
@@ -207,10 +219,10 @@ final class BytesDecoder extends Decoder {
             readLength();
         }
         if (count < 0 || count > maxItems - items) {
-            throw new IOException("a record has at most " + maxItems + " items");
+            throw new IOException("the record has more than " + maxItems + " items");
         }
         if (count > bytes.length - at) {
-            throw new EOFException("there are " + count + " items, and " + (bytes.length - at) + " bytes are left");
+            throw new EOFException("invalid count of " + count + " items: " + (bytes.length - at) + " bytes remain");
         }
         items += count;
         return count;
@@ -219,15 +231,15 @@ final class BytesDecoder extends Decoder {
     private int readLength() throws IOException {
         long length = readLong();
         if (length < 0 || length > bytes.length - at) {
-            throw new EOFException("a length is " + length + ", " + (bytes.length - at) + " bytes are left");
+            throw new EOFException("invalid length " + length + ": " + (bytes.length - at) + " bytes remain");
         }
         return (int) length;
     }
 
-    /** The place of the next bytes, which are taken. */
+    /** Skips bytes. Returns the position of the first. */
     private int take(int length) throws IOException {
         if (length > bytes.length - at) {
-            throw new EOFException("the record ends early");
+            throw new EOFException("unexpected end of the record");
         }
         int start = at;
         at += length;

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * Avro's binary encoding behind a header, written to memory that each thread uses again and again. A union is always
- * that of null and one type.
+ * An encoder of Avro's binary encoding, after a header, into a buffer that each thread reuses. A union is always that
+ * of null and one other type.
  */
 final class BytesEncoder {
 
@@ -25,7 +25,8 @@ final class BytesEncoder {
     private BytesEncoder() {}
 
     /**
-     * Begins a record with its header. What this thread has begun and not ended is gone: make what goes into it before.
+     * Begins a record with its header. A record that this thread has begun and not ended is lost, so encode nested
+     * records before.
      */
     static BytesEncoder begin(byte[] header) {
         BytesEncoder out = OF_THREAD.get();
@@ -34,7 +35,7 @@ final class BytesEncoder {
         return out;
     }
 
-    /** The whole record. */
+    /** Returns the complete record. */
     byte[] end() {
         byte[] record = Arrays.copyOf(bytes, at);
         if (bytes.length > MAX_KEPT_LENGTH) {
@@ -80,7 +81,7 @@ final class BytesEncoder {
         writeEnd();
     }
 
-    /** The end of a list or map. */
+    /** Writes the end of a list or map. */
     void writeEnd() {
         writeByte((byte) 0);
     }
@@ -103,7 +104,7 @@ final class BytesEncoder {
         }
     }
 
-    /** Returns whether the value is to follow. */
+    /** Writes the index of a union of null and another type. Returns whether the value must follow. */
     boolean writePresent(Object value) {
         writeByte(value == null ? NULL : VALUE);
         return value != null;

@@ -3,27 +3,36 @@ package dev.weir.wire;
 import java.util.Optional;
 
 /**
- * Who changed a policy or queue, and why. Nothing checks the author beyond what the way of the change checks: over HTTP
- * the token, on the topic the right to write.
+ * Who changed a policy or queue, and why. The author is as trustworthy as the way of the change: over HTTP, the token
+ * is checked; on the topic, only the permission to write.
  *
- * @param author at most {@value #MAX_AUTHOR} characters; empty if not known
+ * @param author at most {@value #MAX_AUTHOR} characters; empty if unknown
  * @param reason at most {@value #MAX_REASON} characters; empty if none was given
  */
 public record ChangeAuthor(Optional<String> author, Optional<String> reason) {
 
+    /** The maximum length of an author, in characters. */
     public static final int MAX_AUTHOR = 200;
+
+    /** The maximum length of a reason, in characters. */
     public static final int MAX_REASON = 512;
 
-    /** By an author who is not known. */
+    /** An unknown author without a reason. */
     public static final ChangeAuthor UNKNOWN = new ChangeAuthor(Optional.empty(), Optional.empty());
 
-    /** @throws IllegalArgumentException if one is blank, too long, or has a control character */
+    /**
+     * Checks the values.
+     *
+     * @param author at most {@value #MAX_AUTHOR} characters; empty if unknown
+     * @param reason at most {@value #MAX_REASON} characters; empty if none was given
+     * @throws IllegalArgumentException if a value is blank or too long, or contains a control character
+     */
     public ChangeAuthor {
         author.ifPresent(text -> require("author", text, MAX_AUTHOR));
         reason.ifPresent(text -> require("reason", text, MAX_REASON));
     }
 
-    /** As a record has it; what is at fault there is left out, since the change holds all the same. */
+    /** Returns the author that a record names. Invalid values are omitted, because the change is valid nevertheless. */
     static ChangeAuthor recorded(String author, String reason) {
         return new ChangeAuthor(
                 Optional.ofNullable(author).filter(text -> fault(text, MAX_AUTHOR) == null),
@@ -44,6 +53,6 @@ public record ChangeAuthor(Optional<String> author, Optional<String> reason) {
         if (text.length() > most) {
             return "must have at most " + most + " characters, has " + text.length();
         }
-        return text.chars().anyMatch(Character::isISOControl) ? "must not have control characters" : null;
+        return text.chars().anyMatch(Character::isISOControl) ? "must not contain control characters" : null;
     }
 }

@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** Decisions as Avro. Threads may share an instance. */
+/** The Avro codec of decisions. Thread-safe. */
 public final class DecisionAvro {
 
-    /** The version of the schema that is written field by field. */
+    /** The fingerprint of the schema version that is written field by field. */
     private static final long SCHEMA = 0x410F90FD411EE6D9L;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
@@ -28,28 +28,40 @@ public final class DecisionAvro {
     private final StringInterner words = new StringInterner();
     private final byte[] header;
 
-    /** In single-object encoding. */
+    /** Creates a codec for single-object encoding. */
     public DecisionAvro() {
         this(Optional.empty());
     }
 
-    /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
+    /**
+     * Creates a codec that writes single-object encoding and, if there is a registry, also reads Confluent's
+     * wire format.
+     *
+     * @param registry the schema registry; empty for none
+     */
     public DecisionAvro(Optional<SchemaRegistry> registry) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
     /**
-     * If there is a registry, writes Confluent's wire format too.
+     * Creates a codec that, if there is a registry, reads and writes Confluent's wire format.
      *
-     * @param topic where to
-     * @throws RegistryException if the registry does not answer, or does not take the schema
+     * @param registry the schema registry; empty for none
+     * @param topic the topic to which decisions are written
+     * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
         header = avro.header(registry, topic);
     }
 
+    /**
+     * Encodes a decision.
+     *
+     * @param decision the decision
+     * @return the value of a record
+     */
     public byte[] encode(Decision decision) {
         Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
         BytesEncoder out = BytesEncoder.begin(header);
@@ -86,10 +98,12 @@ public final class DecisionAvro {
     }
 
     /**
-     * Reads a decision of any version.
+     * Decodes a decision of any version.
      *
-     * @throws UnreadableException if the bytes are no decision
-     * @throws RegistryException if the registry that has its schema does not answer
+     * @param value the value of a record
+     * @return the decision
+     * @throws UnreadableException if the value is not a decision, or its reason is of a later version
+     * @throws RegistryException if the registry that has its schema does not respond
      */
     public Decision decode(byte[] value) throws UnreadableException {
         dev.weir.avro.Decision event = avro.decode(value);
@@ -129,7 +143,7 @@ public final class DecisionAvro {
         try {
             return Reason.valueOf(name);
         } catch (IllegalArgumentException e) {
-            throw new UnreadableException(Rejection.UNKNOWN_SCHEMA, "its reason is of a later version: " + name);
+            throw new UnreadableException(Rejection.UNKNOWN_SCHEMA, "unknown reason, of a later version: " + name);
         }
     }
 }

@@ -3,7 +3,7 @@ package dev.weir.wire;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
 
-/** The last fields of a decision or an admission: the order and the checksum of the policies. */
+/** The codec of the last fields of a decision or an admission: the order and the checksum of the policies. */
 final class DecisionContextAvro {
 
     private DecisionContextAvro() {}

@@ -6,12 +6,17 @@ import dev.weir.event.DecisionOrder;
 import java.io.IOException;
 import java.io.Writer;
 
-/** Writes decisions as NDJSON: one JSON object a line, its fields those of the Avro record. */
+/** A writer of decisions as NDJSON: one JSON object per line, with the fields of the Avro record. */
 public final class DecisionJson extends NdjsonWriter<Decision> {
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
-    /** @param out closed with this */
+    /**
+     * Creates a writer.
+     *
+     * @param out where to write, closed with this writer
+     * @throws IOException if the output cannot be written
+     */
     public DecisionJson(Writer out) throws IOException {
         super(out);
     }

@@ -9,24 +9,35 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.UncheckedIOException;
 
 /**
- * Jackson's mapper for JSON, which rejects duplicate keys and text after the value. The JSON is that of
- * {@link PrintableJson}. A reader or writer that needs another setting derives it, as in {@code
- * MAPPER.reader().with(…)}.
+ * Jackson's mapper for JSON. It rejects duplicate keys and text after the value, and escapes as {@link PrintableJson}
+ * does. To change another setting, derive a reader or writer: {@code MAPPER.reader().with(…)}.
  */
 public final class Json {
 
+    /** The mapper. Thread-safe; do not reconfigure it. */
     public static final ObjectMapper MAPPER = strict(PrintableJson.factory());
 
     private Json() {}
 
-    /** A mapper for a format that rejects duplicate keys and text after the value. */
+    /**
+     * Returns a mapper for a format that rejects duplicate keys and text after the value.
+     *
+     * @param format the format
+     * @return a new mapper
+     */
     public static ObjectMapper strict(JsonFactory format) {
         return new ObjectMapper(format)
                 .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION)
                 .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
     }
 
-    /** Returns the JSON of a tree, a record or another value that Jackson can write. */
+    /**
+     * Returns the JSON of a value.
+     *
+     * @param value a tree, a record, or another value that Jackson can write
+     * @return the JSON, on one line
+     * @throws UncheckedIOException if Jackson cannot write the value
+     */
     public static String write(Object value) {
         try {
             return MAPPER.writeValueAsString(value);
@@ -35,7 +46,13 @@ public final class Json {
         }
     }
 
-    /** Reads JSON that Weir itself wrote; anything else throws UncheckedIOException. */
+    /**
+     * Parses JSON that Weir wrote.
+     *
+     * @param json the JSON
+     * @return its tree
+     * @throws UncheckedIOException if the text is not valid JSON
+     */
     public static JsonNode read(String json) {
         try {
             return MAPPER.readTree(json);

@@ -9,9 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Keys of the stores as bytes whose order is the keys' order: client, policy, further values; behind them shelf and
- * number for a segment; in a store of first answers, notes by number before answers by client, kind and id of the
- * request. A text ends in 0, and a 0 within it is followed by 255, with which no text begins.
+ * Encodes the keys of state stores as bytes whose unsigned order is the order of the keys. A state's key is the client,
+ * the policy and the further values; the key of one of its segments adds the id of its log and its number. A store of
+ * idempotent answers contains notes, ordered by number, before answers, ordered by client, kind and requestId.
+ *
+ * <p>A text ends with the byte 0, and a 0 inside a text is followed by 255, with which no text begins.
  */
 public final class KeyCodec {
 
@@ -20,6 +22,12 @@ public final class KeyCodec {
 
     private KeyCodec() {}
 
+    /**
+     * Encodes the key of a state.
+     *
+     * @param key a key
+     * @return the bytes
+     */
     public static byte[] encode(StateKey key) {
         int length = length(key.client()) + length(key.policyId());
         for (String value : key.namesAndValues()) {
@@ -33,7 +41,7 @@ public final class KeyCodec {
         return bytes;
     }
 
-    /** How many bytes a text has with its end. */
+    /** Returns the number of bytes of a text with its end. */
     private static int length(String text) {
         for (int i = 0; i < text.length(); i++) {
             if (!isOneByte(text.charAt(i))) {
@@ -43,7 +51,7 @@ public final class KeyCodec {
         return text.length() + 1;
     }
 
-    /** Returns where the next text comes. */
+    /** Writes a text. Returns the position after it. */
     private static int write(byte[] to, int start, String text) {
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);
@@ -68,12 +76,23 @@ public final class KeyCodec {
         return out.toByteArray();
     }
 
-    /** What the keys of all states of a client start with; behind them, those of clients do that go on with a 0. */
+    /**
+     * Returns the bytes with which the keys of all states of a client begin. The keys of clients whose names continue
+     * with the character 0 begin with them, too.
+     *
+     * @param client the client
+     * @return the bytes
+     */
     public static byte[] prefix(String client) {
         return bytes(client);
     }
 
-    /** Reads what {@link #encode} wrote. */
+    /**
+     * Decodes the key of a state.
+     *
+     * @param key bytes from {@link #encode(StateKey)}
+     * @return the key
+     */
     public static StateKey decode(byte[] key) {
         ByteBuffer in = ByteBuffer.wrap(key);
         String client = readText(in);
@@ -85,16 +104,28 @@ public final class KeyCodec {
         return new StateKey(client, policyId, others);
     }
 
-    /** The key of one segment of the state that {@code state} is the key of. */
-    public static byte[] segment(byte[] state, int shelf, long number) {
+    /**
+     * Returns the key of a segment of a state.
+     *
+     * @param state the encoded key of the state
+     * @param logId the id of the log, unique within the state
+     * @param number the number of the segment in its log
+     * @return the bytes
+     */
+    public static byte[] segment(byte[] state, int logId, long number) {
         return ByteBuffer.allocate(state.length + Integer.BYTES + Long.BYTES)
                 .put(state)
-                .putInt(shelf)
+                .putInt(logId)
                 .putLong(number)
                 .array();
     }
 
-    /** The key of the first answer to a request. */
+    /**
+     * Encodes the key of the idempotent answer to a request.
+     *
+     * @param key a key
+     * @return the bytes
+     */
     public static byte[] encode(RequestKey key) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);
         out.write(ANSWER);
@@ -104,16 +135,32 @@ public final class KeyCodec {
         return out.toByteArray();
     }
 
-    /** The key of the note of a first answer, by its number of 0 or more. */
+    /**
+     * Returns the key of the note of an idempotent answer.
+     *
+     * @param number the number of the note, 0 or more
+     * @return the bytes
+     */
     public static byte[] note(long number) {
         return ByteBuffer.allocate(1 + Long.BYTES).put(NOTE).putLong(number).array();
     }
 
-    /** Reads what {@link #note} wrote. */
+    /**
+     * Decodes the key of a note.
+     *
+     * @param key bytes from {@link #note}
+     * @return the number of the note
+     */
     public static long readNote(byte[] key) {
         return ByteBuffer.wrap(key).getLong(1);
     }
 
+    /**
+     * Writes a text with its end.
+     *
+     * @param out where to write
+     * @param text the text
+     */
     public static void write(ByteArrayOutputStream out, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         int from = 0;
@@ -128,6 +175,12 @@ public final class KeyCodec {
         out.write(0);
     }
 
+    /**
+     * Reads a text that {@link #write(ByteArrayOutputStream, String)} wrote.
+     *
+     * @param in the bytes; its position is moved behind the text
+     * @return the text
+     */
     public static String readText(ByteBuffer in) {
         ByteArrayOutputStream text = new ByteArrayOutputStream();
         for (byte next = in.get(); next != 0 || isEscaped(in); next = in.get()) {
@@ -136,7 +189,7 @@ public final class KeyCodec {
         return text.toString(StandardCharsets.UTF_8);
     }
 
-    /** Whether the 0 that was just read is part of the text: then a 255 follows, which is read too. */
+    /** Returns whether the 0 that was just read is part of the text. Then a 255 follows, which this method skips. */
     private static boolean isEscaped(ByteBuffer in) {
         boolean escaped = in.hasRemaining() && in.get(in.position()) == (byte) 0xFF;
         if (escaped) {

@@ -7,7 +7,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Messages of lease holders to ledgers as Avro. Threads may share an instance. */
+/** The Avro codec of messages of lease holders to ledgers. Thread-safe. */
 public final class LeaseRequestAvro {
 
     private final AvroBytes<dev.weir.avro.LeaseRequest> avro = new AvroBytes<>(new dev.weir.avro.LeaseRequest(), 0);
@@ -15,10 +15,20 @@ public final class LeaseRequestAvro {
     /**
      * A message to a ledger.
      *
-     * @param partition of the topic of lease responses that the response is written to
+     * @param request the message
+     * @param partition the partition of the topic of lease responses to which the response is written
      */
     public record Addressed(LeaseRequest request, int partition) {}
 
+    /** Creates a codec. */
+    public LeaseRequestAvro() {}
+
+    /**
+     * Encodes a message in single-object encoding.
+     *
+     * @param message the message
+     * @return the value of a record
+     */
     public byte[] encode(Addressed message) {
         LeaseRequest request = message.request;
         List<LeaseReport> reports = new ArrayList<>();
@@ -37,13 +47,19 @@ public final class LeaseRequestAvro {
                 reports));
     }
 
-    /** @throws UnreadableException if the bytes are not such a message, or its partition or tokens are impossible */
+    /**
+     * Decodes a message.
+     *
+     * @param value the value of a record
+     * @return the message
+     * @throws UnreadableException if the value is not such a message, or its partition or tokens are invalid
+     */
     public Addressed decode(byte[] value) throws UnreadableException {
         dev.weir.avro.LeaseRequest event = avro.decode(value);
         if (event.getPartition() < 0 || event.getMinTokens() < 0 || event.getRequestedTokens() < event.getMinTokens()) {
             throw new UnreadableException(
                     Rejection.NOT_AVRO,
-                    "lease request for " + event.getMinTokens() + " to " + event.getRequestedTokens()
+                    "invalid lease request for " + event.getMinTokens() + " to " + event.getRequestedTokens()
                             + " tokens from partition " + event.getPartition());
         }
         List<LeaseRequest.Report> reports = new ArrayList<>();

@@ -3,19 +3,29 @@ package dev.weir.wire;
 import dev.weir.lease.LeaseResponse;
 import java.time.Instant;
 
-/** Responses of ledgers to lease holders as Avro. Threads may share an instance. */
+/** The Avro codec of responses of ledgers to lease holders. Thread-safe. */
 public final class LeaseResponseAvro {
 
     private final AvroBytes<dev.weir.avro.LeaseResponse> avro = new AvroBytes<>(new dev.weir.avro.LeaseResponse(), 0);
 
     /**
-     * A response of a ledger.
+     * A response and its addressee.
      *
+     * @param response the response
      * @param holder the name of the holder that requested the lease
-     * @param partition of the topic of lease responses, in which the holder reads it
+     * @param partition the partition of the topic of lease responses in which the holder reads it
      */
     public record Addressed(LeaseResponse response, String holder, int partition) {}
 
+    /** Creates a codec. */
+    public LeaseResponseAvro() {}
+
+    /**
+     * Encodes a response in single-object encoding.
+     *
+     * @param message the response
+     * @return the value of a record
+     */
     public byte[] encode(Addressed message) {
         return avro.encode(
                 message.response instanceof LeaseResponse.Granted lease
@@ -39,10 +49,12 @@ public final class LeaseResponseAvro {
     }
 
     /**
-     * Reads a response.
+     * Decodes a response.
      *
-     * @param partition where it was read
-     * @throws UnreadableException if the bytes are not a response
+     * @param value the value of a record
+     * @param partition the partition from which the record was read
+     * @return the response
+     * @throws UnreadableException if the value is not a response
      */
     public Addressed decode(byte[] value, int partition) throws UnreadableException {
         dev.weir.avro.LeaseResponse event = avro.decode(value);

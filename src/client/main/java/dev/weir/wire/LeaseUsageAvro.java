@@ -4,32 +4,44 @@ import dev.weir.event.LeaseUsage;
 import dev.weir.event.PolicyVersion;
 import java.util.Optional;
 
-/** Lease usage as Avro. Threads may share an instance. */
+/** The Avro codec of lease usage. Thread-safe. */
 public final class LeaseUsageAvro {
 
-    /** The version of the schema that is written field by field. */
+    /** The fingerprint of the schema version that is written field by field. */
     private static final long SCHEMA = 0xC0157AD3123E6B80L;
 
     private final AvroBytes<dev.weir.avro.LeaseUsage> avro;
     private final byte[] header;
 
-    /** Reads Confluent's wire format too if there is a registry; writes single-object encoding. */
+    /**
+     * Creates a codec that writes single-object encoding and, if there is a registry, also reads Confluent's
+     * wire format.
+     *
+     * @param registry the schema registry; empty for none
+     */
     public LeaseUsageAvro(Optional<SchemaRegistry> registry) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.LeaseUsage(), 0, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
     /**
-     * Writes Confluent's wire format if there is a registry.
+     * Creates a codec that, if there is a registry, reads and writes Confluent's wire format.
      *
-     * @param topic the topic that is written
-     * @throws RegistryException if the registry does not answer, or rejects the schema
+     * @param registry the schema registry; empty for none
+     * @param topic the topic to which lease usage is written
+     * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public LeaseUsageAvro(Optional<SchemaRegistry> registry, String topic) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.LeaseUsage(), 0, registry);
         header = avro.header(registry, topic);
     }
 
+    /**
+     * Encodes a report on lease usage.
+     *
+     * @param usage the report
+     * @return the value of a record
+     */
     public byte[] encode(LeaseUsage usage) {
         BytesEncoder out = BytesEncoder.begin(header);
         out.write(usage.origin().holder());
@@ -47,10 +59,12 @@ public final class LeaseUsageAvro {
     }
 
     /**
-     * Reads a record of any version.
+     * Decodes a report of any version.
      *
-     * @throws UnreadableException if the bytes are no lease usage
-     * @throws RegistryException if the registry that has its schema does not answer
+     * @param value the value of a record
+     * @return the report
+     * @throws UnreadableException if the value is not a report on lease usage
+     * @throws RegistryException if the registry that has its schema does not respond
      */
     public LeaseUsage decode(byte[] value) throws UnreadableException {
         dev.weir.avro.LeaseUsage event = avro.decode(value);

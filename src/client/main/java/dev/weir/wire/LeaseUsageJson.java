@@ -5,10 +5,15 @@ import dev.weir.event.LeaseUsage;
 import java.io.IOException;
 import java.io.Writer;
 
-/** Writes lease usage as NDJSON: one JSON object a line, its fields those of the Avro record. */
+/** A writer of lease usage as NDJSON: one JSON object per line, with the fields of the Avro record. */
 public final class LeaseUsageJson extends NdjsonWriter<LeaseUsage> {
 
-    /** @param out closed with this */
+    /**
+     * Creates a writer.
+     *
+     * @param out where to write, closed with this writer
+     * @throws IOException if the output cannot be written
+     */
     public LeaseUsageJson(Writer out) throws IOException {
         super(out);
     }

@@ -11,26 +11,43 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.zip.GZIPInputStream;
 
-/** The lines of an NDJSON file, one at a time, blank ones passed over; knows where it is. */
+/**
+ * A reader of the lines of an NDJSON file. It skips blank lines and knows the number of the current one.
+ * Not thread-safe.
+ */
 public final class NdjsonLines implements Closeable {
 
-    /** In bytes; longer than any request. A file without line ends is not to be read into memory whole. */
+    /**
+     * The maximum length of a line in bytes, which is longer than any request. It bounds the memory for a file without
+     * line breaks.
+     */
     static final int MAX_LINE_LENGTH = 4 << 20;
 
     private final String name;
     private final InputStream in;
     private byte[] buffer = new byte[1 << 16];
-    private int start; // of the line that is read next
-    private int end; // of what is in the buffer
+    private int start; // of the next line
+    private int end; // of the buffered bytes
     private long number;
 
-    /** @param name how the place is told in errors */
+    /**
+     * Creates a reader.
+     *
+     * @param name the name of the file in {@link #place} and in exceptions
+     * @param in the bytes, closed with this reader
+     */
     public NdjsonLines(String name, InputStream in) {
         this.name = name;
         this.in = in;
     }
 
-    /** Opens a file, decompressing it if its name ends in {@code .gz}; {@code -} is standard input. */
+    /**
+     * Opens a file, and decompresses it if its name ends in {@code .gz}.
+     *
+     * @param file the path of the file, or {@code -} for standard input
+     * @return a reader, to be closed by the caller
+     * @throws IOException if the file cannot be opened
+     */
     public static NdjsonLines open(String file) throws IOException {
         if (file.equals("-")) {
             return new NdjsonLines("standard input", System.in);
@@ -40,16 +57,17 @@ public final class NdjsonLines implements Closeable {
     }
 
     /**
-     * The next line, null at the end.
+     * Returns the next line that is not blank, without its line feed.
      *
-     * @throws UnreadableLineException if it is no UTF-8 or too long, or the file cannot be read on
+     * @return the line; null at the end of the file
+     * @throws UnreadableLineException if the line is not valid UTF-8 or is too long, or the file cannot be read
      */
     public String next() throws UnreadableLineException {
         while (true) {
             number++;
             String line = readLine();
             if (number == 1 && line != null && line.startsWith("\uFEFF")) {
-                line = line.substring(1); // a byte order mark
+                line = line.substring(1); // removes the byte order mark
             }
             if (line == null || !line.isBlank()) {
                 return line;
@@ -57,7 +75,11 @@ public final class NdjsonLines implements Closeable {
         }
     }
 
-    /** The place of the line that was read last: {@code requests.ndjson:17}. */
+    /**
+     * Returns the place of the line that was read last, such as {@code requests.ndjson:17}.
+     *
+     * @return the name of the file and the number of the line, from 1
+     */
     public String place() {
         return name + ":" + number;
     }
@@ -82,7 +104,7 @@ public final class NdjsonLines implements Closeable {
                 throw new UnreadableLineException(
                         place() + ": the line is longer than " + MAX_LINE_LENGTH + " bytes", null);
             }
-            position -= start; // what there is of the line moves to the front
+            position -= start; // fill() moves the start of the line to the front
             if (!fill()) {
                 String line = position == 0 ? null : text(position);
                 start = position;
@@ -91,7 +113,10 @@ public final class NdjsonLines implements Closeable {
         }
     }
 
-    /** Moves the rest to the buffer's front and reads more behind it; false at the end of the file. */
+    /**
+     * Moves the remaining bytes to the front of the buffer and reads more after them. Returns false at the end of
+     * the file.
+     */
     private boolean fill() throws UnreadableLineException {
         int rest = end - start;
         byte[] next = rest == buffer.length ? new byte[2 * rest] : buffer;
@@ -110,11 +135,11 @@ public final class NdjsonLines implements Closeable {
 
     private String text(int position) throws UnreadableLineException {
         String line = new String(buffer, start, position - start, StandardCharsets.UTF_8);
-        if (line.indexOf('\uFFFD') >= 0) { // written so, or put in place of what is no UTF-8
+        if (line.indexOf('\uFFFD') >= 0) { // in the file, or a replacement for invalid UTF-8
             try {
                 StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(buffer, start, position - start));
             } catch (CharacterCodingException e) {
-                throw new UnreadableLineException(place() + ": is not UTF-8", e);
+                throw new UnreadableLineException(place() + ": is not valid UTF-8", e);
             }
         }
         return line;

@@ -9,19 +9,33 @@ import java.io.Writer;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Writes values as NDJSON, one JSON object a line. */
+/**
+ * A writer of values as NDJSON, one JSON object per line. Not thread-safe.
+ *
+ * @param <T> the type of the values
+ */
 public abstract class NdjsonWriter<T> implements Closeable, Flushable {
 
     private static final JsonFactory FACTORY = PrintableJson.factory();
 
     private final JsonGenerator json;
 
-    /** @param out closed with this */
+    /**
+     * Creates a writer.
+     *
+     * @param out where to write, closed with this writer
+     */
     NdjsonWriter(Writer out) throws IOException {
         json = FACTORY.createGenerator(out);
         json.setRootValueSeparator(null);
     }
 
+    /**
+     * Writes a value and a line feed. The output can be buffered until {@link #flush}.
+     *
+     * @param value the value
+     * @throws IOException if the output cannot be written
+     */
     public final void write(T value) throws IOException {
         json.writeStartObject();
         writeFields(value, json);
@@ -31,7 +45,7 @@ public abstract class NdjsonWriter<T> implements Closeable, Flushable {
 
     abstract void writeFields(T value, JsonGenerator out) throws IOException;
 
-    /** An object of texts, by name. */
+    /** Writes a field with an object of texts, ordered by name. */
     static void texts(JsonGenerator out, String field, Map<String, String> texts) throws IOException {
         out.writeObjectFieldStart(field);
         for (Map.Entry<String, String> text : new TreeMap<>(texts).entrySet()) {

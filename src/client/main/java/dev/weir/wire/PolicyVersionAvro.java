@@ -3,12 +3,18 @@ package dev.weir.wire;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Rejection;
 
-/** The fields of a decision or an admission that name a version of a policy: both or none. */
+/**
+ * The codec of the fields of a decision or an admission that name a version of a policy. Either both are set or none.
+ */
 final class PolicyVersionAvro {
 
     private PolicyVersionAvro() {}
 
-    /** @throws UnreadableException if an id has no version */
+    /**
+     * Returns the version; null if there is none.
+     *
+     * @throws UnreadableException if there is an id without a version
+     */
     static PolicyVersion read(String id, Long version) throws UnreadableException {
         if (id == null) {
             return null;

@@ -7,9 +7,9 @@ import com.fasterxml.jackson.core.io.SerializedString;
 import dev.weir.fault.SafeText;
 
 /**
- * JSON that says the same with escapes in place of what a terminal would obey or not show: JSON itself asks for them
- * only below the space, and a terminal knows more control characters. Of a pair of surrogates it sees each half, and
- * lets both be.
+ * Escapes for JSON that is safe to print on a terminal. JSON itself requires escapes only for characters below the
+ * space; this class also escapes all other characters that a terminal obeys or does not show. The value of the JSON is
+ * the same. Jackson passes each half of a surrogate pair separately, and these are not escaped.
  */
 public final class PrintableJson extends CharacterEscapes {
 
@@ -19,7 +19,11 @@ public final class PrintableJson extends CharacterEscapes {
 
     private PrintableJson() {}
 
-    /** A factory whose generators write so. */
+    /**
+     * Returns a factory whose generators use these escapes.
+     *
+     * @return a new factory
+     */
     public static JsonFactory factory() {
         return new JsonFactory().setCharacterEscapes(new PrintableJson());
     }

@@ -5,39 +5,51 @@ import dev.weir.event.Release;
 import java.time.Instant;
 import java.util.Optional;
 
-/** Releases as Avro. Threads may share an instance. */
+/** The Avro codec of releases. Thread-safe. */
 public final class ReleaseAvro {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
-    /** The version of the schema that is written field by field. */
+    /** The fingerprint of the schema version that is written field by field. */
     private static final long SCHEMA = 0xB4417D5A06C886A6L;
 
     private final AvroBytes<dev.weir.avro.Release> avro;
     private final byte[] header;
 
-    /** In single-object encoding. */
+    /** Creates a codec for single-object encoding. */
     public ReleaseAvro() {
         this(Optional.empty());
     }
 
-    /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
+    /**
+     * Creates a codec that writes single-object encoding and, if there is a registry, also reads Confluent's
+     * wire format.
+     *
+     * @param registry the schema registry; empty for none
+     */
     public ReleaseAvro(Optional<SchemaRegistry> registry) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), 1, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
     /**
-     * If there is a registry, writes Confluent's wire format too.
+     * Creates a codec that, if there is a registry, reads and writes Confluent's wire format.
      *
-     * @param topic where to
-     * @throws RegistryException if the registry does not answer, or does not take the schema
+     * @param registry the schema registry; empty for none
+     * @param topic the topic to which releases are written
+     * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public ReleaseAvro(Optional<SchemaRegistry> registry, String topic) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), 1, registry);
         header = avro.header(registry, topic);
     }
 
+    /**
+     * Encodes a release.
+     *
+     * @param release the release
+     * @return the value of a record
+     */
     public byte[] encode(Release release) {
         BytesEncoder out = BytesEncoder.begin(header);
         out.write(release.requestId());
@@ -56,16 +68,18 @@ public final class ReleaseAvro {
     }
 
     /**
-     * Reads a release of any version.
+     * Decodes a release of any version.
      *
-     * @throws UnreadableException if the bytes are no release
-     * @throws RegistryException if the registry that has its schema does not answer
+     * @param value the value of a record
+     * @return the release
+     * @throws UnreadableException if the value is not a release
+     * @throws RegistryException if the registry that has its schema does not respond
      */
     public Release decode(byte[] value) throws UnreadableException {
         dev.weir.avro.Release event = avro.decode(value);
         Instant releaseAt = event.getReleaseAt();
-        if (releaseAt.isBefore(Instant.EPOCH)) { // which Avro does not write as it reads
-            throw new UnreadableException(Rejection.NOT_AVRO, "releaseAt is before 1970");
+        if (releaseAt.isBefore(Instant.EPOCH)) { // Avro's conversion is not symmetric for such times
+            throw new UnreadableException(Rejection.NOT_AVRO, "releaseAt must not be before 1970");
         }
         return new Release(
                 event.getRequestId(),

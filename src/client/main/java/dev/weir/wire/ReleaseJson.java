@@ -7,12 +7,17 @@ import java.io.Writer;
 import java.math.BigDecimal;
 
 /**
- * Writes releases as NDJSON: one JSON object a line, its fields those of the Avro record. Times are milliseconds, as
- * everywhere; {@code releaseAt} has decimals, down to the nanosecond. A payload is base64.
+ * A writer of releases as NDJSON: one JSON object per line, with the fields of the Avro record. Times are in
+ * milliseconds; {@code releaseAt} has decimals, down to the nanosecond. The payload is base64.
  */
 public final class ReleaseJson extends NdjsonWriter<Release> {
 
-    /** @param out closed with this */
+    /**
+     * Creates a writer.
+     *
+     * @param out where to write, closed with this writer
+     * @throws IOException if the output cannot be written
+     */
     public ReleaseJson(Writer out) throws IOException {
         super(out);
     }
@@ -39,7 +44,7 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
         texts(json, "queueKey", release.key());
     }
 
-    /** As a decimal without trailing zeros: {@code 1000}, {@code 1000.02}. */
+    /** Returns nanoseconds as milliseconds without trailing zeros, such as {@code 1000} or {@code 1000.02}. */
     private static String milliseconds(long nanos) {
         return BigDecimal.valueOf(nanos, 6).stripTrailingZeros().toPlainString();
     }

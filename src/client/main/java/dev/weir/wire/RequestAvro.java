@@ -10,10 +10,10 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
 
-/** Requests as {@code RequestEvent}s. Threads may share an instance. */
+/** The Avro codec of requests, whose schema is {@code RequestEvent}. Thread-safe. */
 public final class RequestAvro {
 
-    /** The version of the schema that is written, and read, field by field; earlier ones are read by Avro. */
+    /** The fingerprint of the schema version that is written and read field by field. Avro reads earlier versions. */
     private static final long SCHEMA = 0x4EFF1F0D8C1F344CL;
 
     private static final List<RequestKind> KINDS = Stream.of(dev.weir.avro.Kind.values())
@@ -24,28 +24,40 @@ public final class RequestAvro {
     private final StringInterner words = new StringInterner();
     private final byte[] header;
 
-    /** In single-object encoding. */
+    /** Creates a codec for single-object encoding. */
     public RequestAvro() {
         this(Optional.empty());
     }
 
-    /** Reads what is in Confluent's wire format too, if there is a registry; writes single-object encoding. */
+    /**
+     * Creates a codec that writes single-object encoding and, if there is a registry, also reads Confluent's
+     * wire format.
+     *
+     * @param registry the schema registry; empty for none
+     */
     public RequestAvro(Optional<SchemaRegistry> registry) {
         avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 1, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
     /**
-     * If there is a registry, writes Confluent's wire format too.
+     * Creates a codec that, if there is a registry, reads and writes Confluent's wire format.
      *
-     * @param topic where to
-     * @throws RegistryException if the registry does not answer, or does not take the schema
+     * @param registry the schema registry; empty for none
+     * @param topic the topic to which requests are written
+     * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public RequestAvro(Optional<SchemaRegistry> registry, String topic) {
         avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 1, registry);
         header = avro.header(registry, topic);
     }
 
+    /**
+     * Encodes a request. Its timestamp and source are not part of the value.
+     *
+     * @param request the request
+     * @return the value of a record
+     */
     public byte[] encode(Request request) {
         BytesEncoder out = BytesEncoder.begin(header);
         out.write(request.requestId());
@@ -62,12 +74,14 @@ public final class RequestAvro {
     }
 
     /**
-     * Reads a request.
+     * Decodes a request of any version.
      *
-     * @param timestampMs the record's time
-     * @param source where the record is
-     * @throws UnreadableException if the bytes are no request event
-     * @throws RegistryException if the registry that has its schema does not answer
+     * @param value the value of a record
+     * @param timestampMs the timestamp of the record
+     * @param source the position of the record
+     * @return the request
+     * @throws UnreadableException if the value is not a request
+     * @throws RegistryException if the registry that has its schema does not respond
      */
     public Request decode(byte[] value, long timestampMs, Request.Source source) throws UnreadableException {
         OptionalInt start = avro.startOfNewest(value);

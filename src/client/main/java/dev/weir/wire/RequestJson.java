@@ -14,8 +14,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Requests as NDJSON: one JSON object a line, its fields those of the Avro event, plus {@code timestamp} and, for a
- * request that was read from a topic, {@code partition} and {@code offset}. A payload is base64.
+ * The reader of requests in NDJSON: one JSON object per line, with the fields of the Avro event, {@code timestamp} and,
+ * for a request that was read from a topic, {@code partition} and {@code offset}. The payload is base64.
  */
 public final class RequestJson {
 
@@ -24,17 +24,19 @@ public final class RequestJson {
     private RequestJson() {}
 
     /**
-     * Reads one line.
+     * Parses one line.
      *
-     * @param timestampMs taken where the line has none
-     * @param source taken where the line has none
-     * @throws IllegalArgumentException if the line is no request; the message names the field
+     * @param line a JSON object
+     * @param timestampMs the timestamp of a request that has none, in ms since the epoch
+     * @param source the source of a request that has none
+     * @return the request, which is not checked any further
+     * @throws IllegalArgumentException if the line is not a request; the message names the field
      */
     public static Request read(String line, long timestampMs, Request.Source source) {
         Draft draft = new Draft(timestampMs, source);
         try (JsonParser json = FACTORY.createParser(line)) {
             if (json.nextToken() != JsonToken.START_OBJECT) {
-                throw new IllegalArgumentException("is no JSON object");
+                throw new IllegalArgumentException("is not a JSON object");
             }
             while (json.nextToken() != JsonToken.END_OBJECT) {
                 String field = json.currentName();
@@ -42,13 +44,13 @@ public final class RequestJson {
                 draft.set(field, json);
             }
             if (json.nextToken() != null) {
-                throw new IllegalArgumentException("more follows behind the object");
+                throw new IllegalArgumentException("has content after the JSON object");
             }
             return draft.toRequest();
         } catch (JsonProcessingException e) {
-            throw refused("is no JSON: " + e.getOriginalMessage(), e);
+            throw refused("is not valid JSON: " + e.getOriginalMessage(), e);
         } catch (IOException e) {
-            throw refused("is no JSON: " + e.getMessage(), e);
+            throw refused("is not valid JSON: " + e.getMessage(), e);
         } catch (IllegalArgumentException e) {
             throw refused(e.getMessage(), e);
         }
@@ -95,7 +97,7 @@ public final class RequestJson {
                 case "timestamp" -> timestampMs = wholeNumber(field, json);
                 case "partition" -> partition = partition(wholeNumber(field, json));
                 case "offset" -> offset = wholeNumber(field, json);
-                default -> throw new IllegalArgumentException("has no field '" + field + "'");
+                default -> throw new IllegalArgumentException("unknown field '" + field + "'");
             }
         }
 
@@ -127,7 +129,7 @@ public final class RequestJson {
 
         private static String wellFormed(String field, String text) {
             if (!isWellFormed(text)) {
-                throw new IllegalArgumentException(field + " has half of a surrogate pair");
+                throw new IllegalArgumentException(field + " contains an unpaired surrogate");
             }
             return text;
         }
@@ -154,7 +156,7 @@ public final class RequestJson {
 
         private static int partition(long number) {
             if ((int) number != number) {
-                throw new IllegalArgumentException("partition must be within 32 bits, is " + number);
+                throw new IllegalArgumentException("partition must be a 32-bit integer, is " + number);
             }
             return (int) number;
         }

@@ -20,13 +20,16 @@ public interface SchemaRegistryProvider {
      * Returns a client of the registry. It sends no request yet.
      *
      * @param properties properties of Apicurio's serdes, at least {@link #URL}; others are ignored
+     * @return a client
      * @throws RegistryException if the properties are invalid
      */
     SchemaRegistry connect(Map<String, ?> properties);
 
     /**
-     * Returns the registry that the properties name, empty if they have no {@link #URL}. It sends no request yet.
+     * Returns a client of the registry that the properties name. It sends no request yet.
      *
+     * @param properties properties of Kafka's clients
+     * @return a client; empty if the properties have no {@link #URL}
      * @throws RegistryException if the properties are invalid, or no provider is on the class path
      */
     static Optional<SchemaRegistry> of(Map<String, ?> properties) {

@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Short texts that come again and again, each kept with its bytes in UTF-8 until another takes its place. Threads may
- * share an instance: they may see different words in a place, but each one whole.
+ * A cache of short texts that occur often, with their UTF-8 bytes. A text stays until another with the same hash
+ * replaces it. Thread-safe: threads may see different entries in a place, but each is consistent.
  */
 final class StringInterner {
 
@@ -18,7 +18,7 @@ final class StringInterner {
     @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Word(byte[] bytes, String text) {}
 
-    /** What the bytes say. */
+    /** Returns the text of UTF-8 bytes. */
     String text(byte[] bytes, int from, int length) {
         if (length > MAX_LENGTH) {
             return new String(bytes, from, length, StandardCharsets.UTF_8);
@@ -33,7 +33,7 @@ final class StringInterner {
         return word.text;
     }
 
-    /** The text's bytes, not to be changed. */
+    /** Returns the UTF-8 bytes of a text, which must not be changed. */
     byte[] bytes(String text) {
         if (text.length() > MAX_LENGTH) {
             return text.getBytes(StandardCharsets.UTF_8);

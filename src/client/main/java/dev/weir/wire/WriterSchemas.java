@@ -15,23 +15,29 @@ import org.apache.avro.io.DatumReader;
 import org.apache.avro.specific.SpecificDatumReader;
 
 /**
- * The schemas that records in Confluent's wire format were written by, each asked of the registry once: a zero byte,
- * the schema's id in four bytes, highest first, the record.
+ * The schemas of records in Confluent's wire format: a zero byte, the id of the schema in four bytes, highest first,
+ * the record. Each schema is requested from the registry once. Thread-safe.
  */
 final class WriterSchemas<T> {
 
     static final int HEADER_LENGTH = 5;
 
-    /** Producers have a few; more are forgotten and asked for again. */
+    /**
+     * The maximum number of schemas that are kept. Producers use a few; if there are more, all are discarded and
+     * requested again.
+     */
     private static final int MAX_KNOWN = 1_000;
 
     /**
-     * How long an id that the registry does not have is not asked for again. Not for good: a registry may be given back
-     * what it has lost, and a schema may be registered under the id.
+     * For how long an id that the registry does not have is not requested again. Later it is, because a registry can be
+     * restored, and a schema can be registered under the id.
      */
     static final long MISSING_NANOS = 5_000_000_000L;
 
-    /** So that what a schema has and Weir does not want is skipped in bounded time and depth. */
+    /**
+     * The maximum number of parts of a schema. It bounds the time and the depth of skipping fields that Weir does
+     * not read.
+     */
     private static final int MAX_PARTS = 1_000;
 
     private final SchemaRegistry registry;
@@ -42,15 +48,19 @@ final class WriterSchemas<T> {
     private final LongSupplier nanoTime;
 
     /**
-     * What wrote a record.
+     * The schema that wrote a record.
      *
-     * @param reader reads its records as the schema that is wanted
-     * @param isWanted whether its records are laid out as those of that schema
-     * @param fault why it cannot be read; null if it can
+     * @param reader reads its records as the wanted schema; null if they cannot be read
+     * @param isWanted whether its records have the same layout as those of the wanted schema
+     * @param fault why its records cannot be read; null if they can
      */
     record Writer<T>(DatumReader<T> reader, boolean isWanted, String fault) {}
 
-    /** @param wanted what its records are read as */
+    /**
+     * Creates an instance without known schemas.
+     *
+     * @param wanted the schema that records are read as
+     */
     WriterSchemas(SchemaRegistry registry, Schema wanted) {
         this(registry, wanted, System::nanoTime);
     }
@@ -71,10 +81,10 @@ final class WriterSchemas<T> {
     }
 
     /**
-     * Who wrote a record that {@link #isFramed}.
+     * Returns the writer of a record that {@link #isFramed}.
      *
-     * @throws UnreadableException if its schema is unknown, or what it writes cannot be what is wanted
-     * @throws RegistryException if the registry does not answer
+     * @throws UnreadableException if its schema is unknown or not compatible with the wanted one
+     * @throws RegistryException if the registry does not respond
      */
     Writer<T> of(byte[] bytes) throws UnreadableException {
         int id = (bytes[1] & 0xFF) << 24 | (bytes[2] & 0xFF) << 16 | (bytes[3] & 0xFF) << 8 | (bytes[4] & 0xFF);
@@ -109,11 +119,14 @@ final class WriterSchemas<T> {
         try {
             return writer(parse(texts.get()));
         } catch (AvroRuntimeException e) {
-            return new Writer<>(null, false, "is no Avro schema: " + e.getMessage());
+            return new Writer<>(null, false, "is not an Avro schema: " + e.getMessage());
         }
     }
 
-    /** Of a budget of parts, what is left behind a schema; a named type counts wherever it is used. */
+    /**
+     * Returns what remains of a budget of parts after counting those of a schema. A named type counts at each of
+     * its uses.
+     */
     private static int remaining(Schema schema, int budget) {
         int left = budget - 1;
         for (Schema part : parts(schema)) {
@@ -146,12 +159,12 @@ final class WriterSchemas<T> {
 
     private Writer<T> writer(Schema written) {
         if (remaining(written, MAX_PARTS) == 0) {
-            return new Writer<>(null, false, "has more than " + MAX_PARTS + " parts, or holds itself");
+            return new Writer<>(null, false, "has more than " + MAX_PARTS + " parts, or is recursive");
         }
         SchemaCompatibilityType compatible = SchemaCompatibility.checkReaderWriterCompatibility(wanted, written)
                 .getType();
         if (compatible != SchemaCompatibilityType.COMPATIBLE) {
-            return new Writer<>(null, false, "does not resolve to " + wanted.getFullName());
+            return new Writer<>(null, false, "is not compatible with " + wanted.getFullName());
         }
         boolean isWanted = SchemaNormalization.parsingFingerprint64(written) == fingerprint;
         return new Writer<>(new SpecificDatumReader<>(written, wanted), isWanted, null);

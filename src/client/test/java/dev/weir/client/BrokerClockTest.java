@@ -14,7 +14,7 @@ class BrokerClockTest {
     private final BrokerClock clock = new BrokerClock(() -> nowNanos);
 
     @Test
-    void it_is_never_ahead_of_the_brokers_time_and_as_far_behind_as_the_fastest_record_took() {
+    void is_behind_the_brokers_time_by_at_most_the_fastest_delivery() {
         Random random = new Random(1);
         for (long ms = 0; ms < 300_000; ms += 1 + random.nextInt(100)) {
             nowNanos = ms * MS;
@@ -27,7 +27,7 @@ class BrokerClockTest {
     }
 
     @Test
-    void it_follows_the_brokers_clock_when_that_is_set_back() {
+    void follows_a_broker_clock_that_is_set_back() {
         clock.read(BROKER_MS);
         for (nowNanos = 0; nowNanos < 21_000 * MS; nowNanos += 100 * MS) {
             clock.read(BROKER_MS - 3_600_000 + nowNanos / MS);
@@ -36,9 +36,9 @@ class BrokerClockTest {
     }
 
     @Test
-    void after_a_pause_an_old_estimate_is_not_kept() {
+    void an_old_estimate_expires_after_a_pause() {
         clock.read(BROKER_MS);
-        nowNanos = 86_400_000 * MS + 864_000 * MS; // a day by a clock that runs fast by 1 %
+        nowNanos = 86_400_000 * MS + 864_000 * MS; // a day, by a clock that is 1 % fast
         clock.read(BROKER_MS + 86_400_000);
         assertThat(clock.nanos()).isEqualTo((BROKER_MS + 86_400_000) * MS);
     }

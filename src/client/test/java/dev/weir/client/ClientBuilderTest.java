@@ -19,13 +19,13 @@ class ClientBuilderTest {
     private final ClientBuilder builder = WeirClient.builder(KAFKA);
 
     @Test
-    void decisions_are_read_before_they_are_committed_unless_asked_otherwise() {
+    void decisions_are_read_uncommitted_by_default() {
         assertThat(builder.consumer()).containsEntry("isolation.level", "read_uncommitted");
         assertThat(builder.committed(true).consumer()).containsEntry("isolation.level", "read_committed");
     }
 
     @Test
-    void each_of_kafkas_clients_gets_its_own_settings_over_the_common_ones() {
+    void settings_of_a_kafka_client_override_the_common_ones() {
         assertThat(builder.producer())
                 .containsEntry("client.id", "p")
                 .containsEntry("bootstrap.servers", "b:1")
@@ -41,7 +41,7 @@ class ClientBuilderTest {
     }
 
     @Test
-    void what_is_not_written_by_the_time_out_is_dropped() {
+    void a_request_not_written_before_the_timeout_is_dropped() {
         assertThat(builder.timeout(Duration.ofSeconds(3)).producer())
                 .containsEntry("max.block.ms", 3_000L)
                 .containsEntry("delivery.timeout.ms", 3_001);
@@ -49,10 +49,10 @@ class ClientBuilderTest {
     }
 
     @Test
-    void what_is_out_of_its_range_is_named() {
-        assertThatThrownBy(() -> builder.maxInFlight(0)).hasMessage("maxInFlight is out of its range: 0");
-        assertThatThrownBy(() -> builder.timeout(Duration.ZERO)).hasMessage("timeout is out of its range: PT0S");
+    void a_value_out_of_range_is_named() {
+        assertThatThrownBy(() -> builder.maxInFlight(0)).hasMessage("maxInFlight must be at least 1, is 0");
+        assertThatThrownBy(() -> builder.timeout(Duration.ZERO)).hasMessage("timeout must be at least 1 ms, is PT0S");
         assertThatThrownBy(() -> new CircuitSettings(0, 50, Duration.ofSeconds(1), 1))
-                .hasMessage("window is out of its range: 0");
+                .hasMessage("window must be at least 1, is 0");
     }
 }

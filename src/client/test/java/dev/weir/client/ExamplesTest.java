@@ -22,13 +22,13 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What the client's Javadoc and pages show compiles. */
+/** Compiles the examples in the Javadoc and the documentation of the client. */
 class ExamplesTest {
 
     private static final Pattern JAVADOC = Pattern.compile("<pre>\\{@code\n(.*?)\n \\* }</pre>", Pattern.DOTALL);
     private static final Pattern FENCED = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
 
-    /** What an example takes from its surroundings. */
+    /** The context of an example. */
     private static final String AROUND = """
             import com.sun.net.httpserver.HttpHandler;
             import com.sun.net.httpserver.HttpServer;
@@ -63,7 +63,7 @@ class ExamplesTest {
     @TempDir
     private Path classes;
 
-    /** Where an example stands, and what it says. */
+    /** An example and the file that contains it. */
     record Example(String file, String code) {
         @Override
         public String toString() {
@@ -76,8 +76,7 @@ class ExamplesTest {
         try (Stream<Path> files = Files.list(Path.of("src/client/main/java/dev/weir/client"))) {
             files.sorted().forEach(file -> find(JAVADOC, file, examples));
         }
-        find(FENCED, Path.of("topology-docs/client.md"), examples);
-        find(FENCED, Path.of("README.md"), examples);
+        find(FENCED, Path.of("topology-docs/how-to/java-client.md"), examples);
         return examples;
     }
 
@@ -94,23 +93,22 @@ class ExamplesTest {
     }
 
     @Test
-    void there_is_one_for_each_class_that_a_user_begins_with() throws IOException {
+    void each_entry_point_class_has_an_example() throws IOException {
         assertThat(examples())
                 .extracting(Example::file)
                 .contains(
-                        "ClientMeters.java",
+                        "ClientMetricsBinder.java",
                         "ReleaseConsumer.java",
                         "ReleaseWorker.java",
                         "RequestBuilder.java",
                         "WeirClient.java",
                         "WeirFilter.java",
-                        "client.md",
-                        "README.md");
+                        "java-client.md");
     }
 
     @ParameterizedTest
     @MethodSource("examples")
-    void each_compiles(Example example) {
+    void each_example_compiles(Example example) {
         StringWriter faults = new StringWriter();
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         JavaFileObject source =

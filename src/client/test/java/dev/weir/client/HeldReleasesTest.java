@@ -16,7 +16,7 @@ class HeldReleasesTest {
     private final HeldReleases held = new HeldReleases();
 
     @Test
-    void a_partition_is_handed_out_up_to_the_first_that_has_not_left() {
+    void the_committable_offset_stops_at_the_first_held_release() {
         add(P0, 5, 30);
         add(P0, 6, 10);
         add(P0, 7, 20);
@@ -31,13 +31,13 @@ class HeldReleasesTest {
     }
 
     @Test
-    void offsets_without_records_are_handed_out_with_what_is_before_them() {
+    void offsets_without_records_are_committed_with_those_before_them() {
         held.received(P0, 4);
         assertThat(held.markHandedOut()).isEqualTo(Map.of(P0, 4L));
     }
 
     @Test
-    void releases_of_the_same_time_leave_by_their_sequence() {
+    void releases_of_the_same_time_are_ordered_by_sequence() {
         held.add(new HeldReleases.Held(P0, 0, release(2, 10), null, null));
         held.add(new HeldReleases.Held(P1, 9, release(1, 10), null, null));
         assertThat(leave()).isEqualTo(9);
@@ -45,7 +45,7 @@ class HeldReleasesTest {
     }
 
     @Test
-    void nothing_is_left_of_a_partition_that_is_dropped() {
+    void dropping_a_partition_removes_all_its_releases() {
         add(P0, 5, 10);
         add(P1, 5, 20);
         held.drop(List.of(P0));

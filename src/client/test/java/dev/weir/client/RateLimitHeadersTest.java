@@ -24,7 +24,7 @@ class RateLimitHeadersTest {
     private static final long DECIDED_AT_MS = 1_700_000_000_001L;
     private static final long MAX_INTEGER = 999_999_999_999_999L;
 
-    /** How a decision stands: its outcome, and whether the outside is told of it. */
+    /** The outcome of a decision, and whether it is hidden from the client. */
     private enum Told {
         ALLOWED,
         DENIED,
@@ -65,10 +65,10 @@ class RateLimitHeadersTest {
             ALLOWED        | 100  | 60000    | 99        | 50000   | 0       | "p";q=100;w=60 | "p";r=99;t=50 | -
             ALLOWED        | 100  | 60000    | 0         | 1       | 0       | "p";q=100;w=60 | "p";r=0;t=1   | -
             ALLOWED        | 100  | 60000    | 99        | 1001    | 0       | "p";q=100;w=60 | "p";r=99;t=2  | -
-            # all is free: that much comes in a window, if there is one
+            # the whole limit is free: t is its window, if it has one
             ALLOWED        | 100  | 60000    | 100       | 0       | 0       | "p";q=100;w=60 | "p";r=100;t=60 | -
             ALLOWED        | 0    | -        | 0         | 0       | 0       | "p";q=0        | "p";r=0       | -
-            # a window below a second, and one of no whole seconds
+            # a window below a second, and one that is not a multiple of a second
             ALLOWED        | 10   | 100      | 9         | 10      | 0       | "p";q=10;w=1   | "p";r=9;t=1   | -
             ALLOWED        | 10   | 11500    | 9         | 1150    | 0       | "p";q=10;w=12  | "p";r=9;t=2   | -
             # nothing is limited
@@ -77,10 +77,10 @@ class RateLimitHeadersTest {
             DENIED         | 100  | 60000    | 0         | 60000   | 19200   | "p";q=100;w=60 | "p";r=0;t=20  | 20
             DENIED         | 100  | 60000    | 7         | 59001   | 59001   | "p";q=100;w=60 | "p";r=7;t=60  | 60
             DENIED         | 100  | 60000    | 0         | 600     | 1       | "p";q=100;w=60 | "p";r=0;t=1   | 1
-            # the cost can never fit: what is left may still be used
+            # the cost never fits: what remains can still be used
             DENIED         | 100  | 60000    | 100       | 0       | -       | "p";q=100;w=60 | "p";r=100;t=60 | -
             DENIED         | 0    | -        | 0         | 0       | -       | "p";q=0        | "p";r=0       | -
-            # max-size, a withdrawn request, one of an unknown queue; a full queue
+            # max-size, a cancelled request, an unknown queue; a full queue
             DENIED         | 65536| -        | -         | -       | -       | -              | -             | -
             DENIED         | -    | -        | -         | -       | -       | -              | -             | -
             DENIED         | 10000| -        | -         | -       | 1500    | -              | -             | 2
@@ -91,7 +91,7 @@ class RateLimitHeadersTest {
             SHADOW_BANNED  | 100  | 60000    | 0         | 59400   | 600     | "p";q=100;w=60 | "p";r=0;t=60  | -
             SHADOW_BANNED  | 100  | 60000    | 7         | 59400   | 9000    | "p";q=100;w=60 | "p";r=0;t=60  | -
             SHADOW_BANNED  | 65536| -        | -         | -       | -       | -              | -             | -
-            # a quota of 0 would tell of the ban
+            # a quota of 0 would reveal the ban
             SHADOW_BANNED  | 0    | -        | 0         | 0       | -       | -              | -             | -
             """)
     void rows(
@@ -114,7 +114,7 @@ class RateLimitHeadersTest {
     }
 
     @Test
-    void a_shadow_banned_request_is_told_like_one_that_took_what_was_left() {
+    void a_shadow_banned_request_has_the_headers_of_an_allowed_one() {
         Decision served = decision("p", Told.ALLOWED, 100L, 60_000L, 0L, 59_400L, 0L);
         Decision banned = decision("p", Told.SHADOW_BANNED, 100L, 60_000L, 7L, 59_400L, 9_000L);
         for (RateLimitHeaders.Reset reset : RateLimitHeaders.Reset.values()) {
@@ -123,7 +123,7 @@ class RateLimitHeadersTest {
     }
 
     @Test
-    void the_older_fields_stand_beside_the_newer() {
+    void the_older_fields_are_sent_with_the_newer() {
         Decision denied = decision("p", Told.DENIED, 100L, 60_000L, 0L, 30_000L, 600L);
         assertThat(RateLimitHeaders.of(denied, DELTA_SECONDS))
                 .containsExactly(
@@ -139,7 +139,7 @@ class RateLimitHeadersTest {
         assertThat(RateLimitHeaders.of(unlimited, EPOCH_SECONDS)).isEmpty();
     }
 
-    /** Lines of the draft's examples, those with a partition key or a unit left out. */
+    /** The examples of the draft, without those that have a partition key or a unit. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', nullValues = "-", quoteCharacter = '\'', textBlock = """
             # id         | told    | limit | window s | remaining | reset s | retry s | field            | line
@@ -179,7 +179,7 @@ class RateLimitHeadersTest {
     }
 
     @Test
-    void numbers_above_fifteen_digits_are_told_as_the_largest() {
+    void numbers_above_fifteen_digits_are_capped() {
         Decision huge =
                 decision("p", Told.DENIED, Long.MAX_VALUE, Long.MAX_VALUE, 1L << 61, Long.MAX_VALUE, Long.MAX_VALUE);
         assertThat(RateLimitHeaders.of(huge, EPOCH_SECONDS).values())
@@ -194,18 +194,19 @@ class RateLimitHeadersTest {
 
     @ParameterizedTest
     @CsvSource({"a.b_c-1, a.b_c-1", "say \"hi\", say \"hi\"", "back\\slash, back\\slash", "Z\u0007ürich, Z??rich"})
-    void a_name_is_a_string(String id, String told) {
+    void a_name_is_encoded_as_a_string(String id, String told) {
         Decision decision = decision(id, Told.ALLOWED, 1L, 1L, 1L, 1L, 0L);
         assertThat(StructuredList.parse(RateLimitHeaders.of(decision).get("RateLimit")))
                 .containsExactly(new StructuredList.Item(told, Map.of("r", 1L, "t", 1L)));
     }
 
     /**
-     * Whatever is decided: the fields are Lists of Strings, with the parameters and ranges of the draft's 3.1 and 4.1.
+     * The fields of any decision are Lists of Strings, with the parameters and ranges of sections 3.1 and 4.1 of
+     * the draft.
      */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
-    void any_decision_is_told_in_the_drafts_grammar(long seed) {
+    void every_decision_conforms_to_the_drafts_grammar(long seed) {
         Random random = new Random(seed);
         for (int i = 0; i < 20_000; i++) {
             Decision decision = random(random);
@@ -231,7 +232,7 @@ class RateLimitHeadersTest {
         }
     }
 
-    /** The parameters of a list's only item, the first of which it must have and the second may. */
+    /** Returns the parameters of a list with one item. The first parameter is required, the second is optional. */
     private static Map<String, Object> only(String field, String required, String optional) {
         List<StructuredList.Item> items = StructuredList.parse(field);
         assertThat(items).hasSize(1);
@@ -255,7 +256,7 @@ class RateLimitHeadersTest {
                 random.nextInt(3) == 0 ? null : resetMs == null ? (Long) anyLong(random) : resetMs);
     }
 
-    /** Of any size, so often small. */
+    /** Returns a positive number whose magnitude is random, so that small numbers are frequent. */
     private static long anyLong(Random random) {
         return random.nextLong(Long.MAX_VALUE) >> random.nextInt(63);
     }
@@ -274,12 +275,12 @@ class RateLimitHeadersTest {
                 "\"a\";q=1000000000000000",
                 "a;q=1"
             })
-    void the_parser_of_these_tests_refuses_what_is_none(String text) {
+    void the_test_parser_rejects_invalid_lists(String text) {
         assertThatIllegalArgumentException().isThrownBy(() -> StructuredList.parse(text));
     }
 
     @Test
-    void the_parser_of_these_tests_reads_the_drafts_lists() {
+    void the_test_parser_reads_the_drafts_lists() {
         assertThat(StructuredList.parse("\"hour\";q=1000;w=3600, \"day\";q=5000;w=86400"))
                 .containsExactly(
                         new StructuredList.Item("hour", Map.of("q", 1000L, "w", 3600L)),

@@ -37,7 +37,7 @@ class ReleaseConsumerTest {
     private final BrokerClock clock = new BrokerClock(() -> nowNanos);
     private ReleaseConsumer releases;
 
-    /** A group with one member, whose commits can be put off. */
+    /** A group with one member, whose commits can be rejected because of a rebalance. */
     private static final class Group extends MockConsumer<byte[], byte[]> {
         private final Map<TopicPartition, Long> committed = new HashMap<>();
         private ConsumerRebalanceListener listener;
@@ -71,7 +71,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void a_release_is_held_to_the_nanosecond() {
+    void a_release_waits_to_the_nanosecond() {
         write(P0, "a", 1_000);
         nowNanos = 999;
         assertThat(next()).isEmpty();
@@ -94,7 +94,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void waiting_in_vain_ends_with_the_timeout() {
+    void poll_returns_after_the_timeout() {
         write(P0, "a", Long.MAX_VALUE);
         long startNanos = System.nanoTime();
         assertThat(releases.next(Duration.ofMillis(3))).isEmpty();
@@ -103,7 +103,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void a_timeout_without_end_waits_until_the_release_is_due() {
+    void an_infinite_timeout_waits_until_the_release_is_due() {
         write(P0, "a", 1_000_000_000_000L);
         group.schedulePollTask(() -> {});
         group.schedulePollTask(() -> nowNanos = 999_000_000_000L);
@@ -113,7 +113,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void a_commit_reaches_up_to_the_first_that_was_not_handed_out() {
+    void a_commit_stops_before_the_first_release_that_was_not_returned() {
         write(P0, "b", 20);
         write(P0, "a", 10);
         write(P1, "c", 30);
@@ -129,7 +129,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void what_a_revoked_partition_had_is_neither_handed_out_nor_committed() {
+    void releases_of_a_revoked_partition_are_neither_returned_nor_committed() {
         write(P0, "a", 10);
         write(P0, "b", 20);
         write(P1, "c", 30);
@@ -143,7 +143,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void a_commit_while_the_group_divides_the_partitions_is_made_up_for_when_they_are_revoked() {
+    void a_commit_during_a_rebalance_is_repeated_at_revocation() {
         write(P0, "a", 10);
         write(P0, "b", 10);
         nowNanos = 10;
@@ -151,13 +151,13 @@ class ReleaseConsumerTest {
         group.dividing = true;
         releases.commit();
         group.dividing = false;
-        assertThat(next()).contains("b"); // not said to be done
+        assertThat(next()).contains("b"); // returned, but not committed
         group.rebalance(List.of(P1));
         assertThat(group.committed).isEqualTo(Map.of(P0, 1L));
     }
 
     @Test
-    void nothing_is_committed_of_a_partition_that_was_lost() {
+    void nothing_is_committed_for_a_lost_partition() {
         write(P0, "a", 10);
         write(P1, "b", 10);
         nowNanos = 10;
@@ -171,7 +171,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void a_partition_that_has_its_share_is_paused_until_half_of_it_is_gone() {
+    void a_full_partition_is_paused_until_half_of_it_is_returned() {
         for (int i = 1; i <= MAX_HELD / 2; i++) {
             write(P0, "a" + i, i);
         }
@@ -188,7 +188,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void a_record_that_is_no_release_is_named_again_and_again() {
+    void an_invalid_record_is_reported_at_each_poll() {
         write(P0, "a", 10);
         nowNanos = 10;
         assertThat(next()).contains("a");
@@ -197,7 +197,7 @@ class ReleaseConsumerTest {
         for (int i = 0; i < 2; i++) {
             assertThatThrownBy(this::next)
                     .isInstanceOf(SerializationException.class)
-                    .hasMessageStartingWith("topic releases, partition 0, offset 1: no release: ");
+                    .hasMessageStartingWith("topic releases, partition 0, offset 1: not a release: ");
         }
         releases.commit();
         assertThat(group.committed).containsEntry(P0, 1L);
@@ -208,7 +208,7 @@ class ReleaseConsumerTest {
         append(P1, null);
         assertThatThrownBy(this::next)
                 .isInstanceOf(SerializationException.class)
-                .hasMessage("topic releases, partition 1, offset 0: no release: the record has no value");
+                .hasMessage("topic releases, partition 1, offset 0: not a release: the record has no value");
     }
 
     @Test
@@ -218,7 +218,7 @@ class ReleaseConsumerTest {
     }
 
     @Test
-    void the_users_properties_hold_except_for_the_commit() {
+    void user_properties_apply_except_auto_commit() {
         Properties properties = new Properties();
         properties.put("isolation.level", "read_uncommitted");
         properties.put("enable.auto.commit", "true");
@@ -241,7 +241,7 @@ class ReleaseConsumerTest {
         return releases.next(Duration.ZERO).map(Release::requestId);
     }
 
-    /** Everything that is due. */
+    /** Returns all releases that are due. */
     private List<String> drain() {
         List<String> all = new ArrayList<>();
         for (Optional<String> one = next(); one.isPresent(); one = next()) {

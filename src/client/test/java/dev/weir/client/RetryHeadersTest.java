@@ -15,7 +15,7 @@ class RetryHeadersTest {
     private final Release release = new Release("r~2", "c", null, "q", 1, 0, 0, 1, Map.of(), null);
 
     @Test
-    void headers_tell_which_attempt_it_is_and_others_go_along() {
+    void headers_contain_the_attempt_and_other_headers_are_kept() {
         Headers first = new RecordHeaders().add("trace", bytes("t")).add(WeirClient.CORRELATION, bytes("x"));
         Headers second = new RecordHeaders(RetryHeaders.headers(RetryHeaders.work(release, first), 2, first));
         Headers third = new RecordHeaders(RetryHeaders.headers(RetryHeaders.work(release, second), 3, second));
@@ -26,7 +26,7 @@ class RetryHeadersTest {
     }
 
     @Test
-    void what_headers_do_not_say_is_a_first_attempt() {
+    void without_headers_it_is_the_first_attempt() {
         for (String attempt : new String[] {"", "0", "-1", "x", "99999999999"}) {
             Headers headers = new RecordHeaders()
                     .add(RetryHeaders.ATTEMPT, bytes(attempt))
@@ -39,7 +39,7 @@ class RetryHeadersTest {
     }
 
     @Test
-    void an_id_that_has_no_room_for_the_attempt_gives_way_to_one_made_of_it() {
+    void an_id_too_long_for_the_attempt_is_replaced_by_a_derived_one() {
         String longest = "x".repeat(RequestRules.MAX_NAME_LENGTH);
         assertThat(RetryHeaders.requestId("r", 2)).isEqualTo("r~2");
         String faces = "\uD83D\uDE00".repeat(RequestRules.MAX_NAME_LENGTH - 2);

@@ -6,7 +6,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads a List of Strings or Integers with parameters as RFC 9651, 4.2 does; inner lists and the other types are none.
+ * A parser of a List of Strings or Integers with parameters, as in RFC 9651, section 4.2. It rejects inner lists and
+ * other types.
  */
 final class StructuredList {
 
@@ -14,7 +15,7 @@ final class StructuredList {
      * An Item.
      *
      * @param value a String, or a Long for an Integer
-     * @param parameters the same; {@code true} for one without a value
+     * @param parameters values of the same types; {@code true} for a parameter without a value
      */
     record Item(Object value, Map<String, Object> parameters) {}
 
@@ -25,7 +26,11 @@ final class StructuredList {
         this.text = text;
     }
 
-    /** @throws IllegalArgumentException if it is no such list */
+    /**
+     * Parses a list.
+     *
+     * @throws IllegalArgumentException if the text is not such a list
+     */
     static List<Item> parse(String text) {
         return new StructuredList(text).list();
     }
@@ -115,7 +120,7 @@ final class StructuredList {
         }
     }
 
-    /** The next character, NUL at the end. */
+    /** Returns the next character, or NUL at the end. */
     private char peek() {
         return at < text.length() ? text.charAt(at) : 0;
     }

@@ -35,7 +35,7 @@ class UsageAggregatorTest {
     private final LeaseBook lent = LeaseBooks.holding(10, 1_000, 4_000);
 
     @Test
-    void its_times_are_those_of_what_was_allowed() {
+    void its_times_are_those_of_allowed_requests() {
         usage.allowed(lent, lent.take(1, 1_000, 1_000), 1, 1_000, 1_000);
         usage.drain(POLICY);
         LeaseBook later = lent.take(2, 1_200, 1_200);
@@ -50,7 +50,7 @@ class UsageAggregatorTest {
     }
 
     @Test
-    void they_are_those_of_the_denied_if_nothing_was_allowed() {
+    void its_times_are_those_of_denied_requests_if_none_was_allowed() {
         usage.denied(1_100);
         usage.denied(1_400);
         LeaseUsage told = usage.drain(POLICY).get(0);

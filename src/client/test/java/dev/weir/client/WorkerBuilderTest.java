@@ -12,12 +12,12 @@ class WorkerBuilderTest {
     private final WorkerBuilder worker = ReleaseWorker.builder(Map.of(), work -> {});
 
     @Test
-    void what_is_out_of_its_range_is_named() {
-        assertThatThrownBy(() -> worker.threads(0)).hasMessage("threads is out of its range: 0");
+    void a_value_out_of_range_is_named() {
+        assertThatThrownBy(() -> worker.threads(0)).hasMessage("threads must be at least 1, is 0");
     }
 
     @Test
-    void a_back_off_doubles_up_to_the_most_which_weirs_own_wish_does_not_exceed() {
+    void the_back_off_doubles_up_to_a_maximum_that_also_bounds_retry_after() {
         worker.backOff(Duration.ofSeconds(1), Duration.ofSeconds(5));
         assertThat(worker.backOff(1)).hasSeconds(1);
         assertThat(worker.backOff(3)).hasSeconds(4);

@@ -22,13 +22,13 @@ class DefinitionDiffTest {
             algorithm: gcra, limit: 5, per: 1m, burst: 5    | algorithm: gcra, limit: 5, per: 1m            | limits[0].burst: 5 -> null
             algorithm: gcra, limit: 5, per: 1m              | unlimited: true                               | limits[0].unlimited: null -> true; limits[0].algorithm: gcra -> null; limits[0].limit: 5 -> null; limits[0].per: 1m -> null
             """)
-    void one_limit(String before, String after, String differences) throws FaultsException {
+    void differences_of_one_limit_are_listed(String before, String after, String differences) throws FaultsException {
         assertThat(diff("limits: [{" + before + "}]", "limits: [{" + after + "}]"))
                 .isEqualTo(differences);
     }
 
     @Test
-    void a_limit_is_held_against_the_one_that_it_goes_on_from() throws FaultsException {
+    void a_limit_is_compared_with_the_one_that_it_continues() throws FaultsException {
         String gcra = "{algorithm: gcra, limit: 5, per: 1m}";
         String log = "{algorithm: sliding-window-log, limit: 5, per: 1m}";
         assertThat(diff("limits: [" + gcra + ", " + log + "]", "limits: [" + log + ", " + gcra + "]"))
@@ -44,7 +44,7 @@ class DefinitionDiffTest {
     }
 
     @Test
-    void all_else_of_a_policy_is_compared_by_its_key() throws FaultsException {
+    void other_parts_of_a_policy_are_compared_by_key() throws FaultsException {
         assertThat(diff(
                         "match: {tier: free, 'a b': x}, max-size: 64KiB, limits: [{unlimited: true}]",
                         "priority: 3, match: {tier: [free, gold], region: \"eu, de\"}, key: [client, ip],"
@@ -56,7 +56,7 @@ class DefinitionDiffTest {
     }
 
     @Test
-    void a_value_that_could_be_misread_is_told_as_a_json_string() throws FaultsException {
+    void an_ambiguous_value_is_printed_as_a_json_string() throws FaultsException {
         assertThat(diff("match: {a: \"\"}, queue: q", "match: {a: \"x -> y\\u009b\\n\"}, queue: q"))
                 .isEqualTo("match.a: \"\" -> \"x -> y\\u009B\\n\"");
         assertThat(diff("match: {a: Zürich}, queue: q", "match: {a: \"/a/**\"}, queue: q"))
@@ -73,7 +73,7 @@ class DefinitionDiffTest {
     }
 
     @Test
-    void limits_of_a_later_version_are_held_against_each_other_by_their_places() {
+    void unreadable_limits_are_compared_by_position() {
         assertThat(told("{\"limits\":[{\"algorithm\":\"x\",\"n\":1}]}", "{\"limits\":[{\"algorithm\":\"x\",\"n\":2}]}"))
                 .isEqualTo("limits[0].n: 1 -> 2");
         assertThat(told("{\"limits\":[{\"algorithm\":\"x\"}]}", "{\"limits\":[{},{}]}"))

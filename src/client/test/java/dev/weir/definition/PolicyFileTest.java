@@ -47,29 +47,29 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class PolicyFileTest {
 
-    /** The design's example, but for what is not there yet. */
+    /** The example of the design, without the keys that need a queue. */
     private static final String DESIGN = """
             policies:
               - id: free-articles
-                layer: client              # default. In each layer, of the policies that match, the highest priority applies
-                priority: 10               # default 0; ties: the id that sorts first
-                match:                     # all must hold; a value is exact, a list (any of), or a glob
+                layer: client              # default; in each layer, the policy with the highest priority applies
+                priority: 10               # default 0; of equal priorities, the id that sorts first applies
+                match:                     # all conditions must hold; a value is exact, a list (any of), or a glob
                   tier: free
                   endpoint: "/articles/**"
-                key: [client]              # what is counted together: default [client]; may add attributes: [client, endpoint]
-                limits:                    # every one must permit
+                key: [client]              # what is counted together; default [client]; can include attributes
+                limits:                    # every limit must permit the request
                   - {algorithm: sliding-window-counter, limit: 5, per: 1m}
                   - {algorithm: token-bucket, limit: 10, per: 1s, burst: 20}
                 max-size: 64KiB            # larger: denied, 413, nothing charged
                 on-exceed: deny            # deny | shadow-ban | observe | throttle | shape
             """;
 
-    /** A policy that shapes, and the design's example of a queue. */
+    /** A policy with all keys of the example, and its queue. */
     private static final String DESIGN_IN_FULL =
             DESIGN + """
-                max-delay: 2s              # throttle: allowed, with delayMs up to this; past it denied
+                max-delay: 2s              # throttle: allowed with delayMs up to this, denied above it
                 queue: sms                 # shape: goes to this queue
-                idempotency: 10m           # optional: a requestId seen before gets its first decision again, charged once
+                idempotency: 10m           # optional: a repeated requestId gets its first decision again, charged once
                 effective-from: 2026-12-01T00:00:00Z   # optional
             """ + QueueFileTest.SHAPING.substring(QueueFileTest.SHAPING.indexOf("queues:"));
 
@@ -104,7 +104,7 @@ class PolicyFileTest {
     }
 
     @Test
-    void every_key_of_the_design_is_read() throws FaultsException {
+    void reads_every_key_of_the_design() throws FaultsException {
         Policy shaping = policy(
                 DESIGN_IN_FULL.replace("on-exceed: deny ", "on-exceed: shape").replaceFirst(".*max-delay.*", ""));
         assertThat(shaping.queue()).isEqualTo("sms");
@@ -117,15 +117,15 @@ class PolicyFileTest {
     }
 
     @Test
-    void a_key_that_belongs_to_another_way_to_answer_is_at_fault() {
+    void a_key_of_another_on_exceed_mode_is_a_fault() {
         assertThat(faults(DESIGN_IN_FULL))
                 .containsExactly(
-                        "policies.yaml:14: policies[0].max-delay: needs on-exceed: throttle",
-                        "policies.yaml:15: policies[0].queue: needs on-exceed: shape");
+                        "policies.yaml:14: policies[0].max-delay: requires on-exceed: throttle",
+                        "policies.yaml:15: policies[0].queue: requires on-exceed: shape");
     }
 
     @Test
-    void a_denial_may_answer_503() throws FaultsException {
+    void a_denial_can_have_status_503() throws FaultsException {
         assertThat(policy("policies: [{id: a, limits: [{unlimited: true}], deny-status: 503}]")
                         .onExceed())
                 .isEqualTo(new OnExceed.Deny(503));
@@ -150,7 +150,7 @@ class PolicyFileTest {
     }
 
     @Test
-    void reads_what_differs_from_the_defaults() throws FaultsException {
+    void reads_values_other_than_the_defaults() throws FaultsException {
         assertThat(policy("""
                                 policies:
                                 - id: B_1.x-2
@@ -298,7 +298,7 @@ class PolicyFileTest {
                         "unlimited: must be true or false, is 'yes'"),
                 Arguments.of(
                         "unlimited: true, limit: 5, burst: 0",
-                        "limit: must be left out where unlimited is true|burst: must be left out where unlimited is true"),
+                        "limit: must not be set if unlimited is true|burst: must not be set if unlimited is true"),
                 Arguments.of(
                         "algorithm: bucket, limit: 5, per: 1m",
                         "algorithm: must be one of fixed-window, sliding-window-log, sliding-window-counter,"
@@ -335,40 +335,40 @@ class PolicyFileTest {
                 Arguments.of("algorithm: gcra, limit: 5, per: 100000000000d", "per: is too large: '100000000000d'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 1 week",
-                        "per: '1 week' is a calendar window, which gcra does not have"),
+                        "per: '1 week' is a calendar period, which gcra does not support"),
                 Arguments.of(
                         "algorithm: sliding-window-log, limit: 5, per: 1 month",
-                        "per: '1 month' is a calendar window, which sliding-window-log does not have"),
+                        "per: '1 month' is a calendar period, which sliding-window-log does not support"),
                 Arguments.of(
                         "algorithm: sliding-window-counter, limit: 5, per: ' 2 years '",
-                        "per: ' 2 years ' is a calendar window, which sliding-window-counter does not have"),
+                        "per: ' 2 years ' is a calendar period, which sliding-window-counter does not support"),
                 Arguments.of(
                         "algorithm: gcra, limit: 0, per: 2w",
-                        "per: '2w' is a calendar window, which gcra does not have"),
+                        "per: '2w' is a calendar period, which gcra does not support"),
                 Arguments.of(
                         "algorithm: token-bucket, limit: 5, per: 1d, timezone: Europe/Berlin",
                         "timezone: does not apply to token-bucket"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 2 weeks",
-                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '2 weeks'"),
+                        "per: a calendar period must be 1 day, 1 week or 1 month, is '2 weeks'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 11 months",
-                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '11 months'"),
+                        "per: a calendar period must be 1 day, 1 week or 1 month, is '11 months'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 0 weeks",
-                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '0 weeks'"),
+                        "per: a calendar period must be 1 day, 1 week or 1 month, is '0 weeks'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 1 year",
-                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '1 year'"),
+                        "per: a calendar period must be 1 day, 1 week or 1 month, is '1 year'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 1M",
                         "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '1M'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 2 days, timezone: UTC",
-                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '2 days'"),
+                        "per: a calendar period must be 1 day, 1 week or 1 month, is '2 days'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 0, per: 24h, timezone: UTC",
-                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '24h'"),
+                        "per: a calendar period must be 1 day, 1 week or 1 month, is '24h'"),
                 Arguments.of("algorithm: fixed-window, limit: 5, timezone: UTC", "per: is missing"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 1 month, timezone: ",
@@ -378,15 +378,15 @@ class PolicyFileTest {
                         "timezone: must be a single value, is a list"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 1h, timezone: +01:00",
-                        "per: must be 1 day, 1 week or 1 month to go by a calendar, is '1h'|timezone: must be a time"
+                        "per: a calendar period must be 1 day, 1 week or 1 month, is '1h'|timezone: must be a time"
                                 + " zone of the tz database such as Europe/Berlin, is '+01:00'"),
-                Arguments.of("unlimited: true, timezone: UTC", "timezone: must be left out where unlimited is true"),
+                Arguments.of("unlimited: true, timezone: UTC", "timezone: must not be set if unlimited is true"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 1s, burst: 0",
                         "burst: must be a whole number from 1 to 1152921504606846976, is '0'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 0, per: 1s, burst: 5",
-                        "burst: must be 0 or left out where limit is 0, is '5'"),
+                        "burst: must be 0 or left out if limit is 0, is '5'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 1s, burst: 5",
                         "burst: does not apply to fixed-window"),
@@ -412,22 +412,23 @@ class PolicyFileTest {
                         "algorithm: gcra, limit: 5, per: 1s, count-denied: 1",
                         "count-denied: must be true or false, is '1'"),
                 Arguments.of(
-                        "algorithm: gcra, limit: 5, pre: 1s", "per: is missing|pre: unknown key, did you mean per?"));
+                        "algorithm: gcra, limit: 5, pre: 1s",
+                        "per: is missing|pre: unknown key; did you mean \"per\"?"));
     }
 
     @ParameterizedTest
     @MethodSource("faultyLimits")
-    void tells_every_fault_of_a_limit(String yaml, String messages) {
+    void reports_every_fault_of_a_limit(String yaml, String messages) {
         assertThat(faults(withLimit(yaml)))
                 .containsExactlyInAnyOrderElementsOf(Stream.of(messages.split("\\|"))
                         .map(message -> "policies.yaml:1: policies[0].limits[0]." + message)
                         .toList());
     }
 
-    /** The schema does not list them. */
+    /** The schema does not list the time zones. */
     @ParameterizedTest
     @ValueSource(strings = {"Europe/Berln", "europe/berlin", "CEST", "UTC+1", "Z"})
-    void tells_that_a_time_zone_is_unknown(String zone) {
+    void reports_an_unknown_time_zone(String zone) {
         assertThat(faults(withLimit("algorithm: fixed-window, limit: 5, per: 1 month, timezone: " + zone)))
                 .containsExactly(
                         "policies.yaml:1: policies[0].limits[0].timezone: must be a time zone of the tz database"
@@ -438,20 +439,20 @@ class PolicyFileTest {
         return Stream.of(
                 Arguments.of(
                         "algorithm: token-bucket, limit: 7, per: 11s, burst: 1152921504606846976",
-                        "a burst of 1152921504606846976 at 7 per 11000 ms is too large to count exactly; the most is "
+                        "a burst of 1152921504606846976 at 7 per 11000 ms is too large to count exactly; the maximum is "
                                 + Limit.MAX_CAPACITY / 11_000),
                 Arguments.of(
                         "algorithm: sliding-window-counter, limit: 1152921504606846976, per: 2ms",
-                        "a limit of 1152921504606846976 per 2 ms is too large to weigh exactly; the most is "
+                        "a limit of 1152921504606846976 per 2 ms is too large to weigh exactly; the maximum is "
                                 + Limit.MAX_CAPACITY / 2),
                 Arguments.of(
                         "algorithm: token-bucket, limit: 1, per: 10s, burst: 1152921504606846976, refill: interval",
-                        "a burst of 1152921504606846976 takes too long to fill at 1 per 10000 ms to be counted"));
+                        "a burst of 1152921504606846976 takes too long to refill at 1 per 10000 ms to be counted exactly"));
     }
 
     @ParameterizedTest
     @MethodSource("uncountableLimits")
-    void tells_that_a_limit_cannot_be_counted(String yaml, String message) {
+    void reports_a_limit_that_cannot_be_counted(String yaml, String message) {
         assertThat(faults(withLimit(yaml))).containsExactly("policies.yaml:1: policies[0].limits[0]: " + message);
     }
 
@@ -493,7 +494,7 @@ class PolicyFileTest {
                         "match.tier[1]: must be a single value, is empty"),
                 Arguments.of(
                         "id: a, match: {a: " + "x".repeat(257) + "}, " + unlimited,
-                        "match.a: a pattern has at most 256 characters"),
+                        "match.a: a pattern must have at most 256 characters"),
                 Arguments.of(
                         "id: a, match: {tier: 'x\\'}, " + unlimited,
                         "match.tier: a pattern must not end in a backslash: x\\"),
@@ -505,13 +506,14 @@ class PolicyFileTest {
                                 + "}, " + unlimited,
                         "match: a policy matches on at most 32 fields"),
                 Arguments.of(
-                        "id: a, max-wait: 1s, " + unlimited, "max-wait: needs a key without client, or lease: client"),
+                        "id: a, max-wait: 1s, " + unlimited,
+                        "max-wait: requires a key without client, or lease: client"),
                 Arguments.of(
                         "id: a, key: [client, endpoint], when-empty: deny, " + unlimited,
-                        "when-empty: needs a key without client, or lease: client"),
+                        "when-empty: requires a key without client, or lease: client"),
                 Arguments.of(
                         "id: a, key: [], when-empty: deny, max-wait: 1s, " + unlimited,
-                        "max-wait: needs when-empty: wait"),
+                        "max-wait: requires when-empty: wait"),
                 Arguments.of("id: a, key: [], max-wait: 61s, " + unlimited, "max-wait: must be 0 to 1min, is 61000ms"),
                 Arguments.of(
                         "id: a, key: [], when-empty: maybe, " + unlimited,
@@ -519,13 +521,13 @@ class PolicyFileTest {
                 Arguments.of("id: a, lease: all, " + unlimited, "lease: must be one of client, is 'all'"),
                 Arguments.of(
                         "id: a, key: [], on-exceed: throttle, max-delay: 1s, " + unlimited,
-                        "on-exceed: must not be throttle where quota is shared: it is lent in slices, which put nothing off"),
+                        "on-exceed: must not be throttle if the quota is shared: it is lent in leases, which cannot delay requests"),
                 Arguments.of(
                         "id: a, key: endpoint, limits: [{algorithm: fixed-window, limit: 1, per: 1s, count-denied: true}]",
-                        "limits: must not count denied requests, and not be none, where quota is shared"),
+                        "limits: must not be empty or count denied requests if the quota is shared"),
                 Arguments.of(
                         "id: a, key: endpoint, queue: sms",
-                        "limits: must not count denied requests, and not be none, where quota is shared"),
+                        "limits: must not be empty or count denied requests if the quota is shared"),
                 Arguments.of("id: a, key: [client, a, b, a], " + unlimited, "key: must be at most 8 different fields"),
                 Arguments.of(
                         "id: a, key: [client, a, b, c, d, e, f, g, h], " + unlimited,
@@ -557,12 +559,12 @@ class PolicyFileTest {
                 Arguments.of("id: a, on-exceed: throttle, " + unlimited, "max-delay: is missing"),
                 Arguments.of("id: a, on-exceed: shape, " + unlimited, "queue: is missing"),
                 Arguments.of("id: a, on-exceed: shape", "queue: is missing"),
-                Arguments.of("id: a, queue: sms, " + unlimited, "queue: needs on-exceed: shape"),
-                Arguments.of("id: a, queue: sms, on-exceed: observe, " + unlimited, "queue: needs on-exceed: shape"),
-                Arguments.of("id: a, queue: sms, on-exceed: deny", "queue: needs on-exceed: shape"),
+                Arguments.of("id: a, queue: sms, " + unlimited, "queue: requires on-exceed: shape"),
+                Arguments.of("id: a, queue: sms, on-exceed: observe, " + unlimited, "queue: requires on-exceed: shape"),
+                Arguments.of("id: a, queue: sms, on-exceed: deny", "queue: requires on-exceed: shape"),
                 Arguments.of("id: a, queue: s m s", "queue: must be 1 to 128 letters, digits or . _ -, is 's m s'"),
                 Arguments.of("id: a, queue: ", "queue: must be a single value, is empty"),
-                Arguments.of("id: a, max-delay: 2s, " + unlimited, "max-delay: needs on-exceed: throttle"),
+                Arguments.of("id: a, max-delay: 2s, " + unlimited, "max-delay: requires on-exceed: throttle"),
                 Arguments.of(
                         "id: a, max-debt: -1, " + unlimited,
                         "max-debt: must be a whole number from 0 to 1152921504606846976, is '-1'"),
@@ -572,12 +574,13 @@ class PolicyFileTest {
                 Arguments.of("id: a, deny-status: 500, " + unlimited, "deny-status: must be one of 429, 503, is '500'"),
                 Arguments.of(
                         "id: a, deny-status: 503, on-exceed: observe, " + unlimited,
-                        "deny-status: needs on-exceed: deny"),
+                        "deny-status: requires on-exceed: deny"),
                 Arguments.of(
                         "id: a, idempotency: 31d, " + unlimited, "idempotency: must be 1ms to 30d, is 2678400000ms"),
                 Arguments.of(
                         "id: a, effective-from: 2026-12-01, " + unlimited,
-                        "effective-from: must be a time with its offset such as 2026-12-01T00:00:00Z, is '2026-12-01'"),
+                        "effective-from: must be a date and time with a UTC offset such as 2026-12-01T00:00:00Z, is"
+                                + " '2026-12-01'"),
                 Arguments.of(
                         "id: a, effective-from: 1969-12-31T23:59:59Z, " + unlimited,
                         "effective-from: must be 1970 to 9999, is -1000 ms"),
@@ -585,14 +588,14 @@ class PolicyFileTest {
                         "id: a, effective-from: '+999999999-12-31T00:00:00Z', " + unlimited,
                         "effective-from: must be 1970 to 9999, is '+999999999-12-31T00:00:00Z'"),
                 Arguments.of("id: a, timezone: Europe/Berlin, " + unlimited, "timezone: unknown key"),
-                Arguments.of("id: a, maxSize: 1, " + unlimited, "maxSize: unknown key, did you mean max-size?"),
+                Arguments.of("id: a, maxSize: 1, " + unlimited, "maxSize: unknown key; did you mean \"max-size\"?"),
                 Arguments.of("id: a, unknown: 1, " + unlimited, "unknown: unknown key"),
-                Arguments.of("id: a, id: b, " + unlimited, "id: is here twice, first on line 1"));
+                Arguments.of("id: a, id: b, " + unlimited, "id: duplicate key; the first is on line 1"));
     }
 
     @ParameterizedTest
     @MethodSource("faultyPolicies")
-    void tells_every_fault_of_a_policy(String yaml, String message) {
+    void reports_every_fault_of_a_policy(String yaml, String message) {
         assertThat(faults(withSms(yaml))).containsExactly("policies.yaml:1: policies[0]." + message);
     }
 
@@ -601,7 +604,7 @@ class PolicyFileTest {
                 Arguments.of("5", "policies.yaml:1: must be a mapping, is '5'"),
                 Arguments.of("[]", "policies.yaml:1: must be a mapping, is a list"),
                 Arguments.of("policy: []", "policies.yaml:1: policy: unknown key"),
-                Arguments.of("polices: []", "policies.yaml:1: polices: unknown key, did you mean policies?"),
+                Arguments.of("polices: []", "policies.yaml:1: polices: unknown key; did you mean \"policies\"?"),
                 Arguments.of("policies: {}", "policies.yaml:1: policies: must be a list, is a mapping"),
                 Arguments.of("policies: [a]", "policies.yaml:1: policies[0]: must be a mapping, is 'a'"),
                 Arguments.of("policies:\n-\n", "policies.yaml:2: policies[0]: must be a mapping, is empty"),
@@ -609,45 +612,45 @@ class PolicyFileTest {
                         "policies: [\n",
                         "policies.yaml:2: is not valid YAML: while parsing a flow node, expected the node content, but"
                                 + " found '<stream end>' (column 1)"),
-                Arguments.of("queue: []", "policies.yaml:1: queue: unknown key, did you mean queues?"),
+                Arguments.of("queue: []", "policies.yaml:1: queue: unknown key; did you mean \"queues\"?"),
                 Arguments.of("queues: {}", "policies.yaml:1: queues: must be a list, is a mapping"),
                 Arguments.of("queues: [~]", "policies.yaml:1: queues[0]: must be a mapping, is empty"),
                 Arguments.of(
                         "queues:\n" + "- {id: a}\n".repeat(10_001),
-                        "policies.yaml:1: queues: must be at most 10000 queues, are 10001"),
+                        "policies.yaml:1: queues: must have at most 10000 queues, has 10001"),
                 Arguments.of("""
                         queues:
                         - {id: a, limit: 1, per: 1s}
                         - {id: b, limit: 1, per: 1s}
                         - {id: a, limit: 2, per: 1s}
-                        """, "policies.yaml:4: queues[2].id: 'a' is the id of the queue on line 2 already"),
+                        """, "policies.yaml:4: queues[2].id: 'a' is already the id of the queue on line 2"),
                 Arguments.of("""
                         policies:
                         - {id: a, limits: [{unlimited: true}]}
                         - {id: b, limits: [{unlimited: true}]}
                         - limits: [{unlimited: true}]
                           id: a
-                        """, "policies.yaml:5: policies[2].id: 'a' is the id of the policy on line 2 already"),
+                        """, "policies.yaml:5: policies[2].id: 'a' is already the id of the policy on line 2"),
                 Arguments.of(
                         "policies:\n" + "- {id: a}\n".repeat(100_001),
-                        "policies.yaml:1: policies: must be at most 100000 policies, are 100001"),
+                        "policies.yaml:1: policies: must have at most 100000 policies, has 100001"),
                 Arguments.of(
                         "policies:\n- id: a\n  limits: [{unlimited: true}]\n  match:\n"
                                 + IntStream.range(0, 3)
                                         .mapToObj(i ->
                                                 "    f" + i + ":\n" + ("    - " + "é".repeat(256) + "\n").repeat(1000))
                                         .collect(Collectors.joining()),
-                        "policies.yaml:2: policies[0]: is too large: 1545071 bytes as JSON, the most is 524288"));
+                        "policies.yaml:2: policies[0]: is too large: 1545071 bytes as JSON; the maximum is 524288"));
     }
 
     @ParameterizedTest
     @MethodSource("faultyFiles")
-    void tells_what_is_wrong_with_a_file(String text, String line) {
+    void reports_faults_of_a_file(String text, String line) {
         assertThat(faults(text)).containsExactly(line);
     }
 
     @Test
-    void tells_all_faults_at_once_in_the_order_of_the_lines() {
+    void reports_all_faults_in_the_order_of_the_lines() {
         assertThat(faults("""
                                 policies:
                                   - id: "a b"
@@ -677,7 +680,7 @@ class PolicyFileTest {
                         "policies.yaml:12: policies[1].id: is missing",
                         "policies.yaml:12: policies[1].match.tier: must be a single value or a list, is a mapping",
                         "policies.yaml:12: policies[1].limits: is missing",
-                        "policies.yaml:13: policies[1].limit: unknown key, did you mean limits?",
+                        "policies.yaml:13: policies[1].limit: unknown key; did you mean \"limits\"?",
                         "policies.yaml:14: quotas: unknown key");
     }
 
@@ -716,7 +719,7 @@ class PolicyFileTest {
     private Path directory;
 
     @Test
-    void json_has_numbers_and_booleans_where_they_mean_such_and_else_the_text() throws FaultsException {
+    void json_has_numbers_and_booleans_where_typed_and_text_elsewhere() throws FaultsException {
         String yaml = """
                 policies:
                 - limits:
@@ -739,7 +742,7 @@ class PolicyFileTest {
     }
 
     @Test
-    void json_of_a_queue_has_numbers_too_whatever_its_tiers_are_called() throws FaultsException {
+    void json_of_a_queue_has_numbers_for_any_tier_names() throws FaultsException {
         String yaml = "queues: [{id: 7, per: 1 s, limit: 1_000, burst: '2', capacity: 5, look-ahead: 0,"
                 + " tiers: {match: {weight: '3'}, tiers: {priority: -1}, limit: {weight: 1}}}]";
         String json = "{'id':'7','per':'1 s','limit':1000,'burst':2,'capacity':5,'look-ahead':'0',"
@@ -780,7 +783,7 @@ class PolicyFileTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "{}", "5", "[", "{\"id\":\"a\",\"limits\":[{}]}", "\u0000"})
-    void a_definition_that_is_none_is_refused_with_its_place(String json) {
+    void an_invalid_definition_is_rejected_with_its_line(String json) {
         assertThatThrownBy(() -> PolicyFile.parse("weir.policies-0@5", json, 1))
                 .isInstanceOf(FaultsException.class)
                 .message()
@@ -823,7 +826,7 @@ class PolicyFileTest {
 
     static Stream<String> badDocuments() {
         return Stream.of(
-                        // what the schema cannot say: sums, products, and what is true of two policies
+                        // without faults that a schema cannot express: sums, products, and conflicts of two policies
                         faultyLimits()
                                 .map(row -> (String) row.get()[0])
                                 .filter(yaml -> !yaml.contains("000000d") && !yaml.contains("999999d"))
@@ -867,7 +870,7 @@ class PolicyFileTest {
     }
 
     @Test
-    void whatever_is_written_is_read_or_refused() {
+    void arbitrary_text_is_read_or_rejected() {
         Random random = new Random(20_261_121);
         List<String> good = goodDocuments().toList();
         List<String> seeds = new ArrayList<>();
@@ -904,7 +907,10 @@ class PolicyFileTest {
         };
     }
 
-    /** Whether the document is read; it must keep its meaning as JSON, or its faults must tell where they are. */
+    /**
+     * Returns whether the document is read. If it is, its JSON must have the same meaning; otherwise its faults must
+     * have places.
+     */
     private static boolean readsOrRefuses(String document) {
         try {
             Contents contents = PolicyFile.read("f.yaml", document);

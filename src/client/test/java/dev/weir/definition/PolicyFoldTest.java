@@ -78,8 +78,8 @@ class PolicyFoldTest {
     }
 
     @Test
-    void the_parsed_rules_are_kept_on_request() {
-        PolicyFold<PolicyRecordReader> rules = PolicyFold.ofRules();
+    void parsed_rules_are_retained_on_request() {
+        PolicyFold<DecodedPolicyRecord> rules = PolicyFold.ofRules();
         rules.add("policy/p", policy(1, 10));
 
         assertThat(rules.get("policy/p").orElseThrow().policies())

@@ -22,26 +22,26 @@ import org.yaml.snakeyaml.LoaderOptions;
 import org.yaml.snakeyaml.Yaml;
 import org.yaml.snakeyaml.constructor.SafeConstructor;
 
-/** The published schema of the policy file is in step with what is read. */
+/** Checks that the published schema of the policy file accepts and rejects the same documents as the reader. */
 class PolicySchemaTest {
 
     private static final ObjectMapper JSON = new ObjectMapper();
 
     @ParameterizedTest
     @MethodSource("dev.weir.definition.PolicyFileTest#goodDocuments")
-    void the_schema_accepts_what_is_read(String document) throws IOException {
+    void the_schema_accepts_valid_files(String document) throws IOException {
         assertThat(schema().validate(tree(document))).isEmpty();
     }
 
     @ParameterizedTest
     @MethodSource("dev.weir.definition.PolicyFileTest#badDocuments")
-    void the_schema_refuses_what_is_refused(String document) throws IOException {
+    void the_schema_rejects_invalid_files(String document) throws IOException {
         assertThat(faults(document)).isNotEmpty();
         assertThat(schema().validate(tree(document))).isNotEmpty();
     }
 
     @Test
-    void the_schema_knows_the_keys_that_are_read() throws IOException {
+    void the_schema_has_every_key() throws IOException {
         JsonNode schema = JSON.readTree(schemaFile());
 
         assertThat(schema.at("/properties").fieldNames()).toIterable().containsExactlyElementsOf(PolicyFile.KEYS);
@@ -63,7 +63,7 @@ class PolicySchemaTest {
     }
 
     @Test
-    void the_schema_explains_every_key_and_its_examples_are_read() throws IOException, FaultsException {
+    void the_schema_describes_every_key_and_its_examples_are_valid() throws IOException, FaultsException {
         JsonNode schema = JSON.readTree(schemaFile());
 
         for (String at : List.of(

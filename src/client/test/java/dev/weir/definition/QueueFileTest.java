@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Queues in the policy file, and the policies that send to them. */
+/** Tests of queues in the policy file, and of the policies that send requests to them. */
 class QueueFileTest {
 
     static final String SHAPING = """
@@ -36,21 +36,21 @@ class QueueFileTest {
                 match: {tier: free}
                 limits: [{algorithm: gcra, limit: 5, per: 1s}]
                 on-exceed: shape
-                queue: sms                 # shape: goes to this queue
+                queue: sms                 # shape: requests go to this queue
             queues:
               - id: sms
-                limit: 100                 # the outflow: 100 a second
+                limit: 100                 # the outflow: 100 tokens per second
                 per: 1s
-                burst: 1                   # how many may leave back to back; 1 is a steady drip
-                capacity: 10000            # full: a request of a higher priority evicts the lowest, newest; else denied, 503
-                max-wait: 30s              # at the latest by its deadline or this: EXPIRED, never released
-                tiers:                     # a tier not named here gets {priority: 0, weight: 1}
-                  platinum: {priority: 1, weight: 8}     # higher priority goes first, always
-                  gold:     {priority: 0, weight: 4}     # the same priority shares by weight
+                burst: 1                   # how many tokens can leave at once; 1 gives a steady rate
+                capacity: 10000            # if full, a higher priority evicts the newest of the lowest
+                max-wait: 30s              # after this time, or at its deadline, a request expires
+                tiers:                     # other tiers have {priority: 0, weight: 1}
+                  platinum: {priority: 1, weight: 8}     # a higher priority always goes first
+                  gold:     {priority: 0, weight: 4}     # the same priority shares the rate by weight
                   free:     {priority: 0, weight: 1}
             """;
 
-    /** The design's example as it is. */
+    /** The example of the design. */
     @Test
     void reads_a_queue_and_the_policy_that_sends_to_it() throws FaultsException {
         QueueRules expected = new QueueRules(
@@ -186,7 +186,7 @@ class QueueFileTest {
                         "limit: 1.5, per: 1s", "limit: must be a whole number from 1 to 2305843009213693952, is '1.5'"),
                 Arguments.of("limit: 1, per: 0s", "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
                 Arguments.of(
-                        "limit: 1, per: 1 week", "per: '1 week' is a calendar window, which a queue does not have"),
+                        "limit: 1, per: 1 week", "per: '1 week' is a calendar period, which a queue does not support"),
                 Arguments.of(rate + "timezone: Europe/Berlin", "timezone: unknown key"),
                 Arguments.of(rate + "burst: 0", "burst: must be a whole number from 1 to 2305843009213693952, is '0'"),
                 Arguments.of(rate + "capacity: 0", "capacity: must be a whole number from 1 to 100000000, is '0'"),
@@ -213,7 +213,8 @@ class QueueFileTest {
                 Arguments.of(rate + "tiers: {gold: 4}", "tiers.gold: must be a mapping, is '4'"),
                 Arguments.of(rate + "tiers: {gold: }", "tiers.gold: must be a mapping, is empty"),
                 Arguments.of(
-                        rate + "tiers: {gold: {wheight: 4}}", "tiers.gold.wheight: unknown key, did you mean weight?"),
+                        rate + "tiers: {gold: {wheight: 4}}",
+                        "tiers.gold.wheight: unknown key; did you mean \"weight\"?"),
                 Arguments.of(
                         rate + "tiers: {gold: {weight: 0, priority: high}}",
                         "tiers.gold.weight: must be a whole number from 1 to 10000, is '0'|tiers.gold.priority: must"
@@ -227,34 +228,34 @@ class QueueFileTest {
                                         .mapToObj(i -> "t" + i + ": {}")
                                         .collect(Collectors.joining(", "))
                                 + "}",
-                        "tiers: must be at most 1000, are 1001"),
+                        "tiers: must have at most 1000 tiers, has 1001"),
                 Arguments.of(
                         rate + "total: {limit: 1, per: 1s}",
-                        "total: needs a key: without one, limit and per are those of the whole queue"),
+                        "total: requires key; without it, limit and per apply to the whole queue already"),
                 Arguments.of(rate + "key: client, total: {limit: 5}", "total.per: is missing"),
                 Arguments.of(
                         rate + "key: client, total: {limit: 0, per: 31d, capacity: 0, burst: 2}",
                         "total.limit: must be a whole number from 1 to 2305843009213693952, is '0'|total.per: must be at"
                                 + " most 30d, is '31d'|total.capacity: must be a whole number from 1 to 100000000, is"
                                 + " '0'|total.burst: unknown key"),
-                Arguments.of(rate + "maxwait: 1s", "maxwait: unknown key, did you mean max-wait?"),
+                Arguments.of(rate + "maxwait: 1s", "maxwait: unknown key; did you mean \"max-wait\"?"),
                 Arguments.of("limit: no, pre: 1s, capacity: 0, look-ahead: soon", """
                         limit: must be a whole number from 1 to 2305843009213693952, is 'no'|per: is missing|pre: unknown\
-                         key, did you mean per?|capacity: must be a whole number from 1 to 100000000, is '0'|look-ahead:\
-                         must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'\
+                         key; did you mean "per"?|capacity: must be a whole number from 1 to 100000000, is '0'|\
+                        look-ahead: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'\
                         """));
     }
 
     @ParameterizedTest
     @MethodSource("faultyQueues")
-    void tells_every_fault_of_a_queue(String yaml, String messages) {
+    void reports_every_fault_of_a_queue(String yaml, String messages) {
         assertThat(faults(withQueue(yaml)))
                 .containsExactlyInAnyOrderElementsOf(Stream.of(messages.split("\\|"))
                         .map(message -> "policies.yaml:1: queues[0]." + message)
                         .toList());
     }
 
-    /** What the schema cannot say. */
+    /** Faults that the schema cannot express. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -266,7 +267,7 @@ class QueueFileTest {
                 "limit: 1, per: 1s, max-wait: 100000000000d | max-wait: is too large: '100000000000d'",
                 "limit: 1, per: 1s, look-ahead: 11s | look-ahead: must be at most 10s, is '11s'",
             })
-    void tells_what_is_out_of_a_queues_range(String yaml, String message) {
+    void reports_values_out_of_a_queues_range(String yaml, String message) {
         assertThat(faults(withQueue(yaml))).containsExactly("policies.yaml:1: queues[0]." + message);
     }
 
@@ -274,15 +275,15 @@ class QueueFileTest {
     void a_policy_names_a_queue_that_is_defined() throws FaultsException {
         String policies = "policies:\n- {id: a, queue: smss}\n- {id: b, queue: other}\n- {id: c, queue: sms}\n";
         String queues = "queues: [{id: sms, limit: 1, per: 1s}]";
-        String unknown = "policies.yaml:2: policies[0].queue: no queue 'smss' is defined";
-        String other = "policies.yaml:3: policies[1].queue: no queue 'other' is defined";
+        String unknown = "policies.yaml:2: policies[0].queue: queue 'smss' is not defined";
+        String other = "policies.yaml:3: policies[1].queue: queue 'other' is not defined";
 
-        assertThat(faults(policies + queues)).containsExactly(unknown + ", did you mean sms?", other);
+        assertThat(faults(policies + queues)).containsExactly(unknown + "; did you mean \"sms\"?", other);
         assertThat(faults(policies + queues.replace("limit: 1", "limit: 0")))
                 .hasSize(3)
-                .contains(unknown + ", did you mean sms?", other);
+                .contains(unknown + "; did you mean \"sms\"?", other);
         assertThat(faults(policies))
-                .containsExactly(unknown, other, "policies.yaml:4: policies[2].queue: no queue 'sms' is defined");
+                .containsExactly(unknown, other, "policies.yaml:4: policies[2].queue: queue 'sms' is not defined");
         assertThat(faults(policies + "queues: sms"))
                 .containsExactly("policies.yaml:5: queues: must be a list, is 'sms'");
         assertThat(PolicyFile.read("f", policies + queues, () -> Set.of("smss", "other", "more"))
@@ -290,12 +291,12 @@ class QueueFileTest {
                 .hasSize(3);
         assertThatThrownBy(() -> PolicyFile.read("f", policies + queues, () -> Set.of("others", "x")))
                 .message()
-                .contains("did you mean sms?", "did you mean others?");
+                .contains("did you mean \"sms\"?", "did you mean \"others\"?");
         String own = policies.lines()
                 .filter(line -> !line.contains("a,") && !line.contains("b,"))
                 .collect(Collectors.joining("\n", "", "\n"));
         assertThat(PolicyFile.read("f", own + queues, () -> {
-                            throw new AssertionError("not asked for");
+                            throw new AssertionError("must not be called");
                         })
                         .queues())
                 .hasSize(1);

@@ -58,7 +58,7 @@ class YamlTreeTest {
     }
 
     @Test
-    void what_is_not_there_is_null_and_no_fault() {
+    void a_missing_key_is_null_and_no_fault() {
         YamlTree missing = YamlTree.read("a: 1", faults).get("b").get("c");
 
         assertThat(missing.isPresent()).isFalse();
@@ -94,7 +94,7 @@ class YamlTreeTest {
 
     @ParameterizedTest
     @MethodSource("wrongKinds")
-    void tells_what_was_expected_and_what_is_there(String text, String noScalar, String actual) {
+    void reports_the_expected_and_the_actual_type(String text, String noScalar, String actual) {
         YamlTree value = YamlTree.read(text, faults).get("x");
 
         value.text();
@@ -111,7 +111,7 @@ class YamlTreeTest {
     }
 
     @Test
-    void tells_that_a_scalar_is_no_collection() {
+    void reports_a_scalar_in_place_of_a_collection() {
         YamlTree tree = YamlTree.read("a: x\nb: {c: d}\nc:", faults);
 
         tree.get("a").fields();
@@ -146,7 +146,7 @@ class YamlTreeTest {
                 "99999999999999999999999999999999999999999999999999",
                 "9223372036854775808"
             })
-    void a_whole_number_is_written_as_one_and_in_its_range(String text) {
+    void a_whole_number_is_an_integer_in_its_range(String text) {
         YamlTree value = YamlTree.read(text, faults);
 
         assertThat(value.wholeNumber(1, 5)).isNull();
@@ -155,7 +155,7 @@ class YamlTreeTest {
     }
 
     @Test
-    void whole_numbers_reach_as_far_as_a_long() {
+    void whole_numbers_have_the_range_of_a_long() {
         assertThat(YamlTree.read("-9223372036854775808", faults).wholeNumber(Long.MIN_VALUE, Long.MAX_VALUE))
                 .isEqualTo(Long.MIN_VALUE);
         assertThat(YamlTree.read("9_223_372_036_854_775_807", faults).wholeNumber(Long.MIN_VALUE, Long.MAX_VALUE))
@@ -196,19 +196,19 @@ class YamlTreeTest {
 
     static Stream<Arguments> unknownKeys() {
         return Stream.of(
-                Arguments.of("pre", "unknown key, did you mean per?"),
-                Arguments.of("pers", "unknown key, did you mean per?"),
-                Arguments.of("max_size", "unknown key, did you mean max-size?"),
-                Arguments.of("maxSize", "unknown key, did you mean max-size?"),
-                Arguments.of("onExceed", "unknown key, did you mean on-exceed?"),
-                Arguments.of("limits", "unknown key, did you mean limit?"),
+                Arguments.of("pre", "unknown key; did you mean \"per\"?"),
+                Arguments.of("pers", "unknown key; did you mean \"per\"?"),
+                Arguments.of("max_size", "unknown key; did you mean \"max-size\"?"),
+                Arguments.of("maxSize", "unknown key; did you mean \"max-size\"?"),
+                Arguments.of("onExceed", "unknown key; did you mean \"on-exceed\"?"),
+                Arguments.of("limits", "unknown key; did you mean \"limit\"?"),
                 Arguments.of("priority", "unknown key"),
                 Arguments.of("x", "unknown key"));
     }
 
     @ParameterizedTest
     @MethodSource("unknownKeys")
-    void an_unknown_key_is_a_fault_that_guesses_what_was_meant(String key, String message) {
+    void an_unknown_key_is_a_fault_with_a_suggestion(String key, String message) {
         YamlTree.read(key + ": 1", faults).fields(List.of("per", "limit", "max-size", "on-exceed"));
 
         assertThat(lines()).containsExactly("f.yaml:1: " + key + ": " + message);
@@ -225,9 +225,11 @@ class YamlTreeTest {
 
     static Stream<Arguments> structuralFaults() {
         return Stream.of(
-                Arguments.of("a: 1\nb: 2\na: 3\n", "f.yaml:3: a: is here twice, first on line 1"),
-                Arguments.of("{\"a\": 1,\n\"a\": 2}", "f.yaml:2: a: is here twice, first on line 1"),
-                Arguments.of("a:\n  - {b: 1}\n  - {c: 1, c: 2}\n", "f.yaml:3: a[1].c: is here twice, first on line 3"),
+                Arguments.of("a: 1\nb: 2\na: 3\n", "f.yaml:3: a: duplicate key; the first is on line 1"),
+                Arguments.of("{\"a\": 1,\n\"a\": 2}", "f.yaml:2: a: duplicate key; the first is on line 1"),
+                Arguments.of(
+                        "a:\n  - {b: 1}\n  - {c: 1, c: 2}\n",
+                        "f.yaml:3: a[1].c: duplicate key; the first is on line 3"),
                 Arguments.of("a: &x 1\n", "f.yaml:1: a: anchors (&) are not supported"),
                 Arguments.of("a:\n  &x b: 1\n", "f.yaml:2: a.b: anchors (&) are not supported"),
                 Arguments.of("- &x [1]\n", "f.yaml:1: [0]: anchors (&) are not supported"),
@@ -238,10 +240,10 @@ class YamlTreeTest {
                 Arguments.of("<<: {a: 1}\n", "f.yaml:1: ['<<']: merge keys are not supported"),
                 Arguments.of("? [a]\n: 1\n", "f.yaml:1: a key must be a single value"),
                 Arguments.of("'': 1\n", "f.yaml:1: ['']: a key must not be empty"),
-                Arguments.of("a: 1\n---\nb: 1\n", "f.yaml:3: must be one document, a second one starts here"),
-                Arguments.of("a: \"\\ud800\"\n", "f.yaml:1: a: has half a surrogate pair"),
-                Arguments.of("\"\\udc00\": 1\n", "f.yaml:1: ['\\udc00']: has half a surrogate pair"),
-                Arguments.of("a: 1\nb: \u0007\n", "f.yaml:2: has a character that YAML does not allow, U+0007"),
+                Arguments.of("a: 1\n---\nb: 1\n", "f.yaml:3: must be a single document; a second one starts here"),
+                Arguments.of("a: \"\\ud800\"\n", "f.yaml:1: a: contains an unpaired surrogate"),
+                Arguments.of("\"\\udc00\": 1\n", "f.yaml:1: ['\\udc00']: contains an unpaired surrogate"),
+                Arguments.of("a: 1\nb: \u0007\n", "f.yaml:2: contains a character that YAML does not allow: U+0007"),
                 Arguments.of(
                         "a: 1\n b: 2\n", "f.yaml:2: is not valid YAML: mapping values are not allowed here (column 3)"),
                 Arguments.of(
@@ -261,20 +263,20 @@ class YamlTreeTest {
 
     @ParameterizedTest
     @MethodSource("structuralFaults")
-    void tells_what_is_wrong_with_the_document_itself(String text, String line) {
+    void reports_faults_of_the_document(String text, String line) {
         YamlTree.read(text, faults);
 
         assertThat(lines()).containsExactly(line);
     }
 
     @Test
-    void what_cannot_be_read_at_all_is_not_there() {
+    void an_unreadable_document_is_absent() {
         assertThat(YamlTree.read("a: [", faults).isPresent()).isFalse();
         assertThat(lines()).hasSize(1);
     }
 
     @Test
-    void a_value_at_fault_is_told_of_once() {
+    void a_faulty_value_is_reported_once() {
         YamlTree tree = YamlTree.read("a: *x", faults);
 
         assertThat(tree.require("a").text()).isNull();
@@ -334,13 +336,13 @@ class YamlTreeTest {
     }
 
     @Test
-    void no_more_than_a_thousand_faults_are_told() {
+    void at_most_a_thousand_faults_are_reported() {
         YamlTree.read("a: 1\n".repeat(2001), faults);
 
         assertThat(lines())
                 .hasSize(1001)
-                .startsWith("f.yaml:2: a: is here twice, first on line 1")
-                .endsWith("f.yaml:1001: a: is here twice, first on line 1", "f.yaml:1001: and 1000 more faults");
+                .startsWith("f.yaml:2: a: duplicate key; the first is on line 1")
+                .endsWith("f.yaml:1001: a: duplicate key; the first is on line 1", "f.yaml:1001: and 1000 more faults");
     }
 
     static Stream<Arguments> hostileDocuments() {
@@ -351,7 +353,7 @@ class YamlTreeTest {
                 Arguments.of("[".repeat(33) + "]".repeat(33), tooDeep),
                 Arguments.of("- ".repeat(500_000), tooDeep),
                 Arguments.of("? ".repeat(500_000), "a key must be a single value"),
-                Arguments.of("a".repeat(1 << 20) + "a", "has a line of more than 1048576 characters"),
+                Arguments.of("a".repeat(1 << 20) + "a", "has a line with more than 1048576 characters"),
                 Arguments.of(" ".repeat((16 << 20) + 1), "has more than 16777216 characters"),
                 Arguments.of("[" + "1,".repeat(5_000_001) + "1]", "has more than 5000000 values"));
     }
@@ -373,7 +375,7 @@ class YamlTreeTest {
     }
 
     @Test
-    void an_alias_bomb_does_not_go_off() {
+    void an_alias_bomb_is_rejected() {
         StringBuilder bomb = new StringBuilder("a0: &a0 [x, x]\n");
         for (int i = 1; i <= 20; i++) {
             bomb.append("a%d: &a%d [*a%d, *a%d]%n".formatted(i, i, i - 1, i - 1));
@@ -403,7 +405,7 @@ class YamlTreeTest {
         Files.write(file, "a: 1\nb: é\n".getBytes(StandardCharsets.ISO_8859_1));
 
         assertThat(YamlTree.read(file, faults).isPresent()).isFalse();
-        assertThat(lines()).containsExactly("f.yaml:2: is not UTF-8");
+        assertThat(lines()).containsExactly("f.yaml:2: is not valid UTF-8");
     }
 
     @Test
@@ -412,7 +414,7 @@ class YamlTreeTest {
         Files.write(file, new byte[] {'a', (byte) 0xC3});
 
         YamlTree.read(file, faults);
-        assertThat(lines()).containsExactly("f.yaml:1: is not UTF-8");
+        assertThat(lines()).containsExactly("f.yaml:1: is not valid UTF-8");
     }
 
     @Test

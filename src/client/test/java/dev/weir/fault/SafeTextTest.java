@@ -9,7 +9,7 @@ class SafeTextTest {
     private static final String FLAG = Character.toString(0xE0001);
 
     @Test
-    void what_a_terminal_obeys_or_does_not_show_is_told_by_its_code() {
+    void control_and_invisible_characters_are_escaped() {
         assertThat(SafeText.of("a\u001b[2J\r\nb\u007f\u009b31m\u202e\u2028\ud83dz\ude00"))
                 .isEqualTo("a\\u001b[2J\\u000d\\u000ab\\u007f\\u009b31m\\u202e\\u2028\\ud83dz\\ude00");
         assertThat(SafeText.of(FLAG)).isEqualTo("\\udb40\\udc01");
@@ -17,7 +17,7 @@ class SafeTextTest {
     }
 
     @Test
-    void so_many_characters_and_none_in_part() {
+    void text_is_cut_between_whole_characters() {
         assertThat(SafeText.of("abc", 3)).isEqualTo("abc");
         assertThat(SafeText.of("abcd", 3)).isEqualTo("abc…");
         assertThat(SafeText.of("ab😀d", 3)).isEqualTo("ab😀…");

@@ -27,7 +27,7 @@ class AdmissionAvroTest {
     private final AdmissionAvro avro = new AdmissionAvro();
 
     @Test
-    void an_admission_comes_back_as_it_was() throws UnreadableException {
+    void an_admission_survives_a_round_trip() throws UnreadableException {
         Request request = new Request(
                 "żądanie",
                 "żółw",
@@ -56,14 +56,14 @@ class AdmissionAvroTest {
     }
 
     @Test
-    void what_is_not_there_stays_away() throws UnreadableException {
+    void absent_fields_stay_absent() throws UnreadableException {
         assertComesBack(Admission.cancel(CANCEL));
     }
 
     @Test
-    void a_request_inside_that_is_damaged_is_refused() {
+    void a_damaged_inner_request_is_rejected() {
         byte[] bytes = avro.encode(Admission.cancel(CANCEL));
-        int marker = 10 + 1; // behind marker, fingerprint and the length of the request
+        int marker = 10 + 1; // after marker, fingerprint and the length of the request
         assertThat(bytes[marker]).isEqualTo((byte) 0xC3);
         byte[] damaged = Arrays.copyOf(bytes, bytes.length);
         damaged[marker] = 0;
@@ -73,7 +73,7 @@ class AdmissionAvroTest {
     }
 
     @Test
-    void one_of_a_negative_cost_is_refused() {
+    void an_admission_with_a_negative_cost_is_rejected() {
         Request request =
                 new Request("r1", "c", RequestKind.CONSUME, null, -1, null, Map.of(), null, null, null, 1_000, SOURCE);
         byte[] bytes = avro.encode(Admission.of(request, "sms", new PolicyVersion("p", 1), null));
@@ -83,7 +83,7 @@ class AdmissionAvroTest {
     }
 
     @Test
-    void as_many_headers_as_a_request_may_have_come_back() throws UnreadableException {
+    void the_maximum_number_of_headers_is_preserved() throws UnreadableException {
         List<Admission.Header> headers = Collections.nCopies((2 << 20) / 10, new Admission.Header("", null));
         Admission admission = Admission.cancel(CANCEL).withHeadersAndContext(headers, DecisionContext.UNKNOWN);
         assertThat(avro.decode(avro.encode(admission)).headers()).hasSameSizeAs(headers);

@@ -14,7 +14,10 @@ import org.junit.jupiter.api.Test;
 
 class AttributeMapTest {
 
-    /** Names and values by turns, each the next letter; a number is that of the attributes in a block. */
+    /**
+     * Reads a map whose names and values are single letters, alternately. A digit is the number of attributes in
+     * a block.
+     */
     private static Map<String, String> read(String blocks) throws IOException {
         byte[] bytes = new byte[1 + 4 * blocks.length()];
         int at = 0;
@@ -29,7 +32,7 @@ class AttributeMapTest {
     }
 
     @Test
-    void they_are_a_map_like_any_other() throws IOException {
+    void behaves_like_a_map() throws IOException {
         Map<String, String> attributes = read("3zyaxmn");
         Map<String, String> same = new HashMap<>(Map.of("z", "y", "a", "x", "m", "n"));
         assertThat(attributes).isEqualTo(same).hasSameHashCodeAs(same).hasSize(3);
@@ -44,7 +47,7 @@ class AttributeMapTest {
     }
 
     @Test
-    void they_are_in_the_order_in_which_they_were_written() throws IOException {
+    void keeps_the_written_order() throws IOException {
         assertThat(read("3zyaxmn").keySet()).containsExactly("z", "a", "m");
         assertThat(read("3zyaxmn").values()).containsExactly("y", "x", "n");
         Iterator<Map.Entry<String, String>> one = read("1ab").entrySet().iterator();
@@ -53,12 +56,12 @@ class AttributeMapTest {
     }
 
     @Test
-    void of_a_name_that_comes_twice_the_last_value_counts() throws IOException {
+    void the_last_value_of_a_repeated_name_wins() throws IOException {
         assertThat(read("3abcdae")).containsExactly(Map.entry("a", "e"), Map.entry("c", "d"));
     }
 
     @Test
-    void more_than_a_few_and_those_of_several_blocks_are_all_there() throws IOException {
+    void many_attributes_in_several_blocks_are_all_read() throws IOException {
         Map<String, String> all = new LinkedHashMap<>();
         StringBuilder nine = new StringBuilder("9");
         for (char name = 'a'; name < 'j'; name++) {
@@ -70,7 +73,7 @@ class AttributeMapTest {
     }
 
     @Test
-    void they_cannot_be_changed() throws IOException {
+    void is_immutable() throws IOException {
         Map<String, String> attributes = read("1ab");
         assertThatThrownBy(() -> attributes.put("a", "c")).isInstanceOf(UnsupportedOperationException.class);
         assertThatThrownBy(attributes::clear).isInstanceOf(UnsupportedOperationException.class);
@@ -78,7 +81,7 @@ class AttributeMapTest {
     }
 
     @Test
-    void words_of_the_same_place_are_told_apart() {
+    void interned_words_with_equal_hashes_are_distinct() {
         StringInterner words = new StringInterner();
         for (String text : new String[] {"Aa", "BB", "Aa", "", "żółw", "x".repeat(100)}) {
             byte[] bytes = ("-" + text + "-").getBytes(StandardCharsets.UTF_8);

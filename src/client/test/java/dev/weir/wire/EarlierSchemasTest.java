@@ -25,7 +25,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What was written by each earlier version of a schema is still read; fields that came later take their defaults. */
+/**
+ * Checks that records of each earlier version of a schema can still be read, and that later fields get their defaults.
+ */
 class EarlierSchemasTest {
 
     private static final Path EARLIER = Path.of("schemas", "earlier");
@@ -63,10 +65,10 @@ class EarlierSchemasTest {
     }
 
     @Test
-    void what_follows_a_record_of_an_earlier_version_makes_it_none() throws Exception {
+    void trailing_bytes_make_a_record_of_an_earlier_version_invalid() throws Exception {
         byte[] record = encode(decision1("sms"));
         byte[] longer = Arrays.copyOf(record, record.length + 3);
-        assertThatThrownBy(() -> new DecisionAvro().decode(longer)).hasMessage("3 bytes more than the record has");
+        assertThatThrownBy(() -> new DecisionAvro().decode(longer)).hasMessage("3 unexpected bytes after the record");
     }
 
     @Test
@@ -119,13 +121,13 @@ class EarlierSchemasTest {
     }
 
     @Test
-    void a_reason_of_a_later_version_is_told_as_such() throws IOException {
+    void an_unknown_reason_of_a_later_version_is_named() throws IOException {
         GenericRecord later = decision1(null);
         later.put("reason", "FULL_MOON");
         byte[] bytes = encode(later);
         assertThatThrownBy(() -> new DecisionAvro().decode(bytes))
                 .isInstanceOf(UnreadableException.class)
-                .hasMessage("its reason is of a later version: FULL_MOON");
+                .hasMessage("unknown reason, of a later version: FULL_MOON");
     }
 
     private static GenericRecord decision1(String queue) throws IOException {

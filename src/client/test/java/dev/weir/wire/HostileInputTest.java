@@ -18,7 +18,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Inputs that were once slow, large or unclear. What is slow is told by what it allocates. */
+/**
+ * Inputs that were once slow to read, used much memory, or caused unclear messages. Tests measure allocation, not time.
+ */
 class HostileInputTest {
 
     private static final com.sun.management.ThreadMXBean THREAD =
@@ -26,10 +28,10 @@ class HostileInputTest {
 
     private static final Request.Source SOURCE = new Request.Source(0, 7);
 
-    /** The length of requestId, the first field, as Avro writes it. */
+    /** The length is that of requestId, the first field, in Avro's encoding. */
     @ParameterizedTest
-    @CsvSource({"16777216, 'a length is 16777216'", "1048576, 'a length is 1048576'", "-1, 'a length is -1'"})
-    void a_length_beyond_the_record_is_refused_before_it_is_allocated(long length, String message) {
+    @CsvSource({"16777216, 'invalid length 16777216'", "1048576, 'invalid length 1048576'", "-1, 'invalid length -1'"})
+    void a_length_beyond_the_record_is_rejected_before_allocation(long length, String message) {
         byte[] good = new RequestAvro().encode(RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\"}", 0, SOURCE));
         byte[] bad = new byte[20];
         System.arraycopy(good, 0, bad, 0, 10);
@@ -40,7 +42,7 @@ class HostileInputTest {
                 break;
             }
         }
-        decode(good); // classes
+        decode(good); // loads the classes
         long before = THREAD.getCurrentThreadAllocatedBytes();
         UnreadableException refused =
                 catchThrowableOfType(UnreadableException.class, () -> new RequestAvro().decode(bad, 0, SOURCE));
@@ -49,11 +51,11 @@ class HostileInputTest {
     }
 
     @Test
-    void more_items_than_bytes_are_refused_before_room_is_made_for_them() {
+    void more_items_than_bytes_are_rejected_before_allocation() {
         byte[] fiveThousand = {(byte) 0x90, 0x4E, 1, 1, 1};
         assertThatExceptionOfType(EOFException.class)
                 .isThrownBy(() -> new BytesDecoder(fiveThousand, 0, 10_000).readArrayStart())
-                .withMessage("there are 5000 items, and 3 bytes are left");
+                .withMessage("invalid count of 5000 items: 3 bytes remain");
     }
 
     private static void decode(byte[] value) {
@@ -76,7 +78,7 @@ class HostileInputTest {
     }
 
     @Test
-    void a_word_is_guessed_among_a_thousand_and_by_two_edits_at_most() {
+    void suggestions_come_from_a_thousand_words_and_at_most_two_edits() {
         List<String> known = java.util.stream.IntStream.range(0, 1_001)
                 .mapToObj(i -> "queue-" + (1_000_000 + i))
                 .toList();
@@ -84,7 +86,7 @@ class HostileInputTest {
         assertThat(Spelling.nearest("queve-1000999", known)).isEqualTo("queue-1000999");
         assertThat(Spelling.nearest("qqqqq-2001000", known)).isNull();
         assertThat(Spelling.nearest("queue-1001000x", known))
-                .as("the thousand and first")
+                .as("the 1,001st word is not compared")
                 .isNotEqualTo("queue-1001000");
         assertThat(Spelling.nearest("limt", List.of("limit", "list"))).isEqualTo("limit");
         assertThat(Spelling.nearest("ab", List.of("cd"))).isNull();
@@ -92,7 +94,7 @@ class HostileInputTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"\"\\ud800\"", "\"a\\udc00\""})
-    void an_attribute_whose_name_cannot_be_written_is_refused(String name) {
+    void an_attribute_with_an_unencodable_name_is_rejected(String name) {
         String line = "{\"requestId\":\"r\",\"client\":\"c\",\"attributes\":{" + name + ":\"x\"}}";
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestJson.read(line, 0, SOURCE))
@@ -100,19 +102,19 @@ class HostileInputTest {
     }
 
     @Test
-    void a_partition_of_more_than_32_bits_is_refused_as_all_else() {
+    void a_partition_of_more_than_32_bits_is_rejected() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> RequestJson.read("{\"partition\":2147483648}", 0, SOURCE))
-                .withMessage("partition must be within 32 bits, is 2147483648");
+                .withMessage("partition must be a 32-bit integer, is 2147483648");
     }
 
     @Test
-    void what_is_wrong_with_a_request_is_told_on_one_line_of_some_length() {
+    void errors_about_a_request_are_one_line_of_bounded_length() {
         String field = "a\\n" + "b".repeat(40_000);
         assertThatExceptionOfType(IllegalArgumentException.class)
                 .isThrownBy(() -> RequestJson.read("{\"" + field + "\":1}", 0, SOURCE))
                 .satisfies(e -> assertThat(e.getMessage())
-                        .startsWith("has no field 'a\\u000abbb")
+                        .startsWith("unknown field 'a\\u000abbb")
                         .hasSizeLessThan(600));
     }
 }

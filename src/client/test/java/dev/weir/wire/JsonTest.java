@@ -52,7 +52,7 @@ class JsonTest {
     }
 
     @Test
-    void a_request_with_the_least_takes_the_defaults() {
+    void a_minimal_request_has_the_defaults() {
         Request request = RequestJson.read("{\"requestId\":\"r1\",\"client\":\"c1\"}", 5, SOURCE);
         assertThat(request)
                 .isEqualTo(new Request(
@@ -86,14 +86,14 @@ class JsonTest {
                 "{\"attributes\":[]}                                   | attributes must be an object",
                 "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
                 "{\"payload\":\"***\"}                                 | payload must be a base64 string",
-                "{\"client\":\"\\ud800\"}                                 | client has half of a surrogate pair",
-                "{\"costs\":1}                                         | has no field 'costs'",
-                "[]                                                    | is no JSON object",
-                "{\"requestId\":\"r\",\"client\":\"c\"} x              | is no JSON",
-                "{\"requestId\":\"r\",\"client\":\"c\"} {}             | more follows behind the object",
-                "{\"requestId\":\"r\"                                  | is no JSON",
+                "{\"client\":\"\\ud800\"}                                 | client contains an unpaired surrogate",
+                "{\"costs\":1}                                         | unknown field 'costs'",
+                "[]                                                    | is not a JSON object",
+                "{\"requestId\":\"r\",\"client\":\"c\"} x              | is not valid JSON",
+                "{\"requestId\":\"r\",\"client\":\"c\"} {}             | has content after the JSON object",
+                "{\"requestId\":\"r\"                                  | is not valid JSON",
             })
-    void a_line_that_is_no_request_is_refused_with_the_field(String line, String message) {
+    void an_invalid_request_line_is_rejected_and_names_the_field(String line, String message) {
         assertThatThrownBy(() -> RequestJson.read(line, 0, SOURCE))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageStartingWith(message);
@@ -191,15 +191,15 @@ class JsonTest {
     }
 
     @Test
-    void a_line_without_an_end_is_refused_with_its_place() {
+    void a_line_without_an_end_is_rejected_with_its_position() {
         NdjsonLines lines = lines("x".repeat(2 * NdjsonLines.MAX_LINE_LENGTH));
         assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessageStartingWith("file:1: the line is");
     }
 
     @Test
-    void bytes_that_are_not_utf_8_are_refused_with_their_place() {
+    void invalid_utf_8_is_rejected_with_its_position() {
         NdjsonLines lines = new NdjsonLines("file", new ByteArrayInputStream(new byte[] {(byte) 0xC3, 0x28}));
-        assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessage("file:1: is not UTF-8");
+        assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessage("file:1: is not valid UTF-8");
     }
 
     private static NdjsonLines lines(String text) {

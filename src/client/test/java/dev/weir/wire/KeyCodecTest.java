@@ -37,7 +37,7 @@ class KeyCodecTest {
     }
 
     @Test
-    void a_decoded_key_is_the_one_that_was_encoded_and_starts_as_its_clients_keys_do() {
+    void a_key_survives_a_round_trip_and_has_the_prefix_of_its_client() {
         Random random = new Random(8);
         for (int i = 0; i < 2_000; i++) {
             List<String> others = Stream.generate(() -> text(random))
@@ -50,9 +50,9 @@ class KeyCodecTest {
         }
     }
 
-    /** Keys are persisted. */
+    /** Keys are stored, so their bytes must not change. */
     @Test
-    void the_bytes_of_a_key_stay_what_they_were() {
+    void the_bytes_of_a_key_are_stable() {
         StateKey key = new StateKey("\0a\0\0", "p", List.of("", "ż\0", "\uD83D\uDE00", "\uD83D"));
         assertThat(HexFormat.of().formatHex(KeyCodec.encode(key)))
                 .isEqualTo("00ff6100ff00ff00" + "7000" + "00" + "c5bc00ff00" + "f09f988000" + "3f00");
@@ -61,7 +61,7 @@ class KeyCodecTest {
     }
 
     @Test
-    void segments_are_in_the_order_of_shelf_and_number() {
+    void segments_are_sorted_by_log_id_and_number() {
         byte[] state = KeyCodec.encode(new StateKey("c", "p", List.of()));
         assertThat(Arrays.compareUnsigned(KeyCodec.segment(state, 0, 300), KeyCodec.segment(state, 1, 0)))
                 .isNegative();
@@ -69,7 +69,10 @@ class KeyCodecTest {
                 .isNegative();
     }
 
-    /** Short texts of few characters, so that many are alike, with the ones that end and escape a text among them. */
+    /**
+     * Returns a short text of few distinct characters, so that many texts are similar. The characters include those
+     * that end and escape a text.
+     */
     private static String text(Random random) {
         String alphabet = "\0\1ab\u00ffż\uD83C\uDF0A";
         StringBuilder text = new StringBuilder();

@@ -15,7 +15,7 @@ class ReleaseAvroTest {
     private final ReleaseAvro avro = new ReleaseAvro();
 
     @Test
-    void a_release_comes_back_as_it_was() throws UnreadableException {
+    void a_release_survives_a_round_trip() throws UnreadableException {
         assertComesBack(new Release(
                 "żądanie",
                 "żółw",
@@ -30,7 +30,7 @@ class ReleaseAvroTest {
     }
 
     @Test
-    void what_is_not_there_stays_away() throws UnreadableException {
+    void absent_fields_stay_absent() throws UnreadableException {
         assertComesBack(new Release("", "", null, "", 0, 0, 0, 0, Map.of(), null));
         assertComesBack(new Release("r", "c", "", "q", 1, 0, 0, 0, Map.of(), new byte[0]));
     }
@@ -42,7 +42,7 @@ class ReleaseAvroTest {
     }
 
     @Test
-    void bytes_that_are_no_release_are_refused() {
+    void invalid_bytes_of_a_release_are_rejected() {
         assertThatThrownBy(() -> avro.decode(new byte[] {1}))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.NOT_AVRO));
@@ -52,7 +52,7 @@ class ReleaseAvroTest {
         byte[] early = avro.encode(new Release("r", "c", null, "q", 1, 0, -1_000_000_000, 1, Map.of(), null));
         assertThatThrownBy(() -> avro.decode(early))
                 .isInstanceOf(UnreadableException.class)
-                .hasMessage("releaseAt is before 1970");
+                .hasMessage("releaseAt must not be before 1970");
     }
 
     private void assertComesBack(Release release) throws UnreadableException {

@@ -33,7 +33,7 @@ class RequestAvroTest {
     private final RequestAvro avro = new RequestAvro();
 
     @Test
-    void a_request_comes_back_as_it_was() throws UnreadableException {
+    void a_request_survives_a_round_trip() throws UnreadableException {
         Request read = avro.decode(avro.encode(FULL), 1_000, SOURCE);
         assertThat(read).usingRecursiveComparison().ignoringCollectionOrder().isEqualTo(FULL);
     }
@@ -47,7 +47,7 @@ class RequestAvroTest {
     }
 
     @Test
-    void bytes_that_are_not_avro_are_told_from_those_of_an_unknown_schema() {
+    void non_avro_bytes_and_unknown_schemas_have_different_rejections() {
         byte[] unknown = avro.encode(FULL);
         unknown[5]++;
         assertRejected(unknown, Rejection.UNKNOWN_SCHEMA);
@@ -56,21 +56,21 @@ class RequestAvroTest {
     }
 
     @Test
-    void a_length_that_lies_allocates_nothing() {
+    void a_false_length_allocates_nothing() {
         byte[] bytes = Arrays.copyOf(avro.encode(FULL), 40);
         byte[] twoGigabytes = {(byte) 0xFE, (byte) 0xFF, (byte) 0xFF, (byte) 0xFF, 0x0F};
         System.arraycopy(twoGigabytes, 0, bytes, 10, twoGigabytes.length); // the length of requestId
         assertRejected(bytes, Rejection.NOT_AVRO);
     }
 
-    /** A buffer that is longer than what was written into it, or two records in one. */
+    /** For example, a buffer that is longer than the record, or two records in one value. */
     @Test
-    void what_follows_a_record_makes_it_none() {
+    void trailing_bytes_make_a_record_invalid() {
         byte[] good = avro.encode(FULL);
         byte[] two = Arrays.copyOf(good, 2 * good.length);
         System.arraycopy(good, 0, two, good.length, good.length);
         assertThatThrownBy(() -> avro.decode(Arrays.copyOf(good, good.length + 1), 0, SOURCE))
-                .hasMessage("1 bytes more than the record has")
+                .hasMessage("1 unexpected bytes after the record")
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.NOT_AVRO));
         assertRejected(two, Rejection.NOT_AVRO);

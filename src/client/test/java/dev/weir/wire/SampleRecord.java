@@ -12,10 +12,10 @@ import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
 import org.apache.avro.message.BinaryMessageEncoder;
 
-/** A record of any version of any of the schemas, which Weir takes. */
+/** Creates valid records of any version of any schema. */
 final class SampleRecord {
 
-    /** What a field must hold to be taken, where any text or bytes would not be. */
+    /** The values of fields that do not accept any text or bytes. */
     private static final Map<String, Object> GIVEN = Map.of(
             "reason",
             "LIMIT_EXCEEDED",
@@ -37,7 +37,11 @@ final class SampleRecord {
 
     private SampleRecord() {}
 
-    /** @param full whether what may be null has a value */
+    /**
+     * Returns a record.
+     *
+     * @param full whether optional fields have values
+     */
     static GenericRecord of(Schema schema, boolean full) {
         GenericRecord event = new GenericData.Record(schema);
         for (Schema.Field field : schema.getFields()) {
@@ -66,7 +70,7 @@ final class SampleRecord {
         };
     }
 
-    /** In single-object encoding, by Avro itself. */
+    /** Encodes a record in single-object encoding, with Avro's own encoder. */
     static byte[] bytes(GenericRecord event) {
         try {
             return AvroBytes.toArray(

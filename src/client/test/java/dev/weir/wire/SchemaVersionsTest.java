@@ -26,15 +26,13 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Of all versions that the schemas ever had: what they have written is read, by today's code, and by that of others.
+ * Checks that current code, and readers with any other version, can read records of every version that the schemas had.
  */
 class SchemaVersionsTest {
 
     private static final Path SCHEMAS = Path.of("schemas");
 
-    /**
-     * A line for each: name, version, fingerprint, a record that was written by it. Lines are added, and never changed.
-     */
+    /** One line per version and record: name, version, fingerprint, bytes. Lines are added and never changed. */
     private static final Path WRITTEN = Path.of("src/client/test/resources/schemas/written.txt");
 
     private static final Map<String, Reading> READ = Map.of(
@@ -51,7 +49,7 @@ class SchemaVersionsTest {
         Object read(byte[] bytes) throws UnreadableException;
     }
 
-    /** A record as it was written. */
+    /** A record of a version of a schema. */
     record Written(String name, int version, String fingerprint, String hex) {
 
         static Written of(String line) {
@@ -84,7 +82,7 @@ class SchemaVersionsTest {
 
     @ParameterizedTest
     @MethodSource("written")
-    void what_every_version_wrote_is_read_and_later_fields_take_their_defaults(Written written) throws Exception {
+    void records_of_every_version_are_read_and_later_fields_have_defaults(Written written) throws Exception {
         byte[] bytes = HexFormat.of().parseHex(written.hex);
         Schema today = versions(written.name).get(versions(written.name).size() - 1);
         Schema then = versions(written.name).get(written.version - 1);
@@ -95,9 +93,9 @@ class SchemaVersionsTest {
                 .isEqualTo(READ.get(written.name).read(SampleRecord.bytes(resolved)));
     }
 
-    /** Fails where a schema has changed and the version before is not kept, or was never to be read again. */
+    /** Fails if a schema has changed and its earlier version is not kept. */
     @Test
-    void every_version_is_kept_with_what_it_wrote() throws IOException {
+    void every_version_has_its_sample_record() throws IOException {
         List<String> lines = new ArrayList<>();
         for (String name : READ.keySet().stream().sorted().toList()) {
             List<Schema> versions = versions(name);
@@ -109,13 +107,12 @@ class SchemaVersionsTest {
             }
         }
         assertThat(Files.readAllLines(WRITTEN))
-                .as(
-                        "keep the version before in schemas/earlier, and add what the new one writes: topology-docs/registry.md")
+                .as("keep the earlier version in schemas/earlier, and add records of the new one to written.txt")
                 .containsExactlyElementsOf(lines);
     }
 
     @Test
-    void no_schema_is_forgotten_here() throws IOException {
+    void every_schema_is_tested() throws IOException {
         try (Stream<Path> files = Files.walk(SCHEMAS)) {
             assertThat(files.map(file -> file.getFileName().toString())
                             .filter(file -> file.endsWith(".avsc"))
@@ -127,7 +124,7 @@ class SchemaVersionsTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"RequestEvent", "Decision", "Release", "LeaseUsage"})
-    void what_users_read_and_write_is_read_by_every_version_from_every_other(String name) throws IOException {
+    void public_schemas_are_compatible_across_all_versions(String name) throws IOException {
         for (Schema reader : versions(name)) {
             for (Schema writer : versions(name)) {
                 assertThat(SchemaCompatibility.checkReaderWriterCompatibility(reader, writer)
@@ -139,7 +136,7 @@ class SchemaVersionsTest {
     }
 
     @Test
-    void who_knows_the_first_version_of_decisions_reads_those_of_today() throws IOException {
+    void readers_of_the_first_version_read_current_decisions() throws IOException {
         Schema first = versions("Decision").get(0);
         Schema today = versions("Decision").get(versions("Decision").size() - 1);
         byte[] bytes = SampleRecord.bytes(SampleRecord.of(today, true));
@@ -151,7 +148,7 @@ class SchemaVersionsTest {
         assertThat(GenericData.get().validate(first, read)).isTrue();
     }
 
-    /** From the first to the newest. */
+    /** Returns all versions of a schema, oldest first. */
     private static List<Schema> versions(String name) throws IOException {
         List<Schema> versions = new ArrayList<>();
         Path earlier = SCHEMAS.resolve("earlier");

@@ -17,14 +17,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Requests of writers that a registry knows. */
+/** Tests of requests that were written with a registered schema. */
 class WriterSchemasTest {
 
     private static final Request.Source SOURCE = new Request.Source(3, 14);
     private static final String FIELDS =
             "{\"name\":\"requestId\",\"type\":\"string\"},{\"name\":\"client\",\"type\":\"string\"}";
 
-    /** Has one schema for all ids, and counts how often it is asked. */
+    /** A registry that returns the same schema for all ids, and counts the calls. */
     private static final class OneSchema implements SchemaRegistry {
 
         final List<String> texts;
@@ -61,15 +61,15 @@ class WriterSchemasTest {
     }
 
     @Test
-    void without_a_registry_such_a_record_is_none() {
+    void without_a_registry_such_a_record_is_rejected() {
         assertThatThrownBy(() -> new RequestAvro().decode(new byte[20], 0, SOURCE))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.NOT_AVRO));
     }
 
-    /** Else each such record would take a round trip to the registry, on the thread that decides. */
+    /** Otherwise each such record would cost a round trip to the registry, on the thread that decides. */
     @Test
-    void an_id_that_the_registry_does_not_have_is_asked_for_again_after_a_while() throws Exception {
+    void an_unknown_id_is_looked_up_again_after_a_pause() throws Exception {
         OneSchema registry = new OneSchema("\"string\"");
         registry.isEmpty = true;
         AtomicLong nanos = new AtomicLong();
@@ -86,12 +86,12 @@ class WriterSchemasTest {
     }
 
     @Test
-    void a_schema_that_does_not_resolve_is_asked_for_once_too() {
+    void an_unresolvable_schema_is_looked_up_once() {
         OneSchema registry = new OneSchema("\"string\"");
         RequestAvro avro = new RequestAvro(Optional.of(registry));
         for (int i = 0; i < 3; i++) {
             assertThatThrownBy(() -> avro.decode(new byte[20], 0, SOURCE))
-                    .hasMessage("schema 0 does not resolve to dev.weir.avro.RequestEvent");
+                    .hasMessage("schema 0 is not compatible with dev.weir.avro.RequestEvent");
         }
         assertThat(registry.asked).isOne();
     }
@@ -99,9 +99,9 @@ class WriterSchemasTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                // a list that goes on for as long as the record does
+                // a recursive type, whose values can be as long as the record
                 "{'type':'record','name':'N','fields':[{'name':'next','type':['null','N']}]}",
-                // a billion records of no bytes
+                // many nested records without bytes
                 "{'type':'record','name':'A','fields':[{'name':'a','type':{'type':'record','name':'B','fields':["
                         + "{'name':'a','type':{'type':'record','name':'C','fields':[{'name':'a','type':"
                         + "{'type':'record','name':'D','fields':[{'name':'a','type':{'type':'record','name':'E','fields':[{'name':'n','type':'null'}]}},"
@@ -110,25 +110,25 @@ class WriterSchemasTest {
                         + "{'name':'b','type':'C'},{'name':'c','type':'C'},{'name':'d','type':'C'},{'name':'e','type':'C'}]}},"
                         + "{'name':'b','type':'B'},{'name':'c','type':'B'},{'name':'d','type':'B'},{'name':'e','type':'B'}]}"
             })
-    void a_schema_that_would_take_long_to_skip_is_refused(String type) {
+    void a_schema_that_takes_long_to_skip_is_rejected(String type) {
         OneSchema registry = new OneSchema("{\"type\":\"record\",\"name\":\"RequestEvent\",\"fields\":[" + FIELDS
                 + ",{\"name\":\"more\",\"type\":" + type.replace('\'', '"') + "}]}");
         byte[] record = new byte[1 << 20];
         Arrays.fill(record, 5, record.length, (byte) 2);
         assertThatThrownBy(() -> new RequestAvro(Optional.of(registry)).decode(record, 0, SOURCE))
-                .hasMessage("schema 0 has more than 1000 parts, or holds itself");
+                .hasMessage("schema 0 has more than 1000 parts, or is recursive");
     }
 
-    /** Fields that are not wanted, also the last ones, belong to the record. */
+    /** Fields that are not read, even the last ones, are part of the record. */
     @Test
-    void what_follows_a_record_makes_it_none() throws UnreadableException {
+    void trailing_bytes_make_a_record_invalid() throws UnreadableException {
         String schema = "{\"type\":\"record\",\"name\":\"RequestEvent\",\"fields\":[" + FIELDS
                 + ",{\"name\":\"more\",\"type\":{\"type\":\"array\",\"items\":\"long\"}}]}";
         RequestAvro avro = new RequestAvro(Optional.of(new OneSchema(schema)));
         byte[] record = HexFormat.of().parseHex("0000000000" + "0272" + "0263" + "04020400");
         assertThat(avro.decode(record, 0, SOURCE).client()).isEqualTo("c");
         assertThatThrownBy(() -> avro.decode(Arrays.copyOf(record, record.length + 1), 0, SOURCE))
-                .hasMessage("1 bytes more than the record has")
+                .hasMessage("1 unexpected bytes after the record")
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.NOT_AVRO));
     }

@@ -7,38 +7,40 @@ import dev.weir.policy.Policy;
 import java.util.function.Predicate;
 
 /**
- * The limit that a decision is explained by.
+ * The limit that explains a decision.
  *
- * @param limit null if nothing is limited
- * @param retryAfterMs when the same cost passes if nothing else comes: 0 if it passed, null if it never can
+ * @param policy the policy of the limit
+ * @param reason the reason of the decision
+ * @param limit the status of the limit, null if nothing is limited
+ * @param retryAfterMs how long until the same cost passes if nothing else arrives; 0 if it passed, null if it never can
  */
 record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryAfterMs) {
 
     /**
-     * Returns the limit that refuses for longest, of the policies of one kind: the first that never permits the
-     * request, else the one with the longest retry; null if none refuses.
+     * Returns the refusing limit with the longest retry time among the policies of one kind, or the first limit that
+     * never permits the request; null if none refuses.
      */
-    static BindingLimit longestRetry(PolicyCheck[] claims, Predicate<PolicyCheck> kind) {
+    static BindingLimit longestRetry(PolicyCheck[] checks, Predicate<PolicyCheck> kind) {
         PolicyCheck longest = null;
         int index = 0;
         long longestMs = 0;
         boolean neverFits = false;
-        for (PolicyCheck claim : claims) {
-            if (!kind.test(claim)) {
+        for (PolicyCheck check : checks) {
+            if (!kind.test(check)) {
                 continue;
             }
-            if (claim.rejects()) {
-                return claim.isTooLarge() ? tooLarge(claim.policy()) : refund(claim.policy());
+            if (check.rejects()) {
+                return check.isTooLarge() ? tooLarge(check.policy()) : refund(check.policy());
             }
-            for (int i = 0; i < claim.size() && !neverFits; i++) {
-                if (claim.refuses(i)) {
-                    neverFits = claim.neverFits(i);
-                    long retryMs = neverFits ? 0 : claim.retryAfterMs(i);
+            for (int i = 0; i < check.size() && !neverFits; i++) {
+                if (check.refuses(i)) {
+                    neverFits = check.neverFits(i);
+                    long retryMs = neverFits ? 0 : check.retryAfterMs(i);
                     if (neverFits
                             || longest == null
                             || retryMs > longestMs
                             || (retryMs == longestMs && isUnlimited(longest, index))) {
-                        longest = claim;
+                        longest = check;
                         index = i;
                         longestMs = retryMs;
                     }
@@ -57,14 +59,14 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
                         longestMs);
     }
 
-    /** Of the limits of policies that throttle, the one to wait for longest; one that is unlimited only if all are. */
-    static BindingLimit longestDelay(PolicyCheck[] claims) {
+    /** Returns the limit of a throttling policy with the longest wait; an unlimited one only if all are unlimited. */
+    static BindingLimit longestDelay(PolicyCheck[] checks) {
         PolicyCheck longest = null;
         int index = 0;
-        for (PolicyCheck claim : claims) {
-            for (int i = 0; claim.throttles() && i < claim.size(); i++) {
-                if (longest == null || claim.waitMs(i) > longest.waitMs(index) || isUnlimited(longest, index)) {
-                    longest = claim;
+        for (PolicyCheck check : checks) {
+            for (int i = 0; check.throttles() && i < check.size(); i++) {
+                if (longest == null || check.waitMs(i) > longest.waitMs(index) || isUnlimited(longest, index)) {
+                    longest = check;
                     index = i;
                 }
             }
@@ -73,46 +75,46 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
     }
 
     /**
-     * The limit with the least remaining. Those of which only a part is at hand here stand back behind the others, and
-     * behind all of them those of policies that only observe.
+     * Returns the limit with the least remaining. Leased limits, of which only the leases held here are known, come
+     * after the others, and policies that only observe come last.
      */
-    static BindingLimit leastRemaining(PolicyCheck[] claims, Reason reason) {
+    static BindingLimit leastRemaining(PolicyCheck[] checks, Reason reason) {
         PolicyCheck least = null;
         int index = 0;
         long remaining = 0;
-        for (PolicyCheck claim : claims) {
-            for (int i = 0; i < claim.size(); i++) {
-                if (claim.mayBind(i) && !isUnlimited(claim, i)) {
-                    long of = claim.remaining(i);
-                    int order = least == null ? -1 : Integer.compare(rank(claim), rank(least));
+        for (PolicyCheck check : checks) {
+            for (int i = 0; i < check.size(); i++) {
+                if (check.mayBind(i) && !isUnlimited(check, i)) {
+                    long of = check.remaining(i);
+                    int order = least == null ? -1 : Integer.compare(rank(check), rank(least));
                     if (order < 0 || (order == 0 && of < remaining)) {
-                        least = claim;
+                        least = check;
                         index = i;
                         remaining = of;
                     }
                 }
             }
         }
-        return least == null ? unlimited(claims[0].policy(), reason, 0L) : of(least, index, reason, 0L);
+        return least == null ? unlimited(checks[0].policy(), reason, 0L) : of(least, index, reason, 0L);
     }
 
-    private static int rank(PolicyCheck claim) {
-        return claim.observes() ? 2 : claim.isShared() ? 1 : 0;
+    private static int rank(PolicyCheck check) {
+        return check.observes() ? 2 : check.isShared() ? 1 : 0;
     }
 
-    private static BindingLimit of(PolicyCheck claim, int index, Reason reason, Long retryAfterMs) {
-        if (isUnlimited(claim, index)) {
-            return unlimited(claim.policy(), reason, retryAfterMs);
+    private static BindingLimit of(PolicyCheck check, int index, Reason reason, Long retryAfterMs) {
+        if (isUnlimited(check, index)) {
+            return unlimited(check.policy(), reason, retryAfterMs);
         }
-        Policy.Term term = claim.term(index);
-        long windowMs = term.limit().windowMs(claim.clockMs());
+        Policy.Term term = check.term(index);
+        long windowMs = term.limit().windowMs(check.clockMs());
         LimitStatus limit = new LimitStatus(
                 term.label(),
                 term.limit().capacity(),
                 windowMs == 0 ? null : (Long) windowMs,
-                claim.remaining(index),
-                claim.resetAfterMs(index));
-        return new BindingLimit(claim.policy(), reason, limit, retryAfterMs);
+                check.remaining(index),
+                check.resetAfterMs(index));
+        return new BindingLimit(check.policy(), reason, limit, retryAfterMs);
     }
 
     private static BindingLimit unlimited(Policy policy, Reason reason, Long retryAfterMs) {
@@ -123,17 +125,17 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
         return new BindingLimit(policy, Reason.TOO_LARGE, LimitStatus.of("max-size", policy.maxSizeBytes()), null);
     }
 
-    /** The policy whose shared limits give nothing back. */
+    /** Returns the denial of a refund by a policy with shared limits. */
     private static BindingLimit refund(Policy policy) {
         return new BindingLimit(policy, Reason.SHARED_LIMIT_REFUND, LimitStatus.of("refund", null), null);
     }
 
-    /** The policy that refuses a repeat with another content. */
+    /** Returns the denial of a repeat with different content. */
     static BindingLimit mismatch(Policy policy) {
         return new BindingLimit(policy, Reason.IDEMPOTENCY_MISMATCH, LimitStatus.of("idempotency", null), null);
     }
 
-    private static boolean isUnlimited(PolicyCheck claim, int index) {
-        return claim.term(index).limit() instanceof Unlimited;
+    private static boolean isUnlimited(PolicyCheck check, int index) {
+        return check.term(index).limit() instanceof Unlimited;
     }
 }

@@ -13,42 +13,43 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What a change of a policy does to what was counted by it before, for whoever was last charged then.
+ * The effect of a policy change on the usage counted so far, for keys that were last charged before the change.
  *
- * @param sameKey whether anything is carried over at all: not if the key, or the id, is another
- * @param limits what each of the new limits starts from, in their order
- * @param dropped the labels of the old limits whose counts end, in their order
+ * @param sameKey whether usage is carried over at all; false if the id or the key of the policy differs
+ * @param limits what each new limit starts from, in the order of the limits
+ * @param dropped the labels of the old limits whose counts end, in the order of the limits
  */
 public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<String> dropped) {
 
-    /** 30 December 1969: of calendar windows, the next one is as long as any. */
+    /** 30 December 1969. The calendar window that follows, whatever its period, is as long as any. */
     private static final long IN_DECEMBER_MS = -172_800_000;
 
     /** What a limit starts from. */
     public enum Start {
-        /** The limit is the same: its count is as it was. */
+        /** The limit is the same, and its count is kept. */
         UNCHANGED,
-        /** Its terms are others, but count alike: what was used stays used, with its times. */
+        /** The terms differ but are compatible: usage is kept with its times. */
         CONTINUED,
-        /** What is in use of another limit at the change, in whole tokens rounded up, as if taken then. */
+        /** The old limit's tokens in use at the change, rounded up to whole tokens, count as used at the change. */
         CONVERTED,
-        /** Nothing is used. */
+        /** Nothing is in use. */
         RESET,
-        /** It is unlimited, or permits nothing: there is nothing to count. */
+        /** The limit is unlimited or permits nothing, so nothing is counted. */
         UNCOUNTED
     }
 
     /**
-     * What a limit starts from.
+     * What one limit starts from.
      *
-     * @param label the new limit's
-     * @param from the label of the old limit that it goes on from, null if there is none
-     * @param longestWaitMs how long a client that has used all of the old limit waits for the next token, if that is
-     *     longer because of the change; else 0
+     * @param label the label of the new limit
+     * @param start what it starts from
+     * @param from the label of the old limit that it continues, null if there is none
+     * @param longestWaitMs how long a client that has used up the old limit waits for the next token, if the change
+     *     makes that longer; otherwise 0
      */
     public record LimitCarryOver(String label, Start start, String from, long longestWaitMs) {}
 
-    /** What happens where {@code before} was in force and {@code after} takes its place. */
+    /** Returns the effect of replacing {@code before} with {@code after}. */
     public static CarryOver of(Policy before, Policy after) {
         boolean sameKey = after.sharesStateWith(before);
         Map<Integer, Integer> pairs = sameKey ? LimitMatcher.of(before.limits(), after.limits()) : Map.of();
@@ -75,18 +76,18 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
         return new CarryOver(sameKey, List.copyOf(limits), List.copyOf(dropped));
     }
 
-    /** Whether every count is as it was. */
+    /** Returns whether all counts are unchanged. */
     public boolean keepsAllCounts() {
         return dropped.isEmpty()
                 && limits.stream().allMatch(limit -> limit.start == Start.UNCHANGED || limit.start == Start.UNCOUNTED);
     }
 
-    /** Whether there is anything to count. */
+    /** Returns whether any limit counts usage. */
     public boolean counts() {
         return limits.stream().anyMatch(limit -> limit.start != Start.UNCOUNTED);
     }
 
-    /** @param old the limit that it is paired with, null if it is with none */
+    /** @param old the limit that it continues, null if there is none */
     private static Start start(Limit<?> old, Limit<?> limit) {
         if (!counts(limit)) {
             return Start.UNCOUNTED;
@@ -100,7 +101,7 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
         return limit.isCompatibleWith(old) ? Start.CONTINUED : Start.CONVERTED;
     }
 
-    /** The wait is longest if the limit was used up at the moment at which a window starts. */
+    /** Returns the longest wait, which is that of a limit used up at the start of a window. */
     private static long longestWaitMs(Limit<?> old, Limit<?> limit) {
         long windowMs = limit.windowEndsMs(IN_DECEMBER_MS);
         long atMs = windowMs == Long.MAX_VALUE ? 0 : windowMs;

@@ -16,42 +16,45 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
 
 /**
- * Decides requests: finds the policies that apply, asks all of their limits, and charges either every one of them or
- * none. The decision is a pure function of the policies, the states, the leases and the request. Not thread-safe.
+ * Decides requests: finds the policies that apply, checks all of their limits, and charges either all of them or none.
+ * A decision is a pure function of the policies, the states, the leases and the request. Not thread-safe.
  *
  * <pre>
  *   rejected  ⟺  too large for some enforcing policy, or a SETTLE below 0 and some enforcing policy has shared limits
  *   refused   ⟺  rejected, or some enforcing policy's limit does not permit the request, or some throttling one's delay
  *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
- *   charged    =  every limit, if not refused                          (CONSUME, SETTLE; PEEK never)
+ *   charged    =  all limits, if not refused                           (CONSUME, SETTLE; PEEK never)
  *                 the limits that count denied requests, if refused but not rejected
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  * </pre>
  *
- * <p>Time does not run backwards for a key, nor do its terms: the versions of policies that apply are those in force at
- * the time of the request, or at that of the last charge of a key that it is counted by, if that is later ({@link
- * PoliciesInForce}).
+ * <p><b>Time</b> never runs backwards for a key, and neither do its terms: the policy versions that apply are those in
+ * force at the time of the request, or at the last charge of one of its keys if that is later
+ * ({@link PoliciesInForce}).
  *
- * <p>Policies that throttle put the request off, together, to the first moment at which all of their limits permit it,
- * and not before one that they put off earlier; they are charged at that moment. So the moments at which requests may
- * start are what the limits would have permitted as it came:
+ * <p><b>Throttling.</b> Policies that throttle delay the request, together, to the first time at which all of their
+ * limits permit it, but not before the start of a request that they delayed earlier. They are charged at that time. So
+ * the starts of requests are a sequence that the limits would have permitted without delay:
  *
  * <pre>
- *   start  =  min { t ≥ now, t ≥ the last start : every limit permits the cost at t }
+ *   start  =  min { t ≥ now, t ≥ the last start : all limits permit the cost at t }
  *   delay  =  start − now,  refused if above max-delay
+ *
+ *   10 a second, burst 1, four requests at once:   delays of 0, 100, 200 and 300 ms
  * </pre>
  *
- * <p>A request that was answered before is answered as the first time, if its policies ask for that, and charges
- * nothing. A request with the same id but another content is denied, and charges nothing. Policies that only observe do
- * not deny it: then it is decided and charged as a request of its own ({@link IdempotencyCheck}).
+ * <p><b>Idempotency.</b> If its policies ask for it, a request that was answered before gets the first answer again and
+ * charges nothing. A request with the same requestId but different content is denied and charges nothing. If only
+ * observing policies would deny it, it is decided and charged as a new request ({@link IdempotencyCheck}).
  *
- * <p>Shared limits are decided by the leases of them that are at hand, in the time of their ledgers. Where these are
- * not enough, but more may be granted, the request is to wait, and nothing is charged; unless another limit refuses it
- * anyway.
+ * <p><b>Shared limits</b> are decided by the available leases, in ledger time. If these do not suffice but more may be
+ * granted, the request must wait and nothing is charged, unless another limit refuses it anyway.
  *
- * <p>What is shaped cannot be put off as well, so a policy that throttles denies what it would put off ({@link
- * ThrottleConflict}). What is shaped is charged where it is within the limits, and goes to the queue of the first such
- * policy, by layer. A policy that observes is asked and charged as if it enforced, but refuses nothing.
+ * <p><b>Shaping.</b> A queue cannot keep a delay. So if a request is to be shaped, a throttling policy that would delay
+ * it denies it instead ({@link ThrottleConflict}). A shaped request is charged where it is within the limits, and goes
+ * to the queue of the first policy, by layer, that shapes it.
+ *
+ * <p><b>Observing.</b> A policy that observes is checked and charged as if it enforced its limits, but never refuses.
  */
 public final class Decider {
 
@@ -64,26 +67,26 @@ public final class Decider {
     private final QuotaSource shared;
 
     /**
-     * A decider that charges {@code states}.
+     * Creates a decider that reads and charges {@code states}.
      *
-     * @param shared where it looks up shared limits
+     * @param shared where shared limits are counted
      */
     public Decider(WritablePolicyStates states, QuotaSource shared) {
         this.states = states;
         this.shared = shared;
     }
 
-    /** Returns a decider that counts all limits in {@code states}, shared ones too. */
+    /** Returns a decider that counts all limits in {@code states}, including shared ones. */
     public static Decider local(WritablePolicyStates states) {
         return new Decider(states, QuotaSource.local());
     }
 
-    /** Returns a decider that leaves {@code states} unchanged, as for a dry run. */
+    /** Returns a decider that leaves {@code states} unchanged, for example for a dry run. */
     public static Decider readOnly(PolicyStates states, QuotaSource shared) {
         return new Decider(new ReadOnlyStates(states), shared);
     }
 
-    /** Decides a request, and writes what the decision changes to the states and the leases. */
+    /** Decides a request, and writes the changes to the states and the leases. */
     public DecisionResult decide(Request request, PolicyTable policies) {
         if (request.kind() == RequestKind.CANCEL) {
             return Admission.cancel(request);
@@ -109,56 +112,56 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce) {
-        PolicyChecks claims = PolicyChecks.of(request, inForce.policies(), states, shared);
-        PolicyCheck[] all = claims.all();
-        long nowMs = claims.notBeforeMs(inForce.atMs());
-        long startMs = claims.startMs(nowMs);
-        long leaseTimeMs = claims.leaseTimeMs();
-        claims.evaluate(nowMs, startMs, leaseTimeMs, states);
-        long delayMs = throttleDelayMs(request, claims.local(), startMs - nowMs);
-        PolicyCheck shaping = claims.shaping();
-        AwaitLease wait = claims.recordDemand();
+        PolicyChecks checks = PolicyChecks.of(request, inForce.policies(), states, shared);
+        PolicyCheck[] all = checks.all();
+        long nowMs = checks.notBeforeMs(inForce.atMs());
+        long startMs = checks.startMs(nowMs);
+        long leaseTimeMs = checks.leaseTimeMs();
+        checks.evaluate(nowMs, startMs, leaseTimeMs, states);
+        long delayMs = throttleDelayMs(request, checks.local(), startMs - nowMs);
+        PolicyCheck shaping = checks.shaping();
+        AwaitLease wait = checks.recordDemand();
         if (wait != null) {
             return wait;
         }
         boolean refused = false;
         boolean rejected = false;
-        for (PolicyCheck claim : all) {
-            refused |= claim.denies();
-            rejected |= claim.rejects() && !claim.observes();
+        for (PolicyCheck check : all) {
+            refused |= check.denies();
+            rejected |= check.rejects() && !check.observes();
         }
-        boolean charged = request.kind() != RequestKind.PEEK && !rejected && claims.charge(refused, states);
+        boolean charged = request.kind() != RequestKind.PEEK && !rejected && checks.charge(refused, states);
         if (refused && charged) {
-            throttleDelayMs(request, claims.local(), startMs - nowMs); // for longer, since this denial was counted
+            throttleDelayMs(request, checks.local(), startMs - nowMs); // longer, since this denial was counted
         }
         if (refused) {
             return refusal(request, all, Math.max(nowMs, leaseTimeMs));
         }
-        boolean usesLeases = claims.leased().length > 0 && request.kind() == RequestKind.CONSUME && request.cost() > 0;
+        boolean usesLeases = checks.leased().length > 0 && request.kind() == RequestKind.CONSUME && request.cost() > 0;
         long decidedAtMs = usesLeases ? leaseTimeMs : Math.max(nowMs, leaseTimeMs);
-        return shaping == null ? permission(request, claims, delayMs, decidedAtMs) : admission(request, shaping);
+        return shaping == null ? permission(request, checks, delayMs, decidedAtMs) : admission(request, shaping);
     }
 
     /**
-     * By how long the policies that throttle put the request off together.
+     * Returns how long the throttling policies delay the request together.
      *
-     * @param aheadMs from now to the last start
+     * @param aheadMs the time from now to the last start
      */
-    private static long throttleDelayMs(Request request, LocalCheck[] claims, long aheadMs) {
+    private static long throttleDelayMs(Request request, LocalCheck[] checks, long aheadMs) {
         long waitMs = 0;
-        for (LocalCheck claim : claims) {
-            waitMs = Math.max(waitMs, claim.computeWaitMs());
+        for (LocalCheck check : checks) {
+            waitMs = Math.max(waitMs, check.computeWaitMs());
         }
         boolean takes = request.kind() != RequestKind.SETTLE && request.cost() > 0;
         long delayMs = takes ? aheadMs + waitMs : 0;
-        for (LocalCheck claim : claims) {
-            claim.setDelayMs(delayMs);
+        for (LocalCheck check : checks) {
+            check.setDelayMs(delayMs);
         }
         return delayMs;
     }
 
-    private static Decision refusal(Request request, PolicyCheck[] claims, long nowMs) {
-        BindingLimit binding = BindingLimit.longestRetry(claims, PolicyCheck::denies);
+    private static Decision refusal(Request request, PolicyCheck[] checks, long nowMs) {
+        BindingLimit binding = BindingLimit.longestRetry(checks, PolicyCheck::denies);
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
         return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
     }
@@ -170,7 +173,7 @@ public final class Decider {
                 request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), request.timestampMs());
     }
 
-    /** What a gateway answers to a request that is denied. */
+    /** Returns the HTTP status for a gateway to respond with to a denied request. */
     private static int status(BindingLimit binding) {
         OnExceed onExceed = binding.policy().onExceed();
         if (onExceed instanceof OnExceed.ShadowBan) {
@@ -185,18 +188,18 @@ public final class Decider {
         return onExceed instanceof OnExceed.Deny deny ? deny.httpStatus() : TOO_MANY;
     }
 
-    private static Decision permission(Request request, PolicyChecks claims, long delayMs, long nowMs) {
+    private static Decision permission(Request request, PolicyChecks checks, long delayMs, long nowMs) {
         boolean throttled = false;
-        for (LocalCheck claim : claims.local()) {
-            throttled |= claim.throttles() && request.kind() != RequestKind.SETTLE;
+        for (LocalCheck check : checks.local()) {
+            throttled |= check.throttles() && request.kind() != RequestKind.SETTLE;
         }
-        BindingLimit observed = BindingLimit.longestRetry(claims.all(), PolicyCheck::observes);
+        BindingLimit observed = BindingLimit.longestRetry(checks.all(), PolicyCheck::observes);
         BindingLimit binding = observed != null
                 ? observed
                 : delayMs > 0
-                        ? BindingLimit.longestDelay(claims.local())
+                        ? BindingLimit.longestDelay(checks.local())
                         : BindingLimit.leastRemaining(
-                                claims.all(),
+                                checks.all(),
                                 request.kind() == RequestKind.SETTLE ? Reason.SETTLED : Reason.WITHIN_LIMITS);
         Long delay = throttled ? (Long) delayMs : null;
         return decision(request, Outcome.ALLOWED, binding, delay, observed != null, false, OK, nowMs);

@@ -3,7 +3,7 @@ package dev.weir.decision;
 import java.util.HashMap;
 import java.util.Map;
 
-/** A table on the heap, which ends with its owner. */
+/** A table on the heap, without persistence. */
 public final class HeapTable<K, V> implements KeyValueTable<K, V> {
 
     private final Map<K, V> entries = new HashMap<>();

@@ -5,20 +5,22 @@ import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 
 /**
- * The first answers to the latest requests that may be repeated: at most so many, the oldest go first, and those whose
- * time is long over before that. What is remembered follows from the requests alone, in their order; neither clocks nor
- * restarts matter.
+ * A bounded cache of the first answers to requests that may be repeated. When it is full, the oldest answer is evicted;
+ * answers that expired long ago are evicted before. Its content depends only on the requests and their order, not on
+ * clocks or restarts. Each operation takes O(1) reads and writes.
  */
-// An answer has a note in the order of arrival, numbered without gaps from oldest to next. Each answer that comes takes
-// up to two notes off the other end, with their answers, unless a later answer to the same request has taken the place:
+// Each answer has an entry in an eviction queue, in order of arrival, numbered without gaps from oldest to next. Each
+// put evicts up to two entries from the old end, with their answers, unless a later answer to the same request has
+// replaced them:
 //
-//   notes     17: alice/r1   18: bob/r7   19: alice/r1   20: bob/r8          oldest = 17, next = 21
+//   queue     17: alice/r1   18: bob/r7   19: alice/r1   20: bob/r8          oldest = 17, next = 21
 //   answers   alice/r1 → 19, ALLOWED      bob/r7 → 18, DENIED      bob/r8 → 20, ALLOWED
 //
-// Taking off 17 leaves alice/r1 in place. An answer is over once the requests' time is past its end; but one request
-// whose clock runs ahead must not end what others rely on. So "now" is the earliest time among the latest thousand or
-// two, in whole epochs, less a while for those that come late. An answer of these epochs is itself among the latest and
-// never over, so after a restart the notes that are left are enough to tell "now" again.
+// Evicting 17 leaves the answer to alice/r1 in place. An answer has expired when the time of the requests is past its
+// end. One request with a clock that runs ahead must not expire the answers that others rely on. So "now" is the
+// earliest time among the latest one or two thousand requests, in whole epochs, less a margin for late requests. An
+// answer of these epochs is itself among the latest and so never expired. After a restart, the entries that are left
+// thus suffice to compute the same "now".
 public final class IdempotencyCache {
 
     private static final int EPOCH_SIZE = 1_000;
@@ -27,33 +29,37 @@ public final class IdempotencyCache {
     private final Storage storage;
     private final int maxEntries;
     private final long maxLatenessMs;
-    private final RecentTimes recent;
+    private final RetentionClock recent;
     private long oldest;
     private long next;
     private EvictionEntry oldestEntry;
 
     /**
-     * An answer, and until when it is given again.
+     * A stored answer.
      *
-     * @param number of its note
-     * @param untilMs the first moment at which it is not, ms since the epoch
-     * @param content of the request that was answered
+     * @param number the number of its entry in the eviction queue
+     * @param untilMs when it expires, in milliseconds since the epoch
+     * @param content the content of the request
+     * @param answer the answer
      */
     public record Entry(long number, long untilMs, ContentHash content, IdempotentAnswer answer) {}
 
     /**
-     * A request that was answered.
+     * An entry of the eviction queue.
      *
-     * @param atMs when
-     * @param untilMs as in its {@link Entry}
+     * @param key the request that was answered
+     * @param atMs when it was answered
+     * @param untilMs when the answer expires
      */
     public record EvictionEntry(RequestKey key, long atMs, long untilMs) {}
 
     /**
-     * Where they are kept.
+     * The tables of the cache, and the bounds of the eviction queue.
      *
-     * @param oldest the number of the oldest note
-     * @param next one more than that of the newest note; the same as {@code oldest} if there are none
+     * @param answers the answers by request
+     * @param evictionQueue the entries by number
+     * @param oldest the number of the oldest entry
+     * @param next the number of the next entry; equal to {@code oldest} if the queue is empty
      */
     public record Storage(
             KeyValueTable<RequestKey, Entry> answers,
@@ -62,17 +68,19 @@ public final class IdempotencyCache {
             long next) {}
 
     /**
-     * Goes on with what is kept.
+     * Creates a cache that continues with the stored answers.
      *
-     * @param most how many are remembered at most, at least 1; after it was lowered, that is reached by and by
-     * @param lateMs how much older than those around it a request may be and still find all answers that are not over
+     * @param kept the tables
+     * @param most the most answers, at least 1; if it was lowered, the cache shrinks gradually
+     * @param lateMs how much older than its neighbours a request can be and still find all answers that have
+     *     not expired
      */
     public IdempotencyCache(Storage kept, int most, long lateMs) {
         this.storage = kept;
         this.maxEntries = most;
         this.maxLatenessMs = lateMs;
-        int epoch = Math.max(1, Math.min(EPOCH_SIZE, most / 2)); // two fit into what is kept; if that is one, the one
-        recent = new RecentTimes(epoch);
+        int epoch = Math.max(1, Math.min(EPOCH_SIZE, most / 2)); // two epochs fit into the cache, or one of size 1
+        recent = new RetentionClock(epoch);
         oldest = kept.oldest;
         next = kept.next;
         for (long number = Math.max(oldest, (next / epoch - 1) * epoch); number < next; number++) {
@@ -80,17 +88,17 @@ public final class IdempotencyCache {
         }
     }
 
-    /** None yet, to be kept on the heap. */
+    /** Returns an empty cache on the heap. */
     public static IdempotencyCache inMemory(int most, long lateMs) {
         return new IdempotencyCache(new Storage(new HeapTable<>(), new HeapTable<>(), 0, 0), most, lateMs);
     }
 
-    /** The first answer to a request, null if there is none or it is dropped; it may be over. */
+    /** Returns the first answer to a request, null if there is none or it was evicted. It can be expired. */
     public Entry get(RequestKey key) {
         return storage.answers.get(key);
     }
 
-    /** Remembers the answer that a request with this content was given at a time, until another time. */
+    /** Stores the answer to a request with this content. It expires at {@code untilMs}. */
     public void put(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
         recent.observe(next, atMs);
         for (int drops = 0; drops < EVICTIONS_PER_PUT && shouldEvictOldest(); drops++) {

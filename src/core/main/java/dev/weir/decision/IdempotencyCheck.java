@@ -12,23 +12,24 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.RequestKey;
 
 /**
- * Answers a request that was answered before as the first time. It is a repeat if a request of the same client, kind
- * and id was answered, under policies that ask for that, less than their longest window ago. A repeat must have the
- * {@linkplain ContentHash content} of the first request; otherwise it is denied.
+ * The rules of idempotency. A request is a repeat if a request of the same client, kind and requestId was answered
+ * under policies with {@code idempotency}, less than their longest window ago. A repeat must have the
+ * {@linkplain ContentHash content} of the first request and gets the first answer; otherwise it is a mismatch, which
+ * is denied.
  *
  * <pre>
- *   repeat    ⟺  now < first decision's time + the longest idempotency of the policies that applied then,
- *                 and some policy that applies now asks for idempotency
- *   mismatch  ⟺  repeat, and the content is not that of the first request
+ *   repeat    ⟺  now &lt; first decision's time + the longest idempotency of the policies that applied then,
+ *                 and some policy that applies now has idempotency
+ *   mismatch  ⟺  repeat, and the content differs from that of the first request
  * </pre>
  *
- * <p>{@link RequestKind#PEEK} takes nothing: it is neither remembered nor answered from memory.
+ * <p>A {@link RequestKind#PEEK} charges nothing, so its answer is neither stored nor repeated.
  */
 final class IdempotencyCheck {
 
     private IdempotencyCheck() {}
 
-    /** For how long the answer is to be given again, 0 if it is not. */
+    /** Returns how long the answer to a request is repeated, in milliseconds; 0 if it is not. */
     static long windowMs(Request request, Policy[] applicable) {
         long windowMs = 0;
         if (request.kind() != RequestKind.PEEK) {
@@ -40,8 +41,8 @@ final class IdempotencyCheck {
     }
 
     /**
-     * The policy that denies a repeat with another content: of those that ask for idempotency and do not only observe,
-     * the one with the longest window, or the first of these by layer. Null if there is none.
+     * Returns the policy that denies a mismatch: the one with the longest window, or the first of these by layer, among
+     * those that have idempotency and do not only observe. Null if there is none.
      */
     static Policy denyingPolicy(Policy[] applicable) {
         Policy longest = null;
@@ -55,19 +56,20 @@ final class IdempotencyCheck {
     }
 
     /**
-     * The first answer to a request with the same client, kind and id; null if there is none, or its window is over.
+     * Returns the first answer to a request with the same client, kind and requestId; null if there is none or it
+     * has expired.
      */
     static IdempotencyCache.Entry firstAnswer(Request request, PolicyStates states) {
         IdempotencyCache.Entry first = states.firstAnswer(RequestKey.of(request));
         return first == null || request.timestampMs() >= first.untilMs() ? null : first;
     }
 
-    /** Whether a repeat asks for what the first request asked for. */
+    /** Returns whether a repeat has the content of the first request. */
     static boolean isSameContent(Request request, IdempotencyCache.Entry first) {
         return first.content().equals(ContentHash.of(request));
     }
 
-    /** What was ruled the first time, made out to this request. */
+    /** Returns the first answer, addressed to this request. */
     static DecisionResult repeatAnswer(Request request, IdempotencyCache.Entry first) {
         if (first.answer() instanceof IdempotentAnswer.SentToQueue sent) {
             return Admission.of(request, sent)
@@ -78,21 +80,21 @@ final class IdempotencyCheck {
     }
 
     /**
-     * Remembers a ruling for so long, unless it is to wait for one; gives it, marked if it is a queue that has to
-     * remember the answer.
+     * Stores a result for {@code windowMs}, unless the request must wait for a lease, and returns it. An admission is
+     * returned with the time until which the queue must store its answer.
      */
     static DecisionResult storeAnswer(
-            Request request, DecisionResult ruling, long windowMs, WritablePolicyStates states) {
-        if (ruling instanceof AwaitLease) {
-            return ruling;
+            Request request, DecisionResult result, long windowMs, WritablePolicyStates states) {
+        if (result instanceof AwaitLease) {
+            return result;
         }
-        long nowMs = ruling instanceof Decision decision ? decision.decidedAtMs() : request.timestampMs();
+        long nowMs = result instanceof Decision decision ? decision.decidedAtMs() : request.timestampMs();
         long untilMs = nowMs + windowMs;
-        if (ruling instanceof Admission admission) {
+        if (result instanceof Admission admission) {
             states.storeAnswer(RequestKey.of(request), ContentHash.of(request), admission.sent(), nowMs, untilMs);
             return admission.withIdempotentUntilMs(untilMs);
         }
-        states.storeAnswer(RequestKey.of(request), ContentHash.of(request), (Decision) ruling, nowMs, untilMs);
-        return ruling;
+        states.storeAnswer(RequestKey.of(request), ContentHash.of(request), (Decision) result, nowMs, untilMs);
+        return result;
     }
 }

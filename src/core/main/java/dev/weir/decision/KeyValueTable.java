@@ -1,9 +1,9 @@
 package dev.weir.decision;
 
-/** Values by their keys, read and written one at a time, never walked over. */
+/** A table with point reads and writes; it has no iteration. */
 public interface KeyValueTable<K, V> {
 
-    /** The value under a key, null if there is none. */
+    /** Returns the value of a key, null if there is none. */
     V get(K key);
 
     void put(K key, V value);

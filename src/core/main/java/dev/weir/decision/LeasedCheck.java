@@ -7,7 +7,7 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Policy;
 
-/** The claim on limits that are shared, by the slices that are held of them: they are used together. */
+/** A check against shared limits by the leases held of them. A lease covers all limits of the policy together. */
 final class LeasedCheck extends PolicyCheck {
 
     private final WritableLeases leases;
@@ -33,12 +33,15 @@ final class LeasedCheck extends PolicyCheck {
         atMs = book.decisionTimeMs(nowMs);
     }
 
-    /** The decision time of its leases, in ledger time. */
+    /** Returns the decision time of the leases, in ledger time. */
     long decisionTimeMs() {
         return atMs;
     }
 
-    /** Compares the request with what is available to a decision at a time not before {@link #decisionTimeMs}. */
+    /**
+     * Compares the cost with what is available to a decision at {@code decisionMs}, which is not before
+     * {@link #decisionTimeMs}.
+     */
     void evaluate(long decisionMs) {
         atMs = decisionMs;
         boolean takes = request.kind() != RequestKind.SETTLE && request.cost() > 0;
@@ -46,7 +49,7 @@ final class LeasedCheck extends PolicyCheck {
         exceeds = takes && (isBehindWaiting || request.cost() > book.available(nowMs, atMs));
     }
 
-    /** Whether the request may be permitted if it waits. */
+    /** Returns whether the request may be permitted if it waits. */
     boolean shouldWait() {
         return exceeds
                 && mayWait
@@ -60,7 +63,7 @@ final class LeasedCheck extends PolicyCheck {
         return policy.sharing().maxWaitMs().orElseGet(leases::leaseWaitMs);
     }
 
-    /** What it is to wait for, null if it {@linkplain #shouldWait is not}. */
+    /** Returns what the request must wait for, null if it must {@linkplain #shouldWait not wait}. */
     AwaitLease awaitLease() {
         return shouldWait() ? new AwaitLease(key, maxWaitMs()) : null;
     }
@@ -69,7 +72,7 @@ final class LeasedCheck extends PolicyCheck {
         return neverFits(tightestIndex);
     }
 
-    /** Takes note of what is wanted, once for each request. */
+    /** Records the demand, once per request. */
     void recordDemand() {
         if (isFirstAttempt && request.kind() == RequestKind.CONSUME && request.cost() > 0 && !neverFits()) {
             book = book.withDemand(request.cost(), nowMs);
@@ -80,7 +83,7 @@ final class LeasedCheck extends PolicyCheck {
         }
     }
 
-    /** Uses what is held, unless the request is denied. */
+    /** Uses the leases, unless the request is denied. */
     boolean charge(boolean denied) {
         if (denied || request.cost() == 0) {
             return false;
@@ -127,7 +130,7 @@ final class LeasedCheck extends PolicyCheck {
         return atMs;
     }
 
-    /** What is at hand, which may be less than what is left of the limit. */
+    /** Returns what the leases hold, which can be less than what remains of the limit. */
     @Override
     long remaining(int index) {
         return book.available(nowMs, atMs);
@@ -145,11 +148,11 @@ final class LeasedCheck extends PolicyCheck {
             long elapsedMs = last.isPending() ? nowMs - last.sentMs() : 0;
             return Math.max(1, leases.roundTripMs() - elapsedMs);
         }
-        boolean isKnown = last.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the present limit yet
+        boolean isKnown = last.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the current limit yet
         return Math.max(1, (isKnown ? last.retryAtMs() : last.nextAttemptAtMs(terms)) - nowMs);
     }
 
-    /** As much may be free, but no lease of it has arrived. */
+    /** Returns whether the amount may be free although no lease of it has arrived. */
     @Override
     boolean isLeaseMissing(int index) {
         return exceeds(index)

@@ -11,8 +11,8 @@ import dev.weir.limit.Unlimited;
 import dev.weir.policy.Policy;
 
 /**
- * A policy whose limits are asked by what is held of them, with what is the same for all requests: who holds enough of
- * all that apply has {@link Decider}'s decision without asking it.
+ * A fast path for requests that leases permit. It precomputes the parts of a decision that are the same for all
+ * requests of a policy. If the leases suffice for all policies that apply, its decision equals that of {@link Decider}.
  */
 public final class LeasedPolicyDecider {
 
@@ -24,7 +24,7 @@ public final class LeasedPolicyDecider {
     private final Policy.Term term; // null if nothing is limited
     private final Long limit;
 
-    /** @param longest how quota is lent where windows are long */
+    /** @param longest the timing of leases for long windows */
     public LeasedPolicyDecider(Policy policy, LeaseTerms longest) {
         this.policy = policy;
         terms = policy.terms(longest);
@@ -35,8 +35,8 @@ public final class LeasedPolicyDecider {
     }
 
     /**
-     * Whether clients may decide by what they hold of it. What also needs a queue, or what was answered before, is not
-     * decided there.
+     * Returns whether clients can decide by leases of the policy. Queues and idempotency need state that clients do
+     * not have.
      */
     public static boolean isForClients(Policy policy) {
         return policy.isShared() && policy.sharing().byClients() && !policy.shapes() && policy.idempotencyMs() == 0;
@@ -46,21 +46,21 @@ public final class LeasedPolicyDecider {
         return policy;
     }
 
-    /** How its limits are lent. */
+    /** Returns the timing of leases. */
     public LeaseTerms terms() {
         return terms;
     }
 
-    /** Whether the request is small enough. */
+    /** Returns whether the request does not exceed the policy's {@code max-size}. */
     public boolean permitsSize(Request request) {
         return !policy.isTooLarge(request);
     }
 
     /**
-     * Whether a decision that permits is explained by this policy rather than by one of a layer before.
+     * Returns whether this policy, rather than one of an earlier layer, explains a decision that permits.
      *
-     * @param remaining what is left at hand of this one
-     * @param itsRemaining of the other one
+     * @param remaining what the leases of this policy still hold
+     * @param itsRemaining what the leases of {@code before} still hold
      */
     public boolean isBinding(long remaining, LeasedPolicyDecider before, long itsRemaining) {
         if (term == null || before.term == null) {
@@ -70,9 +70,9 @@ public final class LeasedPolicyDecider {
     }
 
     /**
-     * The decision on a request that takes its cost of this and of all others that apply, and is explained by this one.
+     * Returns the decision on a request that all policies permit and that this policy explains.
      *
-     * @param remaining what is left at hand after it
+     * @param remaining what the leases of this policy hold after the request
      */
     public Decision allowedDecision(Request request, long remaining, long nowMs) {
         return new Decision(

@@ -6,7 +6,7 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 
-/** The claim on limits that are counted here, in the state of one key. */
+/** A check against limits that are counted in the decider's own states. */
 final class LocalCheck extends PolicyCheck {
 
     private static final long[] NO_WAITS = {};
@@ -14,7 +14,7 @@ final class LocalCheck extends PolicyCheck {
     private final long policyMaxDelayMs;
     private PolicyState state;
     private LimitAccount<?>[] accounts;
-    private int refusingBits; // a bit for each limit: there are at most Policy.MAX_LIMITS
+    private int refusingBits; // one bit per limit: there are at most Policy.MAX_LIMITS
     private long[] waitsMs = NO_WAITS;
     private boolean neverFits;
     private boolean adopted;
@@ -30,31 +30,34 @@ final class LocalCheck extends PolicyCheck {
         this.state = policy.terms().isEmpty() ? null : states.get(key);
     }
 
-    /** When the request came that was charged last, or {@code atMs} if that is later. */
+    /** Returns the time of the request that was charged last, or {@code atMs} if that is later. */
     long notBeforeMs(long atMs) {
         return state == null ? atMs : Math.max(atMs, state.lastRequestMs());
     }
 
-    /** The time that its limits have come to, or {@code atMs} if that is later: ahead, where something was put off. */
+    /**
+     * Returns the time of the last charge, or {@code atMs} if that is later. It is ahead of requests that were delayed.
+     */
     long clockMs(long atMs) {
         return state == null ? atMs : Math.max(atMs, state.lastChargeMs());
     }
 
     /**
-     * Asks every limit.
+     * Checks all limits.
      *
      * @param atMs the time of the request
-     * @param startMs the time to which those that throttle have come together, which it is asked at if it is one
+     * @param startMs the start of the last request that the throttling policies delayed, or {@code atMs} if that is
+     *     later; a throttling policy is checked at this time
      */
     void evaluate(long atMs, long startMs, PolicyStates states) {
         nowMs = atMs;
         ownMs = clockMs(atMs);
         clockMs = throttles() ? startMs : ownMs;
         if (state == null) {
-            state = PolicyState.fresh(policy, ownMs, shelf -> states.segments(key, shelf));
+            state = PolicyState.fresh(policy, ownMs, logId -> states.segments(key, logId));
         } else if (!state.hasLimitsOf(policy)) {
             adopted = ownMs < state.expiresAtMs();
-            state = state.migrateTo(policy, ownMs, shelf -> states.segments(key, shelf));
+            state = state.migrateTo(policy, ownMs, logId -> states.segments(key, logId));
         }
         accounts = new LimitAccount<?>[state.accounts().size()];
         for (int i = 0; i < accounts.length; i++) {
@@ -68,8 +71,8 @@ final class LocalCheck extends PolicyCheck {
     }
 
     /**
-     * If the policy throttles: returns, from its clock on, how long until every limit that the request fits permits it.
-     * Longer once a denial was counted.
+     * Returns how long after its clock all limits that the request fits permit it; 0 if the policy does not throttle.
+     * The wait is longer after a denial was counted.
      */
     long computeWaitMs() {
         if (throttles() && request.kind() != RequestKind.SETTLE) {
@@ -99,12 +102,12 @@ final class LocalCheck extends PolicyCheck {
         return waitsMs[index];
     }
 
-    /** Takes note of by how long the policies that throttle put the request off together. */
+    /** Sets the delay that the throttling policies impose together. */
     void setDelayMs(long ms) {
         delayMs = ms;
     }
 
-    /** Takes note that the request goes to a queue, which keeps no delay: it is denied if it would be put off. */
+    /** Marks the request as going to a queue, which cannot keep a delay: it is denied if it would be delayed. */
     void mustStartNow() {
         mustStartNow = true;
     }
@@ -173,18 +176,18 @@ final class LocalCheck extends PolicyCheck {
     }
 
     /**
-     * Charges what is to be charged. Changed terms are written with a denial too, since the wait that it tells begins
-     * now; but not by a state that says nothing any more, as that may have been forgotten. What is put off is charged
-     * at the moment to which it is; all else at the policy's own time, so that it puts nothing off. Limits that counted
-     * a denial are asked again: it may pass later now.
+     * Charges the request, or its denial if the limits count denials. Migrated accounts are also stored with a denial,
+     * because the reported wait starts now, unless the old state had expired and might have been deleted. A delayed
+     * request is charged at its start. Everything else is charged at the policy's own time, so that it delays nothing.
+     * Limits that counted a denial are checked again, since the request may pass later than before.
      *
      * @return whether a limit was charged
      */
-    @SuppressWarnings("ReferenceEquality") // an account that did not change is the same one
+    @SuppressWarnings("ReferenceEquality") // an unchanged account is the same object
     boolean charge(boolean denied, WritablePolicyStates states) {
-        boolean putOff = throttles() && !denied && request.kind() != RequestKind.SETTLE && request.cost() > 0;
-        clockMs = putOff ? nowMs + delayMs : clockMs;
-        long chargedAtMs = putOff ? clockMs : ownMs;
+        boolean delayed = throttles() && !denied && request.kind() != RequestKind.SETTLE && request.cost() > 0;
+        clockMs = delayed ? nowMs + delayMs : clockMs;
+        long chargedAtMs = delayed ? clockMs : ownMs;
         boolean charged = false;
         for (int i = 0; i < accounts.length; i++) {
             LimitAccount<?> before = accounts[i];

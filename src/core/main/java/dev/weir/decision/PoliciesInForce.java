@@ -5,22 +5,22 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 
 /**
- * The policies that apply to a request, in the versions that are in force at the monotonic time of its keys: a request
- * that is older than the last charge of one of its keys is decided at the time of that charge, and so by the terms of
+ * The policies that apply to a request, in the versions in force at the monotonic time of its keys. A request that
+ * is older than the last charge of one of its keys is decided at the time of that charge, and so by the versions of
  * that time.
  *
  * <pre>
- *   at 12:00 version 2 takes over
+ *   at 12:00 version 2 takes effect
  *     12:00:02  charged under version 2                  the key's time is 12:00:02
  *     11:59:59  a late request: decided at 12:00:02, under version 2
  * </pre>
  *
- * <p>Which keys a request has depends on the policies that apply, and these on the time. So the time is raised to the
- * latest charge of the keys found, the policies are found again, and so on until no key is ahead or no version takes
- * over later. All versions of a policy are looked at, since the key may have changed with them. Nearly always no
- * version is yet to take over at the time of the request, and nothing of this is done.
+ * <p>The keys of a request depend on the policies that apply, and these depend on the time. So the time is raised to
+ * the latest charge of the keys found, and the policies are looked up again, until no key is ahead or no version takes
+ * effect later. All versions of a policy are considered, since their keys can differ. If no version takes effect after
+ * the time of the request, which is nearly always so, one lookup suffices.
  *
- * @param policies one for each layer at most
+ * @param policies at most one per layer
  * @param atMs the time that selected them, not before the request's
  */
 @SuppressWarnings("ArrayRecordComponent") // never compared
@@ -40,7 +40,7 @@ record PoliciesInForce(Policy[] policies, long atMs) {
         return new PoliciesInForce(policies, atMs);
     }
 
-    /** When the latest request came that was charged to one of the keys that are counted here. */
+    /** Returns the time of the latest request that was charged to one of the keys counted in {@code states}. */
     private static long latestChargeMs(
             Request request, Policy[] policies, PolicyTable table, PolicyStates states, QuotaSource shared) {
         long latestMs = Long.MIN_VALUE;

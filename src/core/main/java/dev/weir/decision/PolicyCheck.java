@@ -6,10 +6,13 @@ import dev.weir.event.StateKey;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 
-/** What one policy has to say about one request: asked once, then charged or left as it was. */
+/**
+ * The check of one request against one policy. It is evaluated once; then the policy's limits are charged or left as
+ * they were.
+ */
 abstract class PolicyCheck {
 
-    /** What it means if the policy does not permit the request. */
+    /** The consequence if the policy does not permit the request. */
     private enum Role {
         ENFORCES,
         THROTTLES,
@@ -48,7 +51,7 @@ abstract class PolicyCheck {
         return policy.terms().size();
     }
 
-    /** The terms of one limit. */
+    /** Returns one limit with its terms. */
     final Policy.Term term(int index) {
         return policy.terms().get(index);
     }
@@ -58,8 +61,8 @@ abstract class PolicyCheck {
     }
 
     /**
-     * Whether the policy refuses the request whatever its limits permit: it is too large, or a refund of a shared
-     * limit.
+     * Returns whether the policy refuses the request whatever its limits permit: it is too large, or a refund of a
+     * shared limit.
      */
     final boolean rejects() {
         return tooLarge || refund;
@@ -69,77 +72,84 @@ abstract class PolicyCheck {
         return role == Role.OBSERVES;
     }
 
-    /** Whether its time runs ahead of the requests', at the moments to which it puts them off. */
+    /**
+     * Returns whether the policy throttles. Its time can run ahead of requests, to the start of those that it delayed.
+     */
     final boolean throttles() {
         return policy.onExceed() instanceof OnExceed.Throttle;
     }
 
-    /** Whether the policy {@linkplain #rejects rejects} the request, or a limit or the delay does not permit it. */
+    /**
+     * Returns whether the policy {@linkplain #rejects rejects} the request, or a limit or the delay does not permit it.
+     */
     final boolean refuses() {
         return role == Role.THROTTLES ? isTooLate() : rejects() || exceeds();
     }
 
-    /** Whether one limit is why the policy {@linkplain #refuses refuses}. */
+    /** Returns whether one limit is a reason why the policy {@linkplain #refuses refuses}. */
     final boolean refuses(int index) {
         return role == Role.THROTTLES ? isTooLate(index) : exceeds(index);
     }
 
-    /** Whether it lets the request be denied. */
+    /** Returns whether the policy causes a denial. */
     final boolean denies() {
         return refuses() && (role == Role.ENFORCES || role == Role.THROTTLES);
     }
 
-    /** Whether it sends the request to its queue. */
+    /** Returns whether the policy sends the request to its queue. */
     final boolean shapes() {
         return role == Role.SHAPES
                 && request.kind() != RequestKind.SETTLE
                 && (refuses() || policy.terms().isEmpty());
     }
 
-    /** Whether others count what it counts as well, so that only what is at hand is known of it here. */
+    /** Returns whether the limits are leased, so that only the leases held here are known. */
     abstract boolean isShared();
 
-    /** Whether some limit does not permit the request now. */
+    /** Returns whether some limit does not permit the request now. */
     abstract boolean exceeds();
 
     abstract boolean exceeds(int index);
 
-    /** Whether a decision that permits may name the limit: of those that are lent together, only one. */
+    /**
+     * Returns whether a decision that permits can name the limit. Of limits that are lent together, only one can
+     * be named.
+     */
     abstract boolean mayBind(int index);
 
-    /** Whether the request would be put off for too long. */
+    /** Returns whether the delay would be longer than permitted. */
     abstract boolean isTooLate();
 
     abstract boolean isTooLate(int index);
 
-    /** The time that it is asked at, or to which the request was put off. */
+    /** Returns the time at which the limits are checked, or to which the request was delayed. */
     abstract long clockMs();
 
-    /** What can be had of one limit now, once it was charged or left as it was; nothing before what was put off. */
+    /** Returns what remains of one limit after the decision; 0 before the start of a delayed request. */
     abstract long remaining(int index);
 
-    /** From the request's time on, when the whole of one limit is free again; null if that is not known here. */
+    /** Returns how long after the request the whole limit is available again; null if unknown. */
     abstract Long resetAfterMs(int index);
 
-    /** Whether one limit never permits the request: the cost is above its capacity. */
+    /** Returns whether one limit can never permit the request, because the cost exceeds its capacity. */
     final boolean neverFits(int index) {
         return !term(index).limit().fits(request.cost());
     }
 
     /**
-     * Returns the time from the request until one limit that refuses permits it. Not for a limit that it {@linkplain
-     * #neverFits never fits}.
+     * Returns how long after the request a limit that refuses permits it. Must not be called for a limit that the
+     * request {@linkplain #neverFits never fits}.
      */
     abstract long retryAfterMs(int index);
 
-    /** Whether one limit that refuses would perhaps permit the request if a lease had arrived. */
+    /** Returns whether a limit that refuses might have permitted the request if a lease had arrived. */
     boolean isLeaseMissing(int index) {
         return false;
     }
 
     /**
-     * Returns the time from its clock until one limit permits the request. Only if the policy throttles and the request
-     * fits all of its limits.
+     * Returns how long after its clock one limit permits the request. Only for a policy that throttles and whose limits
+     * the request fits.
      */
     abstract long waitMs(int index);
 }

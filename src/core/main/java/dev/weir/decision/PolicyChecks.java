@@ -7,11 +7,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What all policies that apply to a request have to say about it.
+ * The checks of a request against all policies that apply to it.
  *
- * @param all by layer
- * @param local those of them whose limits are counted here
- * @param leased the others, whose limits are asked by what is held of them
+ * @param all the checks by layer
+ * @param local those whose limits are counted in the decider's states
+ * @param leased those whose limits are leased
  */
 @SuppressWarnings("ArrayRecordComponent") // never compared
 record PolicyChecks(PolicyCheck[] all, LocalCheck[] local, LeasedCheck[] leased) {
@@ -40,62 +40,67 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] local, LeasedCheck[] leased)
         List<LeasedCheck> leased = new ArrayList<>();
         for (int i = 0; i < all.length; i++) {
             if (shared instanceof LeaseContext context && context.isLeased(policies[i])) {
-                LeasedCheck claim = new LeasedCheck(policies[i], request, context);
-                leased.add(claim);
-                all[i] = claim;
+                LeasedCheck check = new LeasedCheck(policies[i], request, context);
+                leased.add(check);
+                all[i] = check;
             } else {
-                LocalCheck claim = new LocalCheck(policies[i], request, states);
-                own.add(claim);
-                all[i] = claim;
+                LocalCheck check = new LocalCheck(policies[i], request, states);
+                own.add(check);
+                all[i] = check;
             }
         }
         return new PolicyChecks(all, own.toArray(LocalCheck[]::new), leased.toArray(LeasedCheck[]::new));
     }
 
-    /** When the latest request came that one of the own was charged for, or {@code atMs} if that is later. */
+    /** Returns the time of the latest request charged by one of the local checks, or {@code atMs} if that is later. */
     long notBeforeMs(long atMs) {
         long nowMs = atMs;
-        for (LocalCheck claim : local) {
-            nowMs = claim.notBeforeMs(nowMs);
+        for (LocalCheck check : local) {
+            nowMs = check.notBeforeMs(nowMs);
         }
         return nowMs;
     }
 
-    /** The time to which those that throttle have come together, or {@code nowMs} if that is later. */
+    /**
+     * Returns the latest start of a request that the throttling policies delayed, or {@code nowMs} if that is later.
+     */
     long startMs(long nowMs) {
         long startMs = nowMs;
-        for (LocalCheck claim : local) {
-            startMs = claim.throttles() ? claim.clockMs(startMs) : startMs;
+        for (LocalCheck check : local) {
+            startMs = check.throttles() ? check.clockMs(startMs) : startMs;
         }
         return startMs;
     }
 
-    /** The decision time of the leases, in ledger time: the latest of all that apply; 0 if there are none. */
+    /**
+     * Returns the decision time of the leases, in ledger time: the latest among all leased policies; 0 if there
+     * are none.
+     */
     long leaseTimeMs() {
         long timeMs = 0;
-        for (LeasedCheck claim : leased) {
-            timeMs = Math.max(timeMs, claim.decisionTimeMs());
+        for (LeasedCheck check : leased) {
+            timeMs = Math.max(timeMs, check.decisionTimeMs());
         }
         return timeMs;
     }
 
     void evaluate(long nowMs, long startMs, long leaseTimeMs, PolicyStates states) {
-        for (LocalCheck claim : local) {
-            claim.evaluate(nowMs, startMs, states);
+        for (LocalCheck check : local) {
+            check.evaluate(nowMs, startMs, states);
         }
-        for (LeasedCheck claim : leased) {
-            claim.evaluate(leaseTimeMs);
+        for (LeasedCheck check : leased) {
+            check.evaluate(leaseTimeMs);
         }
     }
 
     /**
-     * The first policy that sends the request to a queue, null if none does; those that throttle then cannot put it
-     * off.
+     * Returns the first policy that sends the request to a queue, null if there is none. If there is one, throttling
+     * policies cannot delay the request.
      */
     PolicyCheck shaping() {
         PolicyCheck shaping = null;
-        for (PolicyCheck claim : all) {
-            shaping = shaping == null && claim.shapes() ? claim : shaping;
+        for (PolicyCheck check : all) {
+            shaping = shaping == null && check.shapes() ? check : shaping;
         }
         for (int i = 0; shaping != null && i < local.length; i++) {
             local[i].mustStartNow();
@@ -104,34 +109,36 @@ record PolicyChecks(PolicyCheck[] all, LocalCheck[] local, LeasedCheck[] leased)
     }
 
     /**
-     * Takes note of what is wanted of the leased ones, unless the own deny it anyway.
+     * Records the demand of the leased checks, unless another check denies the request anyway.
      *
-     * @return what is to be waited for, null if nothing is
+     * @return what the request must wait for, null if nothing
      */
     AwaitLease recordDemand() {
         AwaitLease wait = null;
         boolean denied = false;
-        for (PolicyCheck claim : all) {
-            denied |= claim.denies() && (!claim.isShared() || claim.rejects());
+        for (PolicyCheck check : all) {
+            denied |= check.denies() && (!check.isShared() || check.rejects());
         }
         for (int i = 0; i < leased.length && !denied; i++) {
             leased[i].recordDemand();
             wait = wait == null ? leased[i].awaitLease() : wait;
         }
-        for (LeasedCheck claim : leased) {
-            wait = claim.denies() && !claim.shouldWait() ? null : wait;
+        for (LeasedCheck check : leased) {
+            wait = check.denies() && !check.shouldWait() ? null : wait;
         }
         return wait;
     }
 
-    /** Charges all, or where it is refused those that count that. Returns whether a limit was charged. */
+    /**
+     * Charges all limits or, if the request is refused, those that count denials. Returns whether a limit was charged.
+     */
     boolean charge(boolean refused, WritablePolicyStates states) {
         boolean charged = false;
-        for (LocalCheck claim : local) {
-            charged |= claim.charge(refused || claim.refuses(), states);
+        for (LocalCheck check : local) {
+            charged |= check.charge(refused || check.refuses(), states);
         }
-        for (LeasedCheck claim : leased) {
-            charged |= claim.charge(refused || claim.refuses());
+        for (LeasedCheck check : leased) {
+            charged |= check.charge(refused || check.refuses());
         }
         return charged;
     }

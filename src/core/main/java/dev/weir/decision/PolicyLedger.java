@@ -12,60 +12,61 @@ import java.util.List;
 import java.util.function.IntFunction;
 
 /**
- * The ledger of one key of a policy that is shared.
+ * The ledger of one key of a shared policy.
  *
- * @param ledger what was used of its limits, and what is lent
+ * @param ledger the usage and the leases
  * @param retiredLogs logs that no limit uses any more, kept until their segments are deleted
  */
 public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
 
-    /** The ledger after a request, and its response, null if nothing was requested. */
+    /** The ledger after a request, and its response, which is null if no lease was requested. */
     public record Result(PolicyLedger ledger, LeaseResponse response) {}
 
     /**
-     * That of a key of which nothing is used.
+     * Returns the ledger of a key that has not been used before.
      *
-     * @param shelves where the segments of a log are, by its shelf
+     * @param segmentStores returns the store for the segments of a log, by its id
      */
-    public static PolicyLedger open(Policy policy, long nowMs, IntFunction<SegmentStore> shelves) {
-        PolicyState fresh = PolicyState.fresh(policy, nowMs, shelves);
+    public static PolicyLedger open(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
+        PolicyState fresh = PolicyState.fresh(policy, nowMs, segmentStores);
         return new PolicyLedger(Ledger.open(policy.limits(), nowMs).withAccounts(fresh.accounts()), List.of());
     }
 
     /**
-     * This ledger under the policy's present limits: what was used stays used, within the bound of {@code
-     * Account.under}; what is lent stays lent.
+     * Returns this ledger under the policy's current limits. Usage is kept within the bound of
+     * {@link LimitAccount#migrateTo}, and outstanding leases remain.
      *
-     * <p>The bound does not weaken the promise of {@link Ledger}. A limit that replaces another one promises something
-     * only of what is used from the change on, and a ledger with nothing used keeps that promise. Where more is in use,
-     * less is lent, so a ledger that carries over any usage at all keeps it too. Loans from before the change stay
-     * subtracted from what is free.
+     * <p>That bound does not weaken the promise of {@link Ledger}. A new limit promises something only about usage from
+     * the change on, and a ledger without usage keeps that promise. With more in use, less is lent, so a ledger that
+     * carries over any usage keeps it too. Leases from before the change remain subtracted from what is free.
      */
-    public PolicyLedger migrateTo(Policy policy, long nowMs, IntFunction<SegmentStore> shelves) {
+    public PolicyLedger migrateTo(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
         if (usage().hasLimitsOf(policy)) {
             return this;
         }
         PolicyLedger now = advancedTo(nowMs);
-        PolicyState next = now.usage().migrateTo(policy, now.ledger.clockMs(), shelves);
+        PolicyState next = now.usage().migrateTo(policy, now.ledger.clockMs(), segmentStores);
         return new PolicyLedger(now.ledger.withAccounts(next.accounts()), next.retiredLogs());
     }
 
-    /** This ledger at a later time: what has ended by then is charged. */
+    /** Returns this ledger at a later time. Leases that are due are charged. */
     public PolicyLedger advancedTo(long nowMs) {
         return new PolicyLedger(ledger.advancedTo(nowMs), retiredLogs);
     }
 
     /**
-     * Charges what a holder reports, and answers its request; see {@link Ledger#handle}.
+     * Charges what a holder reports and answers its request; see {@link Ledger#handle}.
      *
-     * @param policy whose limits these are; it bounds what is settled
+     * @param policy the policy of the limits, which bounds settlements
      */
     public Result handle(LeaseRequest request, Policy policy, LeaseTerms terms, long nowMs) {
         List<Long> maxUsed = policy.terms().stream().map(Policy.Term::maxUsed).toList();
         return toResult(ledger.handle(request, terms, maxUsed, nowMs));
     }
 
-    /** Charges what a holder reports where the policy is not known, as if it had no {@code max-debt}. */
+    /**
+     * Charges what a holder reports if the policy is unknown. Settlements are bounded by the default {@code max-debt}.
+     */
     public PolicyLedger handleReport(LeaseRequest report, LeaseTerms terms, long nowMs) {
         return toResult(ledger.handle(report, terms, nowMs)).ledger;
     }
@@ -77,32 +78,38 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
         return new Result(new PolicyLedger(answer.ledger(), trimmed.retiredLogs()), answer.response());
     }
 
-    /** What was used, as the state of any other key. */
+    /** Returns the usage in the form of the state of a key that is not shared. */
     public PolicyState usage() {
         return new PolicyState(ledger.lastChargeMs(), 0, ledger.accounts(), retiredLogs);
     }
 
-    /** What is still to be kept of a ledger to be forgotten, some of its segments deleted; null: nothing. */
+    /**
+     * Deletes a bounded number of the segments of a ledger that is to be deleted. Returns what still has to be kept,
+     * null if nothing is left.
+     */
     public PolicyLedger purge() {
         PolicyState left = usage().purge();
         return left == null ? null : new PolicyLedger(ledger.withAccounts(List.of()), left.retiredLogs());
     }
 
-    /** From when on a fresh ledger answers the same, if nothing else comes; or somewhat later, if something is lent. */
+    /**
+     * Returns the time from which a new ledger would give the same responses if nothing else arrives, or a somewhat
+     * later time if tokens are lent.
+     */
     public long expiresAtMs() {
         long atMs = usage().expiresAtMs();
         for (Ledger.Refusal refusal : ledger.refusals()) {
             atMs = Math.max(atMs, refusal.untilMs());
         }
-        List<Ledger.Loan> loans = ledger.loans();
-        if (loans.isEmpty()) {
+        List<Ledger.OutstandingLease> leases = ledger.leases();
+        if (leases.isEmpty()) {
             return atMs;
         }
-        long lastUntilMs = loans.get(loans.size() - 1).dueMs();
+        long lastUntilMs = leases.get(leases.size() - 1).dueMs();
         long longestMs = 0;
         for (LimitAccount<?> account : ledger.accounts()) {
             longestMs = Math.max(longestMs, account.limit().windowMs(lastUntilMs));
         }
-        return Math.max(atMs, lastUntilMs) + 2 * longestMs; // a window counts into the next one
+        return Math.max(atMs, lastUntilMs) + 2 * longestMs; // usage in one window affects the next
     }
 }

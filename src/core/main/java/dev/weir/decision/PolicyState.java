@@ -13,38 +13,38 @@ import java.util.Map;
 import java.util.function.IntFunction;
 
 /**
- * What one key has used of one policy.
+ * The usage of one policy by one key.
  *
- * @param lastChargeMs the time of the last charge: the limits' time does not go back behind it
- * @param lastDelayMs by how much the request that was charged came before that, as it was put off; 0 if it was not
- * @param accounts one for each limit, in the order of the policy's limits when they were last charged
+ * @param lastChargeMs the time of the last charge; later charges are not before it
+ * @param lastDelayMs how long before {@code lastChargeMs} the charged request arrived, if it was delayed; otherwise 0
+ * @param accounts one account per limit, in the order of the policy's limits at the last charge
  * @param retiredLogs logs that no limit uses any more, kept until their segments are deleted
  */
 public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount<?>> accounts, List<Log> retiredLogs) {
 
     /**
-     * The state of one who has not asked before.
+     * Returns the state of a key that has not been used before.
      *
-     * @param shelves where the segments of a log are, by its shelf
+     * @param segmentStores returns the store for the segments of a log, by its id
      */
-    static PolicyState fresh(Policy policy, long nowMs, IntFunction<SegmentStore> shelves) {
+    static PolicyState fresh(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
         LimitAccount<?>[] accounts = new LimitAccount<?>[policy.terms().size()];
-        int shelf = 0;
+        int logId = 0;
         for (int i = 0; i < accounts.length; i++) {
             accounts[i] = LimitAccount.open(policy.terms().get(i).limit(), nowMs);
             if (accounts[i].state() instanceof Log log) {
-                accounts[i] = withLog(accounts[i], log.withSegments(shelf, shelves.apply(shelf)));
-                shelf++;
+                accounts[i] = withLog(accounts[i], log.withSegments(logId, segmentStores.apply(logId)));
+                logId++;
             }
         }
         return new PolicyState(nowMs, 0, List.of(accounts), List.of());
     }
 
     /**
-     * This state under the policy's present limits, what was used staying used: each limit goes on with the account
-     * that {@link LimitMatcher} gives it, else with a fresh one.
+     * Returns this state under the policy's current limits. Each limit continues the account that {@link LimitMatcher}
+     * assigns to it, or starts unused.
      */
-    PolicyState migrateTo(Policy policy, long nowMs, IntFunction<SegmentStore> shelves) {
+    PolicyState migrateTo(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
         if (hasLimitsOf(policy)) {
             return this;
         }
@@ -59,25 +59,25 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
                     : accounts.get(old)
                             .migrateTo(limits.get(i), policy.terms().get(i).maxDebt(), nowMs);
         }
-        return new PolicyState(lastChargeMs, lastDelayMs, assignSegments(next, shelves), retire(next));
+        return new PolicyState(lastChargeMs, lastDelayMs, assignSegments(next, segmentStores), retire(next));
     }
 
-    /** When the request came that was charged last: time does not go back behind it. */
+    /** Returns the time of the request that was charged last. Later requests of the key are not decided before it. */
     long lastRequestMs() {
         return lastChargeMs - lastDelayMs;
     }
 
     /**
-     * This state with the accounts as they are after a charge.
+     * Returns this state with the accounts after a charge.
      *
-     * @param nowMs when the request came
-     * @param atMs at which time it was charged, not before that
+     * @param nowMs the time of the request
+     * @param atMs the time of the charge, not before {@code nowMs}
      */
     PolicyState charged(long nowMs, long atMs, LimitAccount<?>[] next) {
         return new PolicyState(atMs, atMs - nowMs, List.of(next), trim(retiredLogs));
     }
 
-    /** From when on this state may be forgotten: a request then is answered like a first one. */
+    /** Returns the time from which this state can be deleted: a request then gets the same answer as a first one. */
     public long expiresAtMs() {
         long atMs = lastChargeMs;
         for (LimitAccount<?> account : accounts) {
@@ -86,7 +86,10 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
         return atMs;
     }
 
-    /** What is still to be kept of a state to be forgotten, a bounded part of its segments deleted; null: nothing. */
+    /**
+     * Deletes a bounded number of the segments of a state that is to be deleted. Returns what still has to be kept,
+     * null if nothing is left.
+     */
     public PolicyState purge() {
         List<Log> logs = new ArrayList<>(retiredLogs);
         logsOf(accounts).forEach(log -> logs.add(log.retired()));
@@ -94,7 +97,7 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
         return left.isEmpty() ? null : new PolicyState(lastChargeMs, lastDelayMs, List.of(), left);
     }
 
-    /** Whether the accounts are of the policy's present limits. */
+    /** Returns whether the accounts have the policy's current limits. */
     boolean hasLimitsOf(Policy policy) {
         boolean fits = accounts.size() == policy.terms().size();
         for (int i = 0; fits && i < accounts.size(); i++) {
@@ -103,22 +106,22 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
         return fits;
     }
 
-    /** Puts the logs that are new here on shelves that nobody else uses. */
-    private List<LimitAccount<?>> assignSegments(LimitAccount<?>[] next, IntFunction<SegmentStore> shelves) {
+    /** Assigns unused slots to the logs that are new in this state. */
+    private List<LimitAccount<?>> assignSegments(LimitAccount<?>[] next, IntFunction<SegmentStore> segmentStores) {
         int unused = 0;
         for (Log log : concat(logsOf(accounts), retiredLogs)) {
             unused = Math.max(unused, log.id() + 1);
         }
         for (int i = 0; i < next.length; i++) {
             if (next[i].state() instanceof Log log && log.segments() == null) {
-                next[i] = withLog(next[i], log.withSegments(unused, shelves.apply(unused)));
+                next[i] = withLog(next[i], log.withSegments(unused, segmentStores.apply(unused)));
                 unused++;
             }
         }
         return List.of(next);
     }
 
-    /** The logs that no account goes on with, beside those retired before. */
+    /** Returns the retired logs, including those that no account continues. */
     private List<Log> retire(LimitAccount<?>[] next) {
         List<Integer> used = logsOf(Arrays.asList(next)).stream().map(Log::id).toList();
         List<Log> all = new ArrayList<>(retiredLogs);
@@ -152,7 +155,7 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
         return all;
     }
 
-    @SuppressWarnings("unchecked") // an account whose state is a Log is an account of a log
+    @SuppressWarnings("unchecked") // an account whose state is a Log has a limit for logs
     private static LimitAccount<?> withLog(LimitAccount<?> account, Log log) {
         return new LimitAccount<>(((LimitAccount<Log>) account).limit(), log);
     }

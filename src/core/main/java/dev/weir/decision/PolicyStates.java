@@ -4,10 +4,10 @@ import dev.weir.event.StateKey;
 import dev.weir.limit.SegmentStore;
 import dev.weir.policy.RequestKey;
 
-/** The states of keys, as decisions and usage reports read them. No other thread changes them meanwhile. */
+/** The states of keys, as decisions and usage reports read them. No other thread may change them meanwhile. */
 public interface PolicyStates {
 
-    /** No key has a state, and no request was answered before. */
+    /** States without any entries. */
     PolicyStates NONE = new PolicyStates() {
         @Override
         public PolicyState get(StateKey key) {
@@ -15,8 +15,8 @@ public interface PolicyStates {
         }
 
         @Override
-        public SegmentStore segments(StateKey key, int slot) {
-            throw new IllegalStateException("no state is kept of " + key);
+        public SegmentStore segments(StateKey key, int logId) {
+            throw new IllegalStateException("there is no state of " + key);
         }
 
         @Override
@@ -25,15 +25,16 @@ public interface PolicyStates {
         }
     };
 
-    /** The state of a key, null if it has none. */
+    /** Returns the state of a key, null if it has none. */
     PolicyState get(StateKey key);
 
     /**
-     * The full segments of the log in one slot of the state of a key. What is written to them belongs to the state that
-     * is {@linkplain WritablePolicyStates#put put} next; where states are only read, it must not be visible to others.
+     * Returns the full segments of one log of a key's state. Segments that are written belong to the state
+     * that is {@linkplain WritablePolicyStates#put put} next; if states are only read, the segments must not be visible
+     * to others.
      */
-    SegmentStore segments(StateKey key, int slot);
+    SegmentStore segments(StateKey key, int logId);
 
-    /** The first answer to a request that may be repeated, null if there is none. It may have expired. */
+    /** Returns the first answer to a request that may be repeated, null if there is none. It can be expired. */
     IdempotencyCache.Entry firstAnswer(RequestKey key);
 }

@@ -5,27 +5,27 @@ import dev.weir.policy.Policy;
 import java.util.List;
 
 /**
- * What one key has used of one policy, at some time.
+ * The usage of one policy by one key at some time.
  *
- * @param policy the version in force then
- * @param namesAndValues the names and values of its key fields beside the client, by turns, as in {@link
- *     StateKey#namesAndValues}
- * @param lastChargeMs the time of its last charge, null if it has none
- * @param limits in the order of the policy's limits; none if they are shared: {@link SharedPolicyUsage} tells those
- * @param held of limits that are shared: tokens that the client's partition has at hand; null if they are not
+ * @param policy the version in force at that time
+ * @param namesAndValues the names and values of the key fields other than the client, alternating, as in
+ *     {@link StateKey#namesAndValues}
+ * @param lastChargeMs the time of the last charge, null if there was none
+ * @param limits the usage in the order of the policy's limits; empty if they are leased, see {@link SharedPolicyUsage}
+ * @param held for leased limits, the tokens that the leases of the client's partition hold; otherwise null
  */
 public record PolicyUsage(
         Policy policy, List<String> namesAndValues, Long lastChargeMs, List<LimitUsage> limits, Long held) {
 
     /**
-     * What was used of one limit.
+     * The usage of one limit.
      *
-     * @param label as decisions name it
-     * @param limit the most that it gives at once, null if it is unlimited
-     * @param windowMs in which time that much comes, null if there is no such time
+     * @param label the label of the limit in decisions
+     * @param limit the most that can be used at once, null if it is unlimited
+     * @param windowMs the time in which that much becomes available, null if there is no such time
      * @param used tokens in use, rounded up; null if it is unlimited
-     * @param remaining tokens that can still be had, rounded down; null if it is unlimited
-     * @param resetAfterMs when the whole limit is free again
+     * @param remaining tokens available, rounded down; null if it is unlimited
+     * @param resetAfterMs how long until the whole limit is available
      */
     public record LimitUsage(String label, Long limit, Long windowMs, Long used, Long remaining, long resetAfterMs) {}
 }

@@ -2,17 +2,15 @@ package dev.weir.decision;
 
 import dev.weir.policy.Policy;
 
-/**
- * Decides where a {@link Decider} looks up shared limits: in its own states, or in the leases that it holds of them.
- */
+/** The place where a {@link Decider} counts shared limits: its own states, or leases. */
 public sealed interface QuotaSource permits QuotaSource.Local, LeaseContext {
 
-    /** The source that counts shared limits in the decider's states, as all others. */
+    /** Returns the source that counts shared limits in the decider's states, like all others. */
     static QuotaSource local() {
         return Local.INSTANCE;
     }
 
-    /** Whether the limits of a policy are looked up in leases. */
+    /** Returns whether the limits of a policy are looked up in leases. */
     boolean isLeased(Policy policy);
 
     /** Counts all limits in the decider's states. */

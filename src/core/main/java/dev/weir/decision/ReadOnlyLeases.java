@@ -4,7 +4,7 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 
-/** Leases that a decision reads, but does not use: its writes are discarded. */
+/** Leases for decisions that must not change them. Writes are discarded. */
 record ReadOnlyLeases(HeldLeases leases) implements WritableLeases {
 
     @Override

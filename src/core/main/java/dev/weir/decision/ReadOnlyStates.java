@@ -6,7 +6,7 @@ import dev.weir.limit.SegmentStore;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 
-/** States that a decision reads, but does not change: its writes are discarded. */
+/** States for decisions that must not change them. Writes are discarded. */
 record ReadOnlyStates(PolicyStates states) implements WritablePolicyStates {
 
     @Override
@@ -15,8 +15,8 @@ record ReadOnlyStates(PolicyStates states) implements WritablePolicyStates {
     }
 
     @Override
-    public SegmentStore segments(StateKey key, int slot) {
-        return states.segments(key, slot);
+    public SegmentStore segments(StateKey key, int logId) {
+        return states.segments(key, logId);
     }
 
     @Override

@@ -6,17 +6,17 @@ import dev.weir.policy.Policy;
 import java.util.List;
 
 /**
- * What all clients have used of one shared policy, under one key, at some time.
+ * The usage of one key of a shared policy, by all clients together, at some time.
  *
- * @param policy the version in force then
- * @param namesAndValues the names and values of its key fields, by turns, as in {@link StateKey#namesAndValues}
- * @param limits in the order of the policy's limits; what is lent is not used yet, nor can it be had
+ * @param policy the version in force at that time
+ * @param namesAndValues the names and values of the key fields, alternating, as in {@link StateKey#namesAndValues}
+ * @param limits the usage in the order of the policy's limits; lent tokens are neither used nor available
  * @param free tokens that could be lent now
- * @param loans what is lent, the one that ends first first
+ * @param leases the outstanding leases, ordered by their end
  */
 public record SharedPolicyUsage(
         Policy policy,
         List<String> namesAndValues,
         List<PolicyUsage.LimitUsage> limits,
         long free,
-        List<Ledger.Loan> loans) {}
+        List<Ledger.OutstandingLease> leases) {}

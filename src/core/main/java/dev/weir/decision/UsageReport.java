@@ -16,7 +16,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Tells what was used; a pure function of the policies, the states and the time, that changes none of them. */
+/** Reports usage. A pure function of the policies, the states and the time; it changes none of them. */
 public final class UsageReport {
 
     private static final Comparator<Subject> BY_POLICY_THEN_OTHERS = Comparator.comparing(
@@ -27,13 +27,13 @@ public final class UsageReport {
 
     private UsageReport() {}
 
-    /** A policy, and a key that is counted under it. */
+    /** A policy and a key of its state. */
     public record Subject(Policy policy, StateKey key) {}
 
     /**
-     * What there is to tell of a client at a request's time: each policy that applies to the request, and each other
-     * that the client has a state of. Of a state whose policy is not in force, or counts by another key now, there is
-     * nothing.
+     * Returns what to report of a client at the time of a request: each policy that applies to the request, and each
+     * other policy for which the client has a state. States whose policy is not in force, or now uses another key,
+     * are omitted.
      *
      * @param stored the keys of the client's states
      */
@@ -55,8 +55,8 @@ public final class UsageReport {
     }
 
     /**
-     * What was used at a time, or at that of the last charge if it is later; as it goes on under the policy. Of one
-     * that throttles nothing can be had before the moment to which it has put off the last request.
+     * Returns the usage at {@code atMs}, or at the time of the last charge if that is later, under the policy's current
+     * limits. For a throttling policy, nothing remains until the start of the last request that it delayed.
      */
     public static PolicyUsage of(Subject subject, long atMs, PolicyStates states) {
         Policy policy = subject.policy;
@@ -65,8 +65,8 @@ public final class UsageReport {
         long nowMs = state == null ? atMs : Math.max(atMs, state.lastRequestMs());
         long clockMs = state == null ? atMs : Math.max(nowMs, state.lastChargeMs());
         PolicyState now = state == null
-                ? PolicyState.fresh(policy, clockMs, shelf -> states.segments(key, shelf))
-                : state.migrateTo(policy, clockMs, shelf -> states.segments(key, shelf));
+                ? PolicyState.fresh(policy, clockMs, logId -> states.segments(key, logId))
+                : state.migrateTo(policy, clockMs, logId -> states.segments(key, logId));
         long aheadMs = clockMs - nowMs;
         boolean waits = aheadMs > 0 && policy.onExceed() instanceof OnExceed.Throttle;
         List<PolicyUsage.LimitUsage> limits = new ArrayList<>();
@@ -78,9 +78,9 @@ public final class UsageReport {
     }
 
     /**
-     * What was used of a shared policy, and what is lent.
+     * Returns the usage and the leases of a shared policy.
      *
-     * @param ledger that of the key, as it is at the time and under the policy
+     * @param ledger the ledger of the key, advanced to the time of the report and migrated to the policy
      */
     public static SharedPolicyUsage of(Subject subject, PolicyLedger ledger) {
         long atMs = ledger.ledger().clockMs();
@@ -94,7 +94,7 @@ public final class UsageReport {
                 subject.key.namesAndValues(),
                 limits,
                 ledger.ledger().free(),
-                ledger.ledger().loans());
+                ledger.ledger().leases());
     }
 
     private static PolicyUsage.LimitUsage limitUsage(

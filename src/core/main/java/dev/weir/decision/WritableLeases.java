@@ -9,7 +9,8 @@ public interface WritableLeases extends HeldLeases {
     void put(StateKey key, LeaseBook book);
 
     /**
-     * Records that a request needs more of a key than is available: it is requested, whether the request waits or not.
+     * Records unmet demand: a request needs more of a key than is available. A lease is then requested, whether the
+     * request waits or not.
      */
     void recordUnmetDemand(StateKey key, long cost);
 }

@@ -4,14 +4,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A request on its way into a queue, or one that withdraws another from it.
+ * A message to a queue: a request to admit, or a request that withdraws another.
  *
- * @param sent which queue it is sent to, and why
- * @param key the values of the queue's key fields, by name; empty if it has none, or none was known yet
- * @param repeated its requestId was sent to the queue before: to be answered as it was then
- * @param idempotentUntilMs until when a repeated requestId is to be answered as this one, ms since the epoch; 0: not at
- *     all
- * @param headers of the request's record, for its release
+ * @param request the request
+ * @param sent the queue, and why the request is sent to it
+ * @param key the values of the queue's key fields, by name; empty if it has none, or if none is known yet
+ * @param repeated whether its requestId was sent to the queue before, so that the queue repeats its first answer
+ * @param idempotentUntilMs until when repeats of the requestId get the same answer, in milliseconds since the epoch; 0
+ *     for not at all
+ * @param headers the headers of the request's record, which are copied to the release
  * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded
  */
 public record Admission(
@@ -24,14 +25,14 @@ public record Admission(
         DecisionContext context)
         implements DecisionResult {
 
-    /** A header of a record; its value may be null. */
+    /** A header of a record. Its value can be null. */
     @SuppressWarnings("ArrayRecordComponent") // carried, never compared
     public record Header(String key, byte[] value) {}
 
     /**
-     * A first request that is not recorded yet, and whose bucket is not known yet.
+     * Returns the admission of a first request, without headers, context and key.
      *
-     * @param exceeded null if the policy sends everything
+     * @param exceeded the limit that the request exceeds; null if the policy sends all requests
      */
     public static Admission of(Request request, String queue, PolicyVersion policy, LimitStatus exceeded) {
         return of(request, new IdempotentAnswer.SentToQueue(queue, policy, exceeded));
@@ -41,27 +42,27 @@ public record Admission(
         return new Admission(request, sent, Map.of(), false, 0, List.of(), DecisionContext.UNKNOWN);
     }
 
-    /** A request that withdraws another, which no policy sends. */
+    /** Returns the message for a {@link RequestKind#CANCEL}, which is sent by no policy. */
     public static Admission cancel(Request request) {
         return of(request, request.queue(), null, null);
     }
 
-    /** The same, to be answered again until then. */
+    /** Returns this admission with the time until which repeats get the same answer. */
     public Admission withIdempotentUntilMs(long untilMs) {
         return new Admission(request, sent, key, repeated, untilMs, headers, context);
     }
 
-    /** The same for a request whose id was sent to the queue before. */
+    /** Returns this admission for a request whose requestId was sent to the queue before. */
     public Admission asRepeated() {
         return new Admission(request, sent, key, true, idempotentUntilMs, headers, context);
     }
 
-    /** The same with headers and another context. */
+    /** Returns this admission with headers and another context. */
     public Admission withHeadersAndContext(List<Header> all, DecisionContext other) {
         return new Admission(request, sent, key, repeated, idempotentUntilMs, all, other);
     }
 
-    /** The same on its way into a bucket of the queue. */
+    /** Returns this admission with the key of its bucket in the queue. */
     public Admission withKey(Map<String, String> bucket) {
         return new Admission(request, sent, bucket, repeated, idempotentUntilMs, headers, context);
     }
@@ -70,12 +71,12 @@ public record Admission(
         return sent.queue();
     }
 
-    /** Null for a {@link RequestKind#CANCEL}. */
+    /** Returns the policy; null for a {@link RequestKind#CANCEL}. */
     public PolicyVersion policy() {
         return sent.policy();
     }
 
-    /** The limit that the request exceeds; null if the policy sends everything. */
+    /** Returns the limit that the request exceeds; null if the policy sends all requests. */
     public LimitStatus exceeded() {
         return sent.exceeded();
     }

@@ -1,9 +1,10 @@
 package dev.weir.event;
 
 /**
- * There is no slice at hand of a quota that is shared, but one may come.
+ * The result that a request must wait for a lease: the leases held for a shared quota do not cover it, but the ledger
+ * may grant another.
  *
- * @param key whose
- * @param maxWaitMs for how long it is waited for, from when the request came
+ * @param key the key of the shared quota
+ * @param maxWaitMs how long to wait for a lease, in milliseconds since the request arrived
  */
 public record AwaitLease(StateKey key, long maxWaitMs) implements DecisionResult {}

@@ -3,13 +3,16 @@ package dev.weir.event;
 import java.util.Map;
 
 /**
- * The answer to one request, with what explains it: the binding limit and its policy. The binding limit is, on a
- * denial, the refusing limit with the longest retry; otherwise the limit with the least remaining. Times are whole
+ * The answer to one request, with the binding limit and its policy as explanation. The binding limit of a denial is the
+ * refusing limit with the longest retry time; otherwise it is the limit with the least remaining. Times are whole
  * milliseconds, rounded up.
  *
+ * @param identity the request
+ * @param status the outcome
+ * @param timing when the request was decided and when it can be retried
  * @param policy the policy of the binding limit; null if no policy matches
- * @param bindingLimit null if nothing is limited
- * @param queueing where the request waits, was to wait or waited; null if it was not shaped
+ * @param bindingLimit the binding limit; null if nothing is limited
+ * @param queueing the request's place in its queue; null if it was not sent to a queue
  * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded
  */
 public record Decision(
@@ -26,7 +29,7 @@ public record Decision(
     private static final int ACCEPTED = 202;
     private static final int UNAVAILABLE = 503;
 
-    /** The request that is answered. */
+    /** Identifies the request that is answered. */
     public record Identity(String requestId, String client, Request.Source source) {
 
         public static Identity of(Request request) {
@@ -35,12 +38,12 @@ public record Decision(
     }
 
     /**
-     * What was decided.
+     * The outcome and its reason.
      *
-     * @param httpStatus the response of a gateway: 200, 202, 400, 404, 410, 413, 422, 429 or 503
-     * @param observed the request would have been denied, but its policy only observes
-     * @param shadowBanned the request is denied, but the gateway responds as if it were allowed
-     * @param repeated the requestId was seen before: this is the first decision again, and nothing is charged
+     * @param httpStatus the status for a gateway to respond with: 200, 202, 400, 404, 410, 413, 422, 429 or 503
+     * @param observed whether the request would have been denied by a policy that only observes
+     * @param shadowBanned whether the request is denied while the gateway responds as if it were allowed
+     * @param repeated whether the requestId was used before: the decision repeats the first one, and nothing is charged
      */
     public record Status(
             Outcome outcome, Reason reason, int httpStatus, boolean observed, boolean shadowBanned, boolean repeated) {
@@ -59,48 +62,50 @@ public record Decision(
     }
 
     /**
-     * When the request was decided and when it may proceed.
+     * When the request was decided and when it can proceed.
      *
-     * @param decidedAtMs the time that was decided by: that of the request, or that of its key's last charge if later
-     * @param retryAfterMs when the same cost passes if nothing else arrives: 0 if it passed, null if it never can
-     * @param delayMs the time for which the caller has to delay the request to keep the rate; null if its policies do
-     *     not throttle
+     * @param decidedAtMs the decision time, in milliseconds since the epoch: that of the request, or that of its key's
+     *     last charge if that is later
+     * @param retryAfterMs how long until the same cost passes if nothing else arrives; 0 if it passed, null if it
+     *     never can
+     * @param delayMs how long the caller must delay the request to keep the rate; null if the policies do not throttle
      */
     public record Timing(long decidedAtMs, Long retryAfterMs, Long delayMs) {
 
-        /** The request passed and need not be delayed. */
+        /** Returns the timing of a request that passed and need not be delayed. */
         public static Timing passed(long decidedAtMs) {
             return new Timing(decidedAtMs, 0L, null);
         }
 
-        /** The request cannot pass. */
+        /** Returns the timing of a request that can never pass. */
         public static Timing never(long decidedAtMs) {
             return new Timing(decidedAtMs, null, null);
         }
     }
 
     /**
-     * A place in a queue.
+     * The place of a request in a queue.
      *
-     * @param key the values of the queue's key fields, by name; empty if it has none, or the request lacks one
-     * @param position the number of requests that are expected to leave before this one, plus one; null if it does not
-     *     wait
-     * @param expectedWaitMs the expected wait if nothing more arrives; null if it does not wait
+     * @param queue the id of the queue
+     * @param key the values of the queue's key fields, by name; empty if it has none, or if the request lacks one
+     * @param position one plus the number of requests expected to leave before this one; null if the request does
+     *     not wait
+     * @param expectedWaitMs the expected wait if nothing else arrives; null if the request does not wait
      */
     public record Queueing(String queue, Map<String, String> key, Long position, Long expectedWaitMs) {
 
-        /** Of a queue without key fields. */
+        /** Creates a place in a queue without key fields. */
         public Queueing(String queue, Long position, Long expectedWaitMs) {
             this(queue, Map.of(), position, expectedWaitMs);
         }
     }
 
-    /** Without a policy, limit or queue, which the {@code with} methods add. */
+    /** Creates a decision without policy, limit and queue. The {@code with} methods add them. */
     public Decision(Identity identity, Status status, Timing timing) {
         this(identity, status, timing, null, null, null, DecisionContext.UNKNOWN);
     }
 
-    /** The request is allowed because no policy matches. */
+    /** Returns the decision that allows a request which no policy matches. */
     public static Decision unmatched(Request request) {
         return new Decision(
                 Identity.of(request), Status.allowed(Reason.NO_POLICY), Timing.passed(request.timestampMs()));
@@ -110,13 +115,13 @@ public record Decision(
         return new Decision(Identity.of(request), Status.allowed(reason), Timing.passed(decidedAtMs));
     }
 
-    /** A denial that no later retry changes, unless {@link #withRetryAfterMs} says otherwise. */
+    /** Returns a denial that no retry can change. {@link #withRetryAfterMs} sets a retry time. */
     public static Decision denied(Request request, Reason reason, int httpStatus, long decidedAtMs) {
         return new Decision(
                 Identity.of(request), new Status(Outcome.DENIED, reason, httpStatus), Timing.never(decidedAtMs));
     }
 
-    /** The request waits in a queue, or would if it did more than ask. */
+    /** Returns the decision that the request waits in a queue or, for a {@link RequestKind#PEEK}, would wait. */
     public static Decision queued(Request request, Queueing queueing, long decidedAtMs) {
         return new Decision(
                         Identity.of(request),
@@ -125,7 +130,7 @@ public record Decision(
                 .withQueueing(queueing);
     }
 
-    /** The request waited for too long. */
+    /** Returns the decision that the request has expired in a queue. */
     public static Decision expired(Request request, Queueing queueing, long decidedAtMs) {
         return new Decision(
                         Identity.of(request),
@@ -138,7 +143,7 @@ public record Decision(
         return new Decision(identity, other, timing, policy, bindingLimit, queueing, context);
     }
 
-    /** @param other null if the request never can pass */
+    /** @param other null if the request can never pass */
     public Decision withRetryAfterMs(Long other) {
         Timing later = new Timing(timing.decidedAtMs, other, timing.delayMs);
         return new Decision(identity, status, later, policy, bindingLimit, queueing, context);
@@ -153,18 +158,18 @@ public record Decision(
         return new Decision(identity, status, timing, policy, bindingLimit, other, context);
     }
 
-    /** The same with another context. */
+    /** Returns this decision with another context. */
     public Decision withContext(DecisionContext other) {
         return new Decision(identity, status, timing, policy, bindingLimit, queueing, other);
     }
 
-    /** The same for a repeat of the request, which was read elsewhere. */
+    /** Returns this decision as the answer to a repeat of the request that was read at {@code repeat}. */
     public Decision asRepeated(Request.Source repeat) {
         Identity repeated = new Identity(identity.requestId, identity.client, repeat);
         return new Decision(repeated, status.asRepeated(), timing, policy, bindingLimit, queueing, context);
     }
 
-    /** Whether this decision ends a wait: the request has had a QUEUED decision before. */
+    /** Returns whether this decision ends a wait, that is, whether a QUEUED decision of the request preceded it. */
     public boolean endsWait() {
         return outcome() == Outcome.EXPIRED
                 || (outcome() == Outcome.DENIED && (reason() == Reason.EVICTED || reason() == Reason.CANCELLED));
@@ -210,47 +215,47 @@ public record Decision(
         return timing.decidedAtMs;
     }
 
-    /** Null if the request never can pass. */
+    /** Returns the retry time; null if the request can never pass. */
     public Long retryAfterMs() {
         return timing.retryAfterMs;
     }
 
-    /** Null if the policies do not throttle. */
+    /** Returns the delay; null if the policies do not throttle. */
     public Long delayMs() {
         return timing.delayMs;
     }
 
-    /** Null if no policy matches. */
+    /** Returns the id of the policy; null if no policy matches. */
     public String policyId() {
         return policy == null ? null : policy.id();
     }
 
-    /** Null if no policy matches. */
+    /** Returns the version of the policy; null if no policy matches. */
     public Long policyVersion() {
         return policy == null ? null : (Long) policy.version();
     }
 
-    /** The label of the binding limit; null if nothing is limited. */
+    /** Returns the label of the binding limit; null if nothing is limited. */
     public String limitedBy() {
         return bindingLimit == null ? null : bindingLimit.label();
     }
 
-    /** {@link LimitStatus#limit}; null if nothing is limited. */
+    /** Returns {@link LimitStatus#limit}; null if nothing is limited. */
     public Long limit() {
         return bindingLimit == null ? null : bindingLimit.limit();
     }
 
-    /** {@link LimitStatus#windowMs}; null if nothing is limited. */
+    /** Returns {@link LimitStatus#windowMs}; null if nothing is limited. */
     public Long windowMs() {
         return bindingLimit == null ? null : bindingLimit.windowMs();
     }
 
-    /** {@link LimitStatus#remaining}; null if nothing is limited. */
+    /** Returns {@link LimitStatus#remaining}; null if nothing is limited. */
     public Long remaining() {
         return bindingLimit == null ? null : bindingLimit.remaining();
     }
 
-    /** {@link LimitStatus#resetAfterMs}; null if nothing is limited. */
+    /** Returns {@link LimitStatus#resetAfterMs}; null if nothing is limited. */
     public Long resetAfterMs() {
         return bindingLimit == null ? null : bindingLimit.resetAfterMs();
     }

@@ -1,7 +1,7 @@
 package dev.weir.event;
 
 /**
- * What the policies say of a request: the answer, or that its answer is a queue's to give, or that it is to wait for
- * one.
+ * The result of applying the policies to a request: a decision, an admission to a queue, which decides, or the need to
+ * wait for a lease.
  */
 public sealed interface DecisionResult permits Decision, Admission, AwaitLease {}

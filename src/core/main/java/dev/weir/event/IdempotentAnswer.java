@@ -1,14 +1,16 @@
 package dev.weir.event;
 
-/** What is remembered of the first answer to a request: the decision, or that a queue gives it. */
+/**
+ * The stored first answer to a request: a decision, or the fact that the request was sent to a queue, which decides.
+ */
 public sealed interface IdempotentAnswer permits Decision, IdempotentAnswer.SentToQueue {
 
     /**
      * The request was sent to a queue.
      *
-     * @param policy the policy that sent it; null for a {@link RequestKind#CANCEL}, which is never remembered
-     * @param exceeded the label and the bound of the limit that the request exceeds; null if the policy sends
-     *     everything
+     * @param queue the id of the queue
+     * @param policy the policy that sent it; null for a {@link RequestKind#CANCEL}, which is never stored
+     * @param exceeded the limit that the request exceeds, with its bound; null if the policy sends all requests
      */
     record SentToQueue(String queue, PolicyVersion policy, LimitStatus exceeded) implements IdempotentAnswer {}
 }

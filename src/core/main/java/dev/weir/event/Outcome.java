@@ -1,11 +1,11 @@
 package dev.weir.event;
 
-/** What became of a request. */
+/** The outcome of a request. */
 public enum Outcome {
     ALLOWED,
     DENIED,
-    /** It waits in a queue; a release, or a later decision with another outcome, tells how that ended. */
+    /** The request waits in a queue. A release, or a later decision with another outcome, ends the wait. */
     QUEUED,
-    /** It waited until it was useless. */
+    /** The request waited past its deadline or the queue's {@code max-wait} and will not be released. */
     EXPIRED
 }

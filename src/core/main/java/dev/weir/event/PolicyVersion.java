@@ -1,9 +1,9 @@
 package dev.weir.event;
 
 /**
- * One version of a policy.
+ * Identifies one version of a policy.
  *
- * @param id the policy's
- * @param version of the policy
+ * @param id the id of the policy
+ * @param version the version
  */
 public record PolicyVersion(String id, long version) {}

@@ -1,43 +1,45 @@
 package dev.weir.event;
 
-/** Why a decision is what it is; also a metric label, so the set is closed. */
+/** The reason for a decision. Reasons are also metric labels, so the set is closed. */
 public enum Reason {
-    /** Every limit permits it. */
+    /** All limits permit the request. */
     WITHIN_LIMITS,
-    /** Every limit permits it, but not yet: it is to be put off by {@code delayMs}. */
+    /** All limits permit the request after a delay of {@code delayMs}. */
     THROTTLED,
-    /** No policy matches. */
+    /** No policy matches the request. */
     NO_POLICY,
-    /** A {@link RequestKind#SETTLE} was booked. */
+    /** A {@link RequestKind#SETTLE} was charged. */
     SETTLED,
-    /** A limit refuses it for now. */
+    /** A limit does not permit the cost at present. */
     LIMIT_EXCEEDED,
-    /** No lease of a shared quota was available in time; its ledger has not refused one. */
+    /** No lease of a shared quota was available in time, although its ledger has not refused one. */
     QUOTA_NOT_AT_HAND,
-    /** The cost is above what a limit can ever give. */
+    /** The cost exceeds the capacity of a limit. */
     COST_NEVER_FITS,
-    /** The request's size is above the policy's {@code max-size}. */
+    /** The size of the request exceeds the policy's {@code max-size}. */
     TOO_LARGE,
-    /** A request with the same id but another content was answered before. */
+    /** A request with the same requestId but different content was answered before. */
     IDEMPOTENCY_MISMATCH,
-    /** A {@link RequestKind#SETTLE} with a negative cost applies to a shared limit, which gives nothing back. */
+    /** A {@link RequestKind#SETTLE} with a negative cost applies to a shared limit, which permits no refunds. */
     SHARED_LIMIT_REFUND,
-    /** It waits for its turn. */
+    /** The request waits in a queue. */
     SHAPED,
-    /** The queue is full, and nothing of a lower priority waits. */
+    /** The queue is full, and no request of a lower priority waits in it. */
     QUEUE_FULL,
-    /** Even if nothing more comes, its turn is after its deadline or the queue's {@code max-wait}. */
+    /**
+     * Even if nothing else arrives, the request would be released after its deadline or the queue's {@code max-wait}.
+     */
     TOO_LATE,
-    /** It had to give way to one of a higher priority. */
+    /** The queue was full and a request of a higher priority arrived. */
     EVICTED,
-    /** Its deadline or the queue's {@code max-wait} passed. */
+    /** The request's deadline or the queue's {@code max-wait} passed. */
     WAITED_TOO_LONG,
-    /** It was withdrawn; of a {@link RequestKind#CANCEL}: it has withdrawn one. */
+    /** The request was withdrawn. For a {@link RequestKind#CANCEL}: it has withdrawn a request. */
     CANCELLED,
-    /** There is nothing to withdraw: it never waited in this queue, or does so no more. */
+    /** There is no request to withdraw: it never waited in this queue, or no longer waits. */
     NOT_WAITING,
     /** The policy's queue does not exist. */
     NO_QUEUE,
-    /** The request lacks a field by whose value its queue has a bucket of its own. */
+    /** The request lacks one of the key fields of its queue. */
     NO_QUEUE_KEY
 }

@@ -1,24 +1,24 @@
 package dev.weir.event;
 
-/** Why a record is no request, or no rule, and goes to the dead letters; also a metric label, so the set is closed. */
+/** The reason why a record goes to the dead letters. Reasons are also metric labels, so the set is closed. */
 public enum Rejection {
     /**
-     * The bytes have no header of Avro's or, with a schema registry, of Confluent's, or do not hold what their schema
-     * says, or more than that.
+     * The bytes do not start with the header of Avro's or, with a schema registry, Confluent's encoding, or they do not
+     * match their schema, or bytes are left over.
      */
     NOT_AVRO,
     /**
-     * This version does not know the schema's fingerprint; or the registry has no such id, or one that does not
-     * resolve.
+     * The fingerprint of the schema is unknown to this version, or the registry has no schema with the id, or one that
+     * does not resolve.
      */
     UNKNOWN_SCHEMA,
-    /** More than 2 MiB uncompressed; the dead letter has only the key, the record is where it was. */
+    /** More than 2 MiB uncompressed. The dead letter has only the key; the record remains at its source. */
     RECORD_TOO_LARGE,
     /** The record is not in the partition of its client, and {@code requests.misplaced} is {@code dead-letter}. */
     MISPLACED,
     /**
-     * Of the topic of routed requests: the origin is missing or unreadable, or the record is not where its client
-     * belongs.
+     * Topic of routed requests: the origin is missing or unreadable, or the record is not in the partition of
+     * its client.
      */
     INVALID_ROUTING,
     /** The client is empty. */
@@ -28,28 +28,28 @@ public enum Rejection {
     NO_REQUEST_ID,
     REQUEST_ID_TOO_LONG,
     TIER_TOO_LONG,
-    /** A cost below 0 that settles nothing. */
+    /** The cost is negative, and the request is not a {@link RequestKind#SETTLE}. */
     NEGATIVE_COST,
-    /** A cost, of either sign, above {@code requests.max-cost}. */
+    /** The cost, of either sign, exceeds {@code requests.max-cost}. */
     COST_TOO_LARGE,
-    /** A size below 0. */
+    /** The size is negative. */
     NEGATIVE_SIZE,
-    /** More payload than {@code requests.max-payload}. */
+    /** The payload exceeds {@code requests.max-payload}. */
     PAYLOAD_TOO_LARGE,
-    /** More attributes, or longer ones, than the configuration allows. */
+    /** There are more attributes, or longer ones, than the configuration allows. */
     ATTRIBUTES_TOO_LARGE,
-    /** A CANCEL that does not say in which queue. */
+    /** A CANCEL does not name a queue. */
     NO_QUEUE,
-    /** A time before 1970 or after the year 9999. */
+    /** The timestamp is before 1970 or after the year 9999. */
     TIMESTAMP_OUT_OF_RANGE,
-    /** Stamped by its producer further ahead of the clock than {@code requests.max-ahead}. */
+    /** The producer's timestamp is further ahead of the clock than {@code requests.max-ahead}. */
     TIMESTAMP_AHEAD,
-    /** Of the policies topic: the record has no key. */
+    /** Policies topic: the record has no key. */
     NO_KEY,
-    /** Of the policies topic: the key is that of no policy and no queue, or of another than the record's. */
+    /** Policies topic: the key names no policy or queue, or another one than the record. */
     KEY_IS_NOT_POLICY,
-    /** Of the policies topic: what it defines does not validate. */
+    /** Policies topic: the definition is invalid. */
     INVALID_POLICY,
-    /** Of the policies topic: a later version was there before. */
+    /** Policies topic: a later version was read before. */
     OUTDATED_POLICY
 }

@@ -3,20 +3,20 @@ package dev.weir.event;
 import java.util.Map;
 
 /**
- * A request whose turn has come.
+ * The instruction to process a queued request.
  *
- * @param requestId the request's
- * @param client whose request it is
- * @param tier the client's plan, null if it has none
- * @param queue which queue let it go
+ * @param requestId identifies the request
+ * @param client the client of the request
+ * @param tier the client's tier, null if it has none
+ * @param queue the id of the queue
  * @param key the values of the queue's key fields, by name; empty if it has none
- * @param sequence counts the releases of the queue, or of this key, from 1, without a gap; that of a key starts again
- *     at 1 once its bucket has been empty for long enough that its rate no longer matters
- * @param enqueuedAtMs when it began to wait, ms since the epoch
- * @param releaseAtNanos when it may go on, ns since the epoch
- * @param cost in tokens
- * @param attributes the request's
- * @param payload the request's, null if it has none
+ * @param sequence the number of the release among those of the queue, or of the key, from 1 without gaps; for a key, it
+ *     starts again at 1 after its bucket has been empty for so long that earlier releases no longer affect its rate
+ * @param enqueuedAtMs when the request was queued, in milliseconds since the epoch
+ * @param releaseAtNanos when the request can be processed, in nanoseconds since the epoch
+ * @param cost tokens
+ * @param attributes the attributes of the request
+ * @param payload the payload of the request, null if it has none
  */
 @SuppressWarnings("ArrayRecordComponent") // the payload is carried, never compared
 public record Release(
@@ -32,7 +32,7 @@ public record Release(
         Map<String, String> attributes,
         byte[] payload) {
 
-    /** Of a queue without key fields. */
+    /** Creates a release of a queue without key fields. */
     public Release(
             String requestId,
             String client,
@@ -60,7 +60,10 @@ public record Release(
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** How long it waited, in whole milliseconds, rounded down; 0 if the clocks of two machines disagree about it. */
+    /**
+     * Returns how long the request waited, in whole milliseconds rounded down; 0 if it would be negative because two
+     * clocks disagree.
+     */
     public long waitMs() {
         return Math.max(0, releaseAtNanos / NANOS_PER_MS - enqueuedAtMs);
     }

@@ -5,18 +5,18 @@ import java.util.Map;
 /**
  * A request for quota.
  *
- * @param requestId names the request in its decision
- * @param client whose quota is used
- * @param kind what it wants
- * @param tier the client's plan, null if it has none
+ * @param requestId identifies the request in its decision, and as idempotency key
+ * @param client the client whose quota is used
+ * @param kind what to do with the cost
+ * @param tier the client's tier, null if it has none
  * @param cost tokens, 0 or more; signed for {@link RequestKind#SETTLE}
- * @param sizeBytes size of the request itself, null if unknown
- * @param attributes what policies match on, beside tier and client
- * @param deadlineMs the request is useless after this time, null if it never is
- * @param payload carried along untouched, null if there is none
- * @param queue where a {@link RequestKind#CANCEL} looks for the request, null for other kinds
- * @param timestampMs when it came, ms since the epoch
- * @param source where it was read
+ * @param sizeBytes the size of the request itself, in bytes; null if unknown
+ * @param attributes further fields that policies match on, besides tier and client
+ * @param deadlineMs the time after which the request is useless, in milliseconds since the epoch; null if there is none
+ * @param payload copied unchanged to the release; null if there is none
+ * @param queue the queue from which a {@link RequestKind#CANCEL} withdraws the request; null for other kinds
+ * @param timestampMs the timestamp of the request, in milliseconds since the epoch
+ * @param source the position at which the request was read
  */
 @SuppressWarnings("ArrayRecordComponent") // the payload is carried, never compared
 public record Request(
@@ -34,21 +34,21 @@ public record Request(
         Source source) {
 
     /**
-     * Where a request was read.
+     * The position of a request.
      *
-     * @param partition of the request topic
-     * @param offset in that partition
+     * @param partition the partition of the request topic
+     * @param offset the offset in that partition
      */
     public record Source(int partition, long offset) {
 
-        /** Of what is decided where it is asked, and is on no topic. */
+        /** The source of a request that is on no topic. */
         public static final Source NONE = new Source(-1, -1);
     }
 
     /**
-     * The value that policies see under a name: {@code client}, {@code tier}, or an attribute.
+     * Returns the value of a field for policies: {@code client}, {@code tier}, or an attribute.
      *
-     * @return null if the request has none
+     * @return null if the request does not have the field
      */
     public String field(String name) {
         return switch (name) {

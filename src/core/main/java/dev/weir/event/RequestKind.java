@@ -1,16 +1,16 @@
 package dev.weir.event;
 
-/** What a request wants of its limits. */
+/** What a request does with its cost. */
 public enum RequestKind {
-    /** Takes its cost if every limit permits it. */
+    /** Charges the cost if all limits permit it. */
     CONSUME,
-    /** Asks whether its cost would pass; takes nothing. */
+    /** Checks whether the cost would pass, without charging it. */
     PEEK,
     /**
-     * Corrects an earlier request by a signed cost: allowed whatever is left, into debt if need be. A negative cost is
-     * a refund, which shared limits deny.
+     * Corrects an earlier charge by a signed cost. It is allowed whatever remains, and can put a limit into debt. A
+     * negative cost is a refund, which shared limits deny.
      */
     SETTLE,
-    /** Withdraws a request of the same id and client that waits in a queue. */
+    /** Withdraws a waiting request with the same requestId and client from a queue. */
     CANCEL
 }

@@ -4,21 +4,22 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * Names the state of one policy for one key. In order, so that a hash table of keys whose hashes somebody has made
- * alike still finds each of them fast.
+ * The key of one policy's state. It is comparable, so that hash tables stay fast even if clients choose names whose
+ * hash codes collide.
  *
- * @param client whose it is; {@link #NO_CLIENT}: what is shared
- * @param policyId of which policy
- * @param namesAndValues the names and values of the policy's key fields beside the client, by turns, in the policy's
- *     order; a field that the request lacks has an empty value
+ * @param client the client; {@link #NO_CLIENT} for shared quota
+ * @param policyId the id of the policy
+ * @param namesAndValues the names and values of the policy's key fields other than the client, alternating, in the
+ *     policy's order; a field that the request lacks has an empty value
  */
 public record StateKey(String client, String policyId, List<String> namesAndValues) implements Comparable<StateKey> {
 
-    /** No client is named so. */
+    /** The client of shared quota; no client has this name. */
     public static final String NO_CLIENT = "";
 
     /**
-     * By hand, as {@link #hashCode}: a record's own goes through method handles, which cost more than all of the rest.
+     * Written by hand, like {@link #hashCode}: a record's generated method goes through method handles, which
+     * are slower.
      */
     @Override
     public boolean equals(Object other) {

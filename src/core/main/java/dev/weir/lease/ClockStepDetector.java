@@ -3,14 +3,14 @@ package dev.weir.lease;
 import java.util.function.LongSupplier;
 
 /**
- * Detects that the wall clock has advanced more than the monotonic clock: it was stepped forward, or the machine was
- * suspended, during which a monotonic clock may stand still. Leases from before that must not be used any more, because
- * nobody knows how old they are. A step back is harmless: the monotonic clock still runs. Threads may share an
- * instance.
+ * A detector of forward steps of the wall clock relative to the monotonic clock: the wall clock was set forward, or
+ * the machine was suspended, during which a monotonic clock can stand still. Leases from before a step must not be
+ * used, since their age is unknown. A backward step is harmless, because lease ages are measured with the monotonic
+ * clock. Thread-safe.
  */
 public final class ClockStepDetector {
 
-    /** Smaller differences are not counted: both clocks are not read at exactly the same moment. */
+    /** Smaller differences are ignored, since the two clocks are not read at exactly the same time. */
     static final long MIN_STEP_MS = 100;
 
     private static final long NANOS_PER_MS = 1_000_000;
@@ -20,7 +20,10 @@ public final class ClockStepDetector {
     private volatile long count;
 
     /**
-     * Compares a monotonic clock, in ns, with the wall clock, in ms. Returns how many steps forward there were so far.
+     * Compares the clocks and returns the number of forward steps so far.
+     *
+     * @param monotonicNanos the monotonic clock, in nanoseconds
+     * @param wallMs the wall clock, in milliseconds
      */
     public long observe(LongSupplier monotonicNanos, LongSupplier wallMs) {
         long beforeMs = monotonicNanos.getAsLong() / NANOS_PER_MS;
@@ -28,7 +31,9 @@ public final class ClockStepDetector {
         return observe(beforeMs, nowMs, monotonicNanos.getAsLong() / NANOS_PER_MS);
     }
 
-    /** @param afterMs read after the wall clock; if that took long, nothing is concluded */
+    /**
+     * @param afterMs the monotonic clock read after the wall clock; if that took too long, the comparison is skipped
+     */
     private long observe(long beforeMs, long wallMs, long afterMs) {
         boolean isExact = afterMs - beforeMs < MIN_STEP_MS / 2;
         return isExact && Math.abs(wallMs - beforeMs - offsetMs) >= MIN_STEP_MS

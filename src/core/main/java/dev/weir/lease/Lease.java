@@ -1,23 +1,26 @@
 package dev.weir.lease;
 
 /**
- * A part of a shared quota that a ledger has lent to a holder for a while.
+ * A part of a shared quota that a ledger has lent to a holder for a limited time.
  *
- * <p>A use has a decision time {@code u} with {@code fromMs ≤ u < untilMs}: the broker's clock when it appended the
- * request for the lease, plus what has passed since the request was <em>sent</em> by the holder's monotonic clock. The
- * request was sent before it was appended, so decision times are never behind the broker's clock, but for the drift of
- * clocks, and a lease {@linkplain #expiresAtMs expires} in time, whatever the wall clocks of holder and ledger show
- * (Gray and Cheriton, "Leases", SOSP 1989).
+ * <p>Each use of the lease has a decision time {@code u} with {@code fromMs ≤ u < untilMs}: the broker's clock when it
+ * appended the request for the lease, plus the time since the holder <em>sent</em> that request, by the holder's
+ * monotonic clock. The request was sent before it was appended. So, apart from clock drift, decision times are never
+ * behind the broker's clock, and a lease {@linkplain #expiresAtMs expires} in time whatever the wall clocks of holder
+ * and ledger show (C. Gray, D. Cheriton: <i>Leases: an efficient fault-tolerant mechanism for distributed file cache
+ * consistency</i>, SOSP 1989).
  *
- * @param id names it among all of its ledger
- * @param amount tokens
- * @param used of them
+ * @param id unique among the leases of the ledger
+ * @param amount tokens lent
+ * @param used tokens used so far
  * @param lastUsedMs the decision time of the last use
- * @param appendedAtMs the broker's time when it appended the request
- * @param fromMs the ledger's time then: that, or the latest time of a use that it knew of
- * @param sentMs when it was requested, by the holder's monotonic clock
- * @param isReported whether the ledger was sent the present usage
- * @param isClosing whether the tokens that will not be used were returned, since it expires soon
+ * @param appendedAtMs the broker's time when it appended the request for the lease
+ * @param fromMs the ledger's time at the grant: {@code appendedAtMs}, or the latest decision time known to the ledger
+ *     if that is later
+ * @param untilMs the end (exclusive) of the lease, in ledger time
+ * @param sentMs when the lease was requested, by the holder's monotonic clock
+ * @param isReported whether the current usage was reported to the ledger
+ * @param isClosing whether unneeded tokens were returned because the lease is about to expire
  */
 public record Lease(
         long id,
@@ -31,12 +34,12 @@ public record Lease(
         boolean isReported,
         boolean isClosing) {
 
-    /** The monotonic clocks of two machines may differ in rate by one part in this many. */
+    /** The maximum drift: the monotonic clocks of two machines may differ in rate by one part in this many. */
     public static final int MAX_DRIFT_PARTS = 50;
 
     static final long LONG_AGO_MS = Long.MIN_VALUE / 4;
 
-    /** One that was granted in response to a request sent at {@code sentMs}. */
+    /** Returns the lease that was granted in response to a request sent at {@code sentMs}. */
     static Lease granted(LeaseResponse.Granted granted, long sentMs) {
         return new Lease(
                 granted.leaseId(),
@@ -55,13 +58,16 @@ public record Lease(
         return amount - used;
     }
 
-    /** When it expires, by the holder's monotonic clock. */
+    /** Returns when the lease expires, by the holder's monotonic clock. */
     long expiresAtMs() {
         long termMs = untilMs - appendedAtMs;
         return sentMs + termMs - termMs / MAX_DRIFT_PARTS;
     }
 
-    /** How far the broker's clock is ahead of the holder's, at most: the request was appended after it was sent. */
+    /**
+     * Returns an upper bound of how far the broker's clock is ahead of the holder's: the request was appended after it
+     * was sent.
+     */
     long brokerAheadMs() {
         return appendedAtMs - sentMs;
     }
@@ -70,17 +76,17 @@ public record Lease(
         return new Lease(id, amount, used + tokens, useMs, appendedAtMs, fromMs, untilMs, sentMs, false, isClosing);
     }
 
-    /** With what is left after a report: {@code held} tokens. */
+    /** Returns the lease after a report that keeps {@code held} unused tokens and returns the rest. */
     Lease reported(long held, boolean closing) {
         return new Lease(id, used + held, used, lastUsedMs, appendedAtMs, fromMs, untilMs, sentMs, true, closing);
     }
 
-    /** With nothing left to use, and expired; the ledger is yet to be sent its usage. */
+    /** Returns the lease expired and without unused tokens. Its usage has yet to be reported to the ledger. */
     Lease revoked() {
         return new Lease(id, used, used, lastUsedMs, appendedAtMs, fromMs, untilMs, LONG_AGO_MS, false, true);
     }
 
-    /** When the last token was used, by the holder's clock, or somewhat later. */
+    /** Returns a time, by the holder's clock, at or somewhat after the last use. */
     long usedUpAtMs() {
         return sentMs + Math.max(0, lastUsedMs - appendedAtMs);
     }

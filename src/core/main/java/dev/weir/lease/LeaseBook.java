@@ -7,45 +7,47 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * What one holder has of one shared limit, and how much it requests.
+ * The leases that one holder has of one shared limit, and the rules by which it requests more.
  *
- * <p>Two times occur: {@code nowMs} is the holder's monotonic clock, and {@code atMs} is the time of a decision, which
- * is ledger time (see {@link Lease}). It is derived from the leases themselves, so a wall clock is never read:
+ * <p>There are two clocks: {@code nowMs} is the holder's monotonic clock, and {@code atMs} is the time of a decision,
+ * which is ledger time (see {@link Lease}). Decision times are derived from the leases, so no wall clock is read:
  *
  * <pre>
- *   decision time    max(clockMs, from, at + time since sent) over the leases that can be used
- *   usable           now &lt; sent + (until − at) · (1 − drift)   and   decision time &lt; until
+ *   decision time    max(clockMs, from, appended + time since sent) over the leases that can be used
+ *   usable           now &lt; sent + (until − appended) · (1 − drift)   and   decision time &lt; until
  * </pre>
  *
- * <p>When the next lease is requested, and for how much:
+ * <p>When the holder sends a message, and how much it requests:
  *
  * <pre>
- *   wanted a second      the larger of: the last whole second, the present one so far
- *   reserve              what is wanted within lead, at least the cost of one request while the key is in use
- *   requests             if a request waits for more than there is, or the leases that outlive the next lead hold less than the reserve;
- *                        what was refused, as soon as it may be granted, if as much is wanted within two leads
- *   for                  what is wanted within term, less what these leases hold
- *   returns              what is not wanted of a lease, a lead before it expires
- *   reports              with each request; what is used up, a lead later if nothing is requested
+ *   demand per second    the larger of the previous second's and the current second's so far
+ *   reserve              the demand within a lead; while the key is in use, at least the cost of one request
+ *   requests a lease     if a request needs more than is available, or the leases that outlive the next lead hold less
+ *                        than the reserve; after a refusal, as soon as the amount may be granted, if the demand within
+ *                        two leads reaches it
+ *   amount               the demand within a term, less what these leases hold
+ *   returns              the part of a lease that exceeds the demand, a lead before the lease expires
+ *   reports usage        with each request; a lease that is used up, a lead later if no request is sent before
  * </pre>
  *
  * @param clockMs the latest decision time
- * @param leases those that are not reported as used up, the one that ends first first
+ * @param leases the leases not yet reported as used up, ordered by their end
+ * @param demand the recent demand
  * @param request the latest request for a lease
- * @param lastLeaseId the newest lease that was received
- * @param settled what the ledger is yet to be sent beside the usage of leases
+ * @param lastLeaseId the highest id of a lease received so far
+ * @param settled tokens used in excess of all leases and not yet reported to the ledger
  */
 public record LeaseBook(
         long clockMs, List<Lease> leases, Demand demand, LastRequest request, long lastLeaseId, long settled) {
 
     private static final long MS_PER_SECOND = 1_000;
 
-    /** A key is in use for so long after it was last wanted. */
+    /** How long a key remains in use after its last request, at least. */
     private static final long MIN_IN_USE_MS = 2_000;
 
     /**
-     * A request that is not answered is repeated after this, and each repetition doubles it: only a lost one needs
-     * that.
+     * An unanswered request is repeated after this time, which doubles with each repetition. Repeating is needed only
+     * if a message is lost.
      */
     private static final long MIN_RESEND_MS = 5_000;
 
@@ -55,13 +57,13 @@ public record LeaseBook(
             Comparator.comparingLong(Lease::untilMs).thenComparingLong(Lease::id);
 
     /**
-     * Tokens that were wanted, whether they were available or not.
+     * Tokens that were requested, whether they were available or not.
      *
-     * @param second the number of the present second
-     * @param previous in the second before it
-     * @param current in it so far
-     * @param cost of the last request, 0 if there was none
-     * @param lastMs when that was
+     * @param second the number of the current second
+     * @param previous tokens requested in the previous second
+     * @param current tokens requested in the current second so far
+     * @param cost the cost of the last request, 0 if there was none
+     * @param lastMs the time of the last request
      */
     public record Demand(long second, long previous, long current, long cost, long lastMs) {
 
@@ -80,12 +82,12 @@ public record LeaseBook(
             return new Demand(now.second, now.previous, now.current + tokens, tokens, nowMs);
         }
 
-        /** What is wanted within a time, rounded down. */
+        /** Returns the demand within {@code ms} milliseconds, rounded down. */
         long tokensWithin(long ms) {
             return scaled(Math.max(previous, current), ms);
         }
 
-        /** As {@link #tokensWithin}, by the last whole second only: a single request does not make it large. */
+        /** Like {@link #tokensWithin}, but by the previous second only, so a single request does not raise it. */
         long steadyTokensWithin(long ms) {
             return scaled(previous, ms);
         }
@@ -94,7 +96,7 @@ public record LeaseBook(
             return aSecond / MS_PER_SECOND * ms + aSecond % MS_PER_SECOND * ms / MS_PER_SECOND;
         }
 
-        /** As {@link #tokensWithin}, but one request at least while the key is in use. */
+        /** Like {@link #tokensWithin}, but at least one request's cost while the key is in use. */
         long reserve(long ms, LeaseTerms terms, long nowMs) {
             return Math.max(tokensWithin(ms), isInUse(terms, nowMs) ? cost : 0);
         }
@@ -107,22 +109,22 @@ public record LeaseBook(
             return Math.max(MIN_IN_USE_MS, 2 * terms.termMs());
         }
 
-        /** From this time on, the key is not in use. */
+        /** Returns the time from which the key is not in use. */
         long idleAtMs(LeaseTerms terms) {
             return cost == 0 ? Long.MIN_VALUE : lastMs + inUseMs(terms);
         }
     }
 
     /**
-     * The latest request for a lease, and what came of it.
+     * The latest request for a lease and its outcome.
      *
-     * @param number of the request while it is not answered, else 0
+     * @param number the number of the request while it is unanswered, otherwise 0
      * @param retries how often it was repeated
-     * @param sentMs when it was sent or, if it is answered, when the answer came
+     * @param sentMs when it was sent or, if it was answered, when the response arrived
      * @param refused tokens that were refused; {@link Long#MAX_VALUE} if none were
-     * @param retryAtMs when they may be granted; {@link Long#MAX_VALUE}: never. As other holders return leases, and
-     *     limits change, they are requested a term later at the latest
-     * @param prefetchAtMs before this, a lease is requested only for a request that waits
+     * @param retryAtMs when they may be granted; {@link Long#MAX_VALUE} for never. They are requested again after a
+     *     term at the latest, since other holders return leases and limits change
+     * @param prefetchAtMs before this time, a lease is requested only for a waiting request
      * @param scarcity what was not free according to the last response
      */
     public record LastRequest(
@@ -135,14 +137,15 @@ public record LeaseBook(
             return number != 0;
         }
 
-        /** When the same may be requested again. */
+        /** Returns when the same amount can be requested again. */
         public long nextAttemptAtMs(LeaseTerms terms) {
             return isPending() ? resendAtMs(terms) : Math.min(retryAtMs, sentMs + terms.termMs());
         }
 
         /**
-         * What is requested again when it may be granted, whether a request waits then or not: what was refused, if as
-         * much is wanted within two leads; else 0. The ledger keeps the place of such a holder ({@link Ledger}).
+         * Returns the refused amount if it is to be requested again as soon as it may be granted, whether a request
+         * waits or not; otherwise 0. It is requested again if the demand within two leads reaches it. The ledger keeps
+         * such a holder's place ({@link Ledger}).
          */
         long retryTokens(Demand demand, LeaseTerms terms) {
             return !isPending() && refused <= demand.steadyTokensWithin(2 * terms.leadMs()) ? refused : 0;
@@ -154,11 +157,11 @@ public record LeaseBook(
     }
 
     /**
-     * What the ledger does not have, according to its last response. It distinguishes a limit that is exceeded from a
-     * lease that is late, and has no effect on what is requested.
+     * What the ledger lacks, according to its last response. It distinguishes an exceeded limit from a late lease and
+     * has no effect on what is requested.
      *
-     * @param minUnavailable this number of further tokens, or any larger number, was not free
-     * @param untilMs when this expires unless another response arrives before
+     * @param minUnavailable the smallest number of further tokens that was not free
+     * @param untilMs when this information expires, unless another response replaces it
      */
     public record Scarcity(long minUnavailable, long untilMs) {
 
@@ -171,26 +174,31 @@ public record LeaseBook(
         }
     }
 
-    /** A message to the ledger, and the book once it is sent. */
+    /**
+     * A message to the ledger, and the book after it is sent.
+     *
+     * @param book the next book
+     * @param message the message; null if only the book changes
+     */
     public record Transition(LeaseBook book, LeaseRequest message) {}
 
     public LeaseBook {
         leases = List.copyOf(leases);
     }
 
-    /** The book of a holder that has nothing. */
+    /** Returns the book of a holder without leases. */
     public static LeaseBook empty() {
         return new LeaseBook(0, List.of(), Demand.NONE, LastRequest.NONE, 0, 0);
     }
 
-    /** What is kept of a book in a store: nothing is wanted or requested in it. */
+    /** Returns a book restored from a store, without demand and without a pending request. */
     public static LeaseBook fromStore(long clockMs, List<Lease> leases, long lastLease, long settled) {
         return new LeaseBook(clockMs, leases, Demand.NONE, LastRequest.NONE, lastLease, settled);
     }
 
     /**
-     * A book in which so much is available at a decision time and, unless {@code retryAfterMs} is 0, more was just
-     * refused: what is reconstructed from a decision.
+     * Returns a book reconstructed from a decision: {@code available} tokens can be used at the decision time and,
+     * unless {@code retryAfterMs} is 0, more were just refused.
      */
     public static LeaseBook reconstructed(long available, long atMs, long retryAfterMs) {
         Lease lease = new Lease(1, available, 0, 0, atMs, atMs, Long.MAX_VALUE, 0, true, false);
@@ -200,12 +208,12 @@ public record LeaseBook(
         return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, 0);
     }
 
-    /** The decision time of what is decided now. */
+    /** Returns the decision time of a decision made at {@code nowMs}. */
     public long decisionTimeMs(long nowMs) {
         return Math.max(earliestMs(nowMs), nowMs + brokerAheadMs(nowMs));
     }
 
-    /** Before this, nothing is decided: the latest decision time, and the beginnings of leases. */
+    /** Returns the earliest possible decision time: the latest one so far, or the latest start of a usable lease. */
     public long earliestMs(long nowMs) {
         long earliestMs = clockMs;
         for (Lease lease : leases) {
@@ -217,8 +225,8 @@ public record LeaseBook(
     }
 
     /**
-     * How far the broker's clock is ahead of the holder's clock, by the leases that can be used; far behind if there
-     * are none.
+     * Returns how far the broker's clock is ahead of the holder's clock according to the usable leases; a large
+     * negative number if there are none.
      */
     public long brokerAheadMs(long nowMs) {
         long aheadMs = Lease.LONG_AGO_MS;
@@ -230,7 +238,10 @@ public record LeaseBook(
         return aheadMs;
     }
 
-    /** Tokens that can be used now by a decision at a time that is not before {@link #decisionTimeMs}. */
+    /**
+     * Returns the tokens that a decision at {@code atMs} can use. {@code atMs} must not be before
+     * {@link #decisionTimeMs}.
+     */
     public long available(long nowMs, long atMs) {
         long available = 0;
         for (Lease lease : leases) {
@@ -240,8 +251,8 @@ public record LeaseBook(
     }
 
     /**
-     * Until when, by the holder's clock, that stays so if nothing is used; {@link Long#MAX_VALUE} if nothing is
-     * available.
+     * Returns until when, by the holder's clock, {@link #available} stays the same if nothing is used;
+     * {@link Long#MAX_VALUE} if nothing is available.
      */
     public long availableUntilMs(long nowMs, long atMs) {
         long untilMs = Long.MAX_VALUE;
@@ -251,7 +262,10 @@ public record LeaseBook(
         return untilMs;
     }
 
-    /** Before which decision time that stays so if nothing is used; {@link Long#MAX_VALUE} if nothing is available. */
+    /**
+     * Returns the decision time until which {@link #available} stays the same if nothing is used;
+     * {@link Long#MAX_VALUE} if nothing is available.
+     */
     public long availableUntilLedgerMs(long nowMs, long atMs) {
         long untilMs = Long.MAX_VALUE;
         for (Lease lease : leases) {
@@ -264,16 +278,16 @@ public record LeaseBook(
         return nowMs < lease.expiresAtMs() && atMs < lease.untilMs();
     }
 
-    /** Adds to the demand, whether it can be met or not. */
+    /** Returns the book with {@code cost} added to the demand, whether it can be met or not. */
     public LeaseBook withDemand(long cost, long nowMs) {
         return new LeaseBook(clockMs, leases, demand.plus(cost, nowMs), request, lastLeaseId, settled);
     }
 
     /**
-     * Uses tokens of the leases that end first.
+     * Returns the book after {@code cost} tokens were used, from the leases that end first.
      *
-     * @param atMs the decision's time
-     * @throws IllegalArgumentException if less is {@link #available}
+     * @param atMs the time of the decision
+     * @throws IllegalArgumentException if fewer are {@link #available}
      */
     public LeaseBook take(long cost, long nowMs, long atMs) {
         long left = cost;
@@ -284,14 +298,14 @@ public record LeaseBook(
             next.add(part == 0 ? lease : lease.used(part, atMs));
         }
         if (left > 0) {
-            throw new IllegalArgumentException(cost + " tokens are not available, " + left + " are missing");
+            throw new IllegalArgumentException(cost + " tokens requested, but the leases lack " + left + " of them");
         }
         return new LeaseBook(atMs, next, demand, request, lastLeaseId, settled);
     }
 
     /**
-     * Charges a correction (0 or more) in any case: what the leases do not cover is sent to the ledger, which bounds
-     * it.
+     * Returns the book after a settlement (0 or more), which is charged unconditionally. The part that the leases do
+     * not cover is sent to the ledger, which bounds it.
      */
     public LeaseBook settle(long cost, long nowMs, long atMs) {
         long here = Math.min(cost, available(nowMs, atMs));
@@ -301,9 +315,8 @@ public record LeaseBook(
     }
 
     /**
-     * Makes all leases unusable, and a response under way as well: their age is not known any more, since another
-     * process requested them, or a clock was stepped. Their usage is reported with the next message, and the rest is
-     * returned.
+     * Returns the book with all leases, and the response to a pending request, unusable: their age is unknown because
+     * another process requested them or a clock was stepped. The next message reports their usage and returns the rest.
      */
     public LeaseBook revoked() {
         if (leases.isEmpty() && !request.isPending()) {
@@ -313,12 +326,15 @@ public record LeaseBook(
         return new LeaseBook(clockMs, next, demand, LastRequest.NONE, lastLeaseId, settled);
     }
 
-    /** Whether a response is the one to the latest request. */
+    /** Returns whether {@code response} answers the latest request. */
     public boolean isExpected(LeaseResponse response) {
         return request.isPending() && response.number() == request.number;
     }
 
-    /** Takes a response. A lease that is not {@linkplain #isExpected expected} is returned with the next message. */
+    /**
+     * Returns the book after a response. A lease that is not {@linkplain #isExpected expected} is returned with the
+     * next message.
+     */
     public LeaseBook withResponse(LeaseResponse response, LeaseTerms terms, long nowMs) {
         if (response instanceof LeaseResponse.Granted granted) {
             return isExpected(response) ? granted(granted, terms, nowMs) : superseded(granted);
@@ -349,20 +365,23 @@ public record LeaseBook(
         long retryAtMs =
                 refused.retryAfterMs() > Long.MAX_VALUE - nowMs ? Long.MAX_VALUE : nowMs + refused.retryAfterMs();
         long aheadAtMs = Math.min(retryAtMs, nowMs + terms.termMs());
-        boolean isForNobody =
-                request.refused == Long.MAX_VALUE; // refused because little is free, not because nothing is
+        // no request waited: the ledger refused because little is free, not because nothing is
+        boolean isForNobody = request.refused == Long.MAX_VALUE;
         Scarcity scarcity = isForNobody ? request.scarcity : Scarcity.of(request.refused, terms, nowMs);
         LastRequest next = new LastRequest(0, 0, nowMs, request.refused, retryAtMs, aheadAtMs, scarcity);
         return new LeaseBook(clockMs, leases, demand, next, lastLeaseId, settled);
     }
 
-    /** Whether the ledger's last response showed that the limit has nothing left for such a cost. */
+    /** Returns whether, according to the ledger's last response, the limit has nothing left for {@code cost}. */
     public boolean isScarce(long cost, long nowMs) {
         long missing = Math.max(1, cost - available(nowMs, decisionTimeMs(nowMs)));
         return missing >= request.scarcity.minUnavailable && nowMs < request.scarcity.untilMs;
     }
 
-    /** Whether more may be granted if it is requested: for a while after a refusal, not as much as was refused. */
+    /**
+     * Returns whether a request for what {@code cost} lacks could be granted. For a while after a refusal, the refused
+     * amount or more cannot.
+     */
     public boolean mayBeGranted(long cost, LeaseTerms terms, long nowMs) {
         return request.isPending()
                 || nowMs >= request.nextAttemptAtMs(terms)
@@ -370,11 +389,11 @@ public record LeaseBook(
     }
 
     /**
-     * The message to send now.
+     * Returns the message to send now.
      *
-     * @param session of the holder; it numbers requests
-     * @param waits the cost of the request that waits first, 0 if none does
-     * @return null if nothing changes; its message is null if only the book changes
+     * @param session the session of the holder, which numbers requests
+     * @param waits the cost of the first waiting request, 0 if none waits
+     * @return null if nothing changes; a transition without a message if only the book changes
      */
     public Transition nextMessage(LeaseSession session, long waits, LeaseTerms terms, long nowMs) {
         Demand now = demand.at(nowMs);
@@ -436,7 +455,7 @@ public record LeaseBook(
                         && lastingTokens(terms, nowMs) < now.reserve(terms.leadMs(), terms, nowMs));
     }
 
-    /** What is left of the leases that outlive the next lead. */
+    /** Returns the unused tokens of the leases that outlive the next lead. */
     private long lastingTokens(LeaseTerms terms, long nowMs) {
         long lasting = 0;
         for (Lease lease : leases) {
@@ -446,8 +465,8 @@ public record LeaseBook(
     }
 
     /**
-     * The message that reports all usage and returns the rest: nothing will be used any more. Its message is null if
-     * there is none.
+     * Returns the final message, which reports all usage and returns the rest. The transition has no message if there
+     * is nothing to report.
      */
     public Transition lastMessage(String holder) {
         List<Report> reports = new ArrayList<>();
@@ -461,7 +480,9 @@ public record LeaseBook(
         return new Transition(next, isNothing ? null : LeaseRequest.report(holder, reports, settled));
     }
 
-    /** When {@link #nextMessage} has something to do if nothing else happens; {@link Long#MAX_VALUE}: never. */
+    /**
+     * Returns when {@link #nextMessage} has something to do if nothing else happens; {@link Long#MAX_VALUE} for never.
+     */
     public long dueAtMs(LeaseTerms terms, long nowMs) {
         return Math.min(reportAtMs(terms), renewAtMs(terms, nowMs));
     }
@@ -475,7 +496,7 @@ public record LeaseBook(
         return atMs;
     }
 
-    /** When the leases that last hold less than the reserve, as long as the key is in use. */
+    /** Returns when the leases that outlive the next lead hold less than the reserve, as long as the key is in use. */
     private long renewAtMs(LeaseTerms terms, long nowMs) {
         if (request.isPending() || !demand.isInUse(terms, nowMs)) {
             return Long.MAX_VALUE;
@@ -493,17 +514,17 @@ public record LeaseBook(
         return Math.max(atMs, request.prefetchAtMs);
     }
 
-    /** Whether a new {@link #empty} book would behave the same, except for its clock. */
+    /** Returns whether a new {@link #empty} book would behave the same, except for its clock. */
     public boolean isIdle(LeaseTerms terms, long nowMs) {
         return leases.isEmpty() && settled == 0 && nowMs >= idleAtMs(terms);
     }
 
-    /** When a book without leases is {@linkplain #isIdle idle}. */
+    /** Returns when a book without leases becomes {@linkplain #isIdle idle}. */
     public long idleAtMs(LeaseTerms terms) {
         return Math.max(demand.idleAtMs(terms), request.nextAttemptAtMs(terms));
     }
 
-    /** From this decision time on, nothing in the book matters to anybody. */
+    /** Returns the decision time from which the book has no effect and can be deleted. */
     public long expiresAtMs() {
         long atMs = clockMs;
         for (Lease lease : leases) {
@@ -513,8 +534,8 @@ public record LeaseBook(
     }
 
     /**
-     * When what will not be used of a lease is returned, so that it arrives before the lease expires; or when, used up,
-     * it is reported.
+     * Returns when unneeded tokens of a lease are returned, so that the report arrives before the lease expires; for a
+     * lease that is used up, when it is reported.
      */
     private static long closesAtMs(Lease lease, LeaseTerms terms) {
         long closesAtMs = lease.expiresAtMs() - terms.leadMs();

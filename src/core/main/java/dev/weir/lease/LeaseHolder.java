@@ -5,20 +5,24 @@ import java.util.Deque;
 import java.util.Optional;
 
 /**
- * A holder of one shared limit: its {@link LeaseBook}, and the requests that wait for a lease. It is the same for a
- * stream task and for a client library. It performs no action itself: whoever runs it asks {@link #isFirstReady} which
- * waiting request to decide next, {@link #nextMessage} what to send, and {@link #dueAtMs} when to ask again.
+ * A holder of leases of one shared limit: its {@link LeaseBook} and the requests that wait for a lease. Stream tasks
+ * and client libraries use the same class. It performs no I/O: the caller uses {@link #isFirstReady} to find the
+ * waiting request to decide next, {@link #nextMessage} to get the message to send, and {@link #dueAtMs} to schedule the
+ * next call.
  *
  * <pre>
  *               park                       ready: decide again                removeFirst
  *   request ──────────▶ waiting ──────────────────────────────────▶ decided ─────────────▶
  *                          ▲      enough available, refused, or timed out │
- *                          ╰──────────────────────────────────────────────╯  not enough after all
+ *                          ╰──────────────────────────────────────────────╯  still not enough
  * </pre>
  *
- * <p>Not thread-safe. All times are of the holder's monotonic clock, but for decision times ({@link LeaseBook}).
+ * <p>Nothing happens at the end of a lease: from then on, {@link LeaseBook} does not count its tokens, and {@link
+ * Ledger} charges what was not reported when it handles the next message.
  *
- * @param <R> a request that waits
+ * <p>Not thread-safe. All times are of the holder's monotonic clock, except decision times ({@link LeaseBook}).
+ *
+ * @param <R> the type of waiting requests
  */
 public final class LeaseHolder<R> {
 
@@ -34,10 +38,12 @@ public final class LeaseHolder<R> {
     private long unansweredSinceMs = -1;
 
     /**
-     * A request that waits.
+     * A waiting request.
      *
-     * @param untilMs when it is decided at the latest
-     * @param responses that had arrived when it began to wait
+     * @param request the request
+     * @param cost tokens that it needs
+     * @param untilMs the time at which it is decided without a lease
+     * @param responses the number of responses that had arrived when it started to wait
      */
     public record Waiting<R>(R request, long cost, long untilMs, long responses) {}
 
@@ -48,17 +54,20 @@ public final class LeaseHolder<R> {
         setTerms(terms);
     }
 
-    /** Returns a holder that has nothing. */
+    /** Returns a holder without leases. */
     public static <R> LeaseHolder<R> empty(LeaseSession session, LeaseTerms terms) {
         return new LeaseHolder<>(session, LeaseBook.empty(), terms);
     }
 
-    /** Returns a holder that takes over the book of an earlier one, whose leases are reported and returned. */
+    /**
+     * Returns a holder that continues the book of an earlier one. The leases of the book are reported and returned,
+     * not used.
+     */
     public static <R> LeaseHolder<R> restored(LeaseSession session, LeaseBook book, LeaseTerms terms) {
         return new LeaseHolder<>(session, book.revoked(), terms);
     }
 
-    /** Sets the terms of the policy in force; what is measured makes them longer. */
+    /** Sets the terms of the policy in force. The measured round trip can lengthen them. */
     public void setTerms(LeaseTerms next) {
         if (!next.equals(configured)) {
             configured = next;
@@ -66,7 +75,7 @@ public final class LeaseHolder<R> {
         }
     }
 
-    /** How leases are requested now. */
+    /** Returns the current terms, adjusted to the measured round trip. */
     public LeaseTerms terms() {
         long roundTripMs = session.roundTrip().smoothedMs();
         if (roundTripMs != termsRoundTripMs) {
@@ -88,22 +97,24 @@ public final class LeaseHolder<R> {
     public record Change(LeaseBook before, LeaseBook after) {}
 
     /**
-     * Enters what requests have used, together, since the book was read.
+     * Charges what one or more requests have used since the book was read.
      *
-     * @param nowMs and {@code atMs} when the last of them was decided
+     * @param tokens the sum of their costs
+     * @param nowMs the holder's time of the last decision
+     * @param atMs the decision time of the last decision
      */
     public Change take(long tokens, long nowMs, long atMs) {
-        LeaseBook before = book; // also if the clock was stepped since
+        LeaseBook before = book; // as it was read, even if the clock was stepped since then
         book = book.withDemand(tokens, nowMs).take(tokens, nowMs, atMs);
         return new Change(before, book);
     }
 
-    /** Replaces the book by what a decision has made of it. */
+    /** Replaces the book with the one that a decision returned. */
     public void setBook(LeaseBook next) {
         book = next;
     }
 
-    /** Records that a request needs more than is available, whether it waits or not. */
+    /** Records unmet demand: a request needs {@code cost} and less is available. The request may wait or not. */
     public void recordUnmetDemand(long cost) {
         unmetDemand = Math.max(unmetDemand, cost);
     }
@@ -112,17 +123,17 @@ public final class LeaseHolder<R> {
         return !waiting.isEmpty();
     }
 
-    /** The requests that wait, in their order. */
+    /** Returns the waiting requests in order. */
     public Iterable<Waiting<R>> waiting() {
         return waiting;
     }
 
-    /** Adds a request behind those that wait. */
+    /** Appends a request to the waiting ones. */
     public void park(R request, long cost, long untilMs) {
         waiting.add(new Waiting<>(request, cost, untilMs, responses));
     }
 
-    /** The first request that waits, null if none does. */
+    /** Returns the first waiting request, or null if none waits. */
     public Waiting<R> first() {
         return waiting.peek();
     }
@@ -132,8 +143,8 @@ public final class LeaseHolder<R> {
     }
 
     /**
-     * Whether the first request that waits is to be decided now: enough is available, was refused, or it waited long
-     * enough.
+     * Returns whether the first waiting request must be decided now: enough is available, the ledger refused, or the
+     * request timed out.
      */
     public boolean isFirstReady(long nowMs) {
         Waiting<R> first = waiting.peek();
@@ -146,7 +157,7 @@ public final class LeaseHolder<R> {
                 || !current.mayBeGranted(first.cost, terms(), nowMs);
     }
 
-    /** Whether the first request timed out and no response arrived while it waited. */
+    /** Returns whether the first waiting request timed out without a response from the ledger. */
     public boolean isFirstUnanswered(long nowMs) {
         Waiting<R> first = waiting.peek();
         LeaseBook current = book();
@@ -155,7 +166,7 @@ public final class LeaseHolder<R> {
                 && first.cost > current.available(nowMs, current.decisionTimeMs(nowMs));
     }
 
-    /** Takes what the ledger has answered. */
+    /** Applies a response of the ledger. */
     public void handleResponse(LeaseResponse response, long nowMs) {
         LeaseBook current = book();
         if (current.isExpected(response)) {
@@ -166,18 +177,21 @@ public final class LeaseHolder<R> {
         book = current.withResponse(response, terms(), nowMs);
     }
 
-    /** Whether a request is under way for so long. */
+    /** Returns whether a request has been unanswered for {@code ms} or longer. */
     public boolean isUnanswered(long ms, long nowMs) {
         return unansweredSinceMs >= 0 && nowMs - unansweredSinceMs >= ms;
     }
 
-    /** Whether a request for what was {@linkplain #recordUnmetDemand missed} would be sent now. */
+    /**
+     * Returns whether {@link #nextMessage} would request a lease for the
+     * {@linkplain #recordUnmetDemand unmet demand} now.
+     */
     public boolean shouldRequest(long nowMs) {
         LeaseBook current = book();
         return unmetDemand > 0 && !current.request().isPending() && current.mayBeGranted(unmetDemand, terms(), nowMs);
     }
 
-    /** The message to send to the ledger now. Call it after each event, or series of events. */
+    /** Returns the message to send to the ledger now, if any. Call it after each event, or batch of events. */
     public Optional<LeaseRequest> nextMessage(long nowMs) {
         long waits = waiting.isEmpty() ? unmetDemand : waiting.peek().cost;
         unmetDemand = 0;
@@ -192,14 +206,14 @@ public final class LeaseHolder<R> {
         return Optional.ofNullable(sending.message());
     }
 
-    /** The last message: all usage is reported, and the rest returned. */
+    /** Returns the final message, which reports all usage and returns the rest; empty if there is nothing to report. */
     public Optional<LeaseRequest> lastMessage() {
         LeaseBook.Transition sending = book().lastMessage(session.name());
         book = sending.book();
         return Optional.ofNullable(sending.message());
     }
 
-    /** When it has something to do if nothing else happens, {@link Long#MAX_VALUE}: never. */
+    /** Returns when the holder next has something to do if nothing else happens; {@link Long#MAX_VALUE} for never. */
     public long dueAtMs(long nowMs) {
         LeaseBook current = book();
         long dueMs = current.dueAtMs(terms(), nowMs);
@@ -209,12 +223,12 @@ public final class LeaseHolder<R> {
                 : Math.min(dueMs, Math.min(first.untilMs, current.request().nextAttemptAtMs(terms())));
     }
 
-    /** Whether a new holder would behave the same. */
+    /** Returns whether a new holder would behave the same. */
     public boolean isIdle(long nowMs) {
         return waiting.isEmpty() && book().isIdle(terms(), nowMs);
     }
 
-    /** When it becomes idle if nothing else happens. */
+    /** Returns when the holder becomes {@linkplain #isIdle idle} if nothing else happens. */
     public long idleAtMs() {
         return book().idleAtMs(terms());
     }

@@ -3,17 +3,17 @@ package dev.weir.lease;
 import java.util.List;
 
 /**
- * What a holder sends to a ledger: usage of the leases that it has, and a request for another one.
+ * A message from a holder to a ledger: the usage of the holder's leases and, optionally, a request for another lease.
  *
- * @param number the response echoes it; a holder accepts only the response to its latest request. 0 if nothing is
- *     requested
- * @param holder who sends it
- * @param minTokens tokens that a waiting request needs, less cannot serve it; 0 if no request waits
- * @param requestedTokens tokens that the holder expects to use within a term, {@code least} or more; 0 if nothing is
- *     requested
- * @param reports usage of leases, each absolute since the lease was granted
- * @param settled tokens used beside all leases; ledgers ignore it if it is negative
- * @param roundTripMs how long requests of this holder take to be answered, 0 if it is not known
+ * @param number echoed by the response; a holder accepts only the response to its latest request. 0 if no lease
+ *     is requested
+ * @param holder the name of the sender
+ * @param minTokens tokens that a waiting request needs; a smaller lease cannot serve it. 0 if no request waits
+ * @param requestedTokens tokens that the holder expects to use within a term, {@code minTokens} or more; 0 if no lease
+ *     is requested
+ * @param reports the usage of leases, each absolute since the lease was granted
+ * @param settled tokens used in excess of all leases; ledgers ignore it if it is negative
+ * @param roundTripMs the measured round trip of this holder's requests, 0 if unknown
  */
 public record LeaseRequest(
         long number,
@@ -25,10 +25,10 @@ public record LeaseRequest(
         long roundTripMs) {
 
     /**
-     * Usage of one lease. A later report includes all that earlier ones said.
+     * The usage of one lease. A later report includes everything in earlier ones.
      *
-     * @param leaseId names it
-     * @param used tokens in all
+     * @param leaseId the lease
+     * @param used tokens used in total
      * @param lastUsedMs the decision time of the last use; meaningless if there was none
      * @param held tokens that are neither used nor returned
      */
@@ -38,12 +38,12 @@ public record LeaseRequest(
         reports = List.copyOf(reports);
     }
 
-    /** Returns a message that requests nothing. */
+    /** Returns a message that reports usage and requests no lease. */
     public static LeaseRequest report(String holder, List<Report> reports, long settled) {
         return new LeaseRequest(0, holder, 0, 0, reports, settled, 0);
     }
 
-    /** Whether a lease is requested. */
+    /** Returns whether the message requests a lease. */
     public boolean requestsLease() {
         return requestedTokens > 0;
     }

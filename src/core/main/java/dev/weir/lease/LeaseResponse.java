@@ -1,31 +1,33 @@
 package dev.weir.lease;
 
-/** What a ledger answers to a request for a lease. */
+/** The response of a ledger to a request for a lease. */
 public sealed interface LeaseResponse {
 
-    /** The number of the request that it answers. */
+    /** Returns the number of the request. */
     long number();
 
-    /** The broker's time when it appended the request. */
+    /** Returns the broker's time when it appended the request. */
     long appendedAtMs();
 
     /**
-     * A lease.
+     * A lease was granted.
      *
-     * @param leaseId names it among all of this ledger, rising
-     * @param fromMs the ledger's time, {@code atMs} or later: no use of the lease has an earlier decision time
-     * @param untilMs no use of the lease has this decision time or a later one
-     * @param isLast whether nothing is left for this holder: all else is used, lent, or due to holders that were
-     *     refused before
+     * @param leaseId unique among the leases of the ledger, ascending
+     * @param amount tokens lent
+     * @param fromMs the ledger's time, {@code appendedAtMs} or later; each use of the lease has this decision time or a
+     *     later one
+     * @param untilMs each use of the lease has an earlier decision time
+     * @param isLast whether nothing is left for this holder: the rest is used, lent, or due to holders that were
+     *     refused earlier
      */
     record Granted(long number, long leaseId, long amount, long appendedAtMs, long fromMs, long untilMs, boolean isLast)
             implements LeaseResponse {}
 
     /**
-     * Not enough is free.
+     * Not enough tokens are free.
      *
-     * @param retryAfterMs when enough may be free, 1 or more, if no other holder takes it; {@link Long#MAX_VALUE}: so
-     *     much is never lent
+     * @param retryAfterMs how long until enough may be free if no other holder takes it, in milliseconds, 1 or more;
+     *     {@link Long#MAX_VALUE} if the ledger never lends that much
      */
     record Refused(long number, long appendedAtMs, long retryAfterMs) implements LeaseResponse {}
 }

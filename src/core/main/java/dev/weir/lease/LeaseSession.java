@@ -3,10 +3,7 @@ package dev.weir.lease;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
-/**
- * What all leases of one holder have in common: its name, the numbers of its requests, and what it has measured.
- * Threads may share it.
- */
+/** The state that all leases of one holder share: its name, its request numbers and its measurements. Thread-safe. */
 public final class LeaseSession {
 
     private static final long UNKNOWN = Long.MIN_VALUE;
@@ -19,9 +16,9 @@ public final class LeaseSession {
     private volatile long ledgerAheadMs = UNKNOWN;
 
     /**
-     * @param name under which ledgers know the holder
-     * @param firstNumber above the numbers of all earlier sessions with this name
-     * @param clockSteps how often the wall clock was stepped forward so far: {@link ClockStepDetector}
+     * @param name the name of the holder in requests to ledgers
+     * @param firstNumber larger than the request numbers of all earlier sessions with this name
+     * @param clockSteps returns how often the wall clock was stepped forward so far; see {@link ClockStepDetector}
      */
     public LeaseSession(String name, long firstNumber, LongSupplier clockSteps) {
         this.name = name;
@@ -39,15 +36,15 @@ public final class LeaseSession {
     }
 
     /**
-     * The ledgers' time at a moment of this holder's clock, as the last response had it; {@code otherwiseMs} if none
-     * has arrived.
+     * Returns the ledger time at {@code nowMs} of this holder's clock, estimated from the last response, or
+     * {@code otherwiseMs} if no response has arrived.
      */
     public long ledgerTimeMs(long nowMs, long otherwiseMs) {
         long ahead = ledgerAheadMs;
         return ahead == UNKNOWN ? otherwiseMs : nowMs + ahead;
     }
 
-    /** Learns from a response how ledger time and this holder's clock compare. */
+    /** Records the offset between ledger time and this holder's clock, and the round trip. */
     void recordResponse(long atMs, long sentMs, long nowMs) {
         roundTrip.sample(nowMs - sentMs);
         ledgerAheadMs = atMs - sentMs;
@@ -57,12 +54,15 @@ public final class LeaseSession {
         return requestNumbers.getAndIncrement();
     }
 
-    /** Revokes all leases if the wall clock was stepped forward. Call it before each decision. */
+    /**
+     * Reads the number of clock steps; if it has risen, holders revoke all of their leases. Call it before
+     * each decision.
+     */
     public void checkClock() {
         clockSteps = clockStepCounter.getAsLong();
     }
 
-    /** How often the wall clock was stepped forward, when it was last checked. */
+    /** Returns how often the wall clock had been stepped forward when it was last checked. */
     public long clockSteps() {
         return clockSteps;
     }

@@ -1,21 +1,22 @@
 package dev.weir.lease;
 
 /**
- * How long leases last.
+ * The timing of leases.
  *
- * @param termMs how long at most a lease may be used
- * @param leadMs how long before a lease is used up or expires the next one is requested
- * @param graceMs how long after its end a lease that is not reported counts as lent, before it is charged as used: a
- *     message that returns it may be under way for long
+ * @param termMs the longest time that a lease can be used, in milliseconds
+ * @param leadMs how long before a lease is used up or expires the next one is requested, in milliseconds
+ * @param graceMs how long after its end an unreported lease still counts as lent, in milliseconds; then it is charged
+ *     as used. It leaves time for a report that is delayed
  */
 public record LeaseTerms(long termMs, long leadMs, long graceMs) {
 
-    /** The shortest term that is derived from a window. */
+    /** The shortest term that is derived from a window, in milliseconds. */
     public static final long MIN_TERM_MS = 200;
 
-    /** Longer round trips do not make terms longer. */
+    /** The longest round trip that affects terms, in milliseconds. */
     public static final long MAX_ROUND_TRIP_MS = 20_000;
 
+    /** A term of 5 s, a lead of 300 ms and a grace period of 30 s. */
     public static final LeaseTerms DEFAULTS = new LeaseTerms(5_000, 300, 30_000);
 
     private static final int TERMS_PER_WINDOW = 4;
@@ -31,8 +32,9 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
     }
 
     /**
-     * The terms for limits with such a window: usage of a lease counts at its last use, so a lease is short beside the
-     * window.
+     * Returns the terms for limits with a window of {@code windowMs}. The usage of a lease is charged at the time of
+     * its last use, so the term must be short compared with the window: at most a quarter of it, but at least
+     * {@link #MIN_TERM_MS}.
      */
     public LeaseTerms forWindow(long windowMs) {
         long partMs = Math.max(MIN_TERM_MS, windowMs / TERMS_PER_WINDOW);
@@ -40,8 +42,8 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
     }
 
     /**
-     * The terms for a holder whose requests take so long to be answered: a lease outlives its own request and the next
-     * one.
+     * Returns the terms for a holder whose requests take {@code roundTripMs} to be answered. The term is at least three
+     * round trips, so that a lease outlives its own request and the next one.
      */
     public LeaseTerms withRoundTrip(long roundTripMs) {
         long boundedMs = Math.max(0, Math.min(roundTripMs, MAX_ROUND_TRIP_MS));
@@ -51,7 +53,7 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
                 graceMs);
     }
 
-    /** Terms with a lead that is not too long for them. */
+    /** Returns terms with the lead reduced to a third of the term if it is longer. */
     public static LeaseTerms of(long termMs, long leadMs, long graceMs) {
         return new LeaseTerms(termMs, Math.min(leadMs, termMs / LEADS_PER_TERM), graceMs);
     }

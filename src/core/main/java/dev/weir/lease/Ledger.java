@@ -10,132 +10,145 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What was used of limits that are shared, and what of them is lent out.
+ * The accounts of limits that are shared by several holders, and the leases lent from them.
  *
  * <pre>
- *   free(t)   =  min over the limits { available(t) } − Σ loans
- *   lend a    ⟸  a ≤ free(t)                        the loan stands until it is accounted for
- *   account   :  what a holder reports as used is charged at the time of its last use;
- *                what it gives back is free again;
- *                what it does not report within a grace period after the lease's end is charged, at its last millisecond
+ *   free(t)   =  min over the limits { available(t) } − Σ outstanding leases
+ *   lend a    ⟸  a ≤ free(t)                        the lease counts until its tokens are reported or charged
+ *   settle    :  tokens reported as used are charged at the time of their last use;
+ *                returned tokens are free again at once;
+ *                tokens not reported within a grace period after the lease's end are charged at its last millisecond
  * </pre>
  *
- * <p>A use has the time {@code u} that its decision goes by, and {@code from ≤ u < until} of its slice. Why the sum of
- * all uses, by these times, keeps what each limit promises, whatever is delayed, lost or used at whichever of those
- * moments:
+ * <p><b>Claim.</b> Each use has a decision time {@code u}, with {@code from ≤ u < until} of its lease, and {@code from}
+ * is the ledger's time when the lease is lent. By decision times, the sum of all uses keeps what each limit promises,
+ * whatever is delayed or lost, and at whichever of these times the tokens are used. (Settlements and lowered limits can
+ * exceed it; see {@link #handle(LeaseRequest, LeaseTerms, List, long)} and {@link #withAccounts}.)
  *
- * <p><b>Every use is counted from the moment its slice is lent until the limit itself lets go of it:</b> first as a
- * loan, then as a charge whose time is that of the last use of its part or later, but not behind the slice's end.
+ * <p><b>Proof.</b> Every use is counted from the moment its lease is lent until the limit itself releases it: first as
+ * part of an outstanding lease, then as a charge. The time {@code c} of that charge is the time of the last use in the
+ * reported part or later, and at most the ledger's time when it is charged. So {@code c ≥ u}. Charge times never
+ * decrease.
  *
- * <p><b>Sliding window log</b> ({@code Σ in (x − W, x] ≤ L}). Of the slices with a use in the window take the one that
- * was lent last, at {@code g ≤ x}. Each of the others was lent before {@code g}. At {@code g} it was a loan, or charged
- * at some {@code c ≥ u > x − W}, and {@code g − c < W}, so the log still had it. All of them together were at most L
- * when the last one was lent.
+ * <p><b>Sliding window log</b> ({@code Σ in (x − W, x] ≤ L}). Of the leases with a use in the window, take the one that
+ * was lent last, at {@code g ≤ x}. Each of the others was lent before {@code g}. At {@code g}, each of their uses was
+ * part of an outstanding lease, or charged at some {@code c ≥ u > x − W}; then {@code g − c < W}, so the log still
+ * contained it. All of them together were at most L when the last lease was lent.
  *
- * <p><b>Fixed and calendar windows</b> ({@code Σ in a window ≤ L}). In the same way: if the last slice was lent in the
- * window, the others were loans then, or charged in it; if it was lent before the window, all of them were loans then.
+ * <p><b>Fixed and calendar windows</b> ({@code Σ in a window ≤ L}). Likewise: if the last lease was lent within the
+ * window, the uses of the others were part of outstanding leases at that time or charged within the window. If it was
+ * lent before the window, all of them were part of outstanding leases at that time.
  *
- * <p><b>Sliding window counter</b> ({@code share(previous) + current ≤ L at each use}). Take the last one that was lent
- * of those with a use in the two windows up to {@code u}. If it was lent in the present window, each use in it was a
- * loan or in the present count, and each use in the previous one was there, or in the previous count: weighed as much
- * as it weighs at {@code u}, or more. If it was lent in the previous window, all uses in both were loans then, or in
- * what was its present count.
+ * <p><b>Sliding window counter</b> ({@code share(previous) + current ≤ L at each use}). Of the leases with a use in the
+ * two windows up to {@code u}, take the one that was lent last. If it was lent in the current window, each use in that
+ * window was then part of an outstanding lease or in the current count. Each use in the previous window was then part
+ * of an outstanding lease, in the current count or in the previous count, so it had at least the weight that it has at
+ * {@code u}. If it was lent in the previous window or before, all uses in both windows were then part of outstanding
+ * leases or in the count of that previous window.
  *
- * <p><b>Buckets</b> (token bucket, leaky bucket, GCRA, refill by steps: {@code Σ in [s, t] ≤ B + what flows in from s
- * to t}). Again, let the last of the slices with a use in {@code [s, t]} be lent at {@code g}. If {@code g < s}, all of
- * them were loans then, at most B. Else each of the others was a loan at {@code g}, or charged at some {@code c} in
- * {@code [s, g]}, since {@code c ≥ u ≥ s}; of these charges the bucket still had all but what flowed in from {@code s}
- * to {@code g}; and what it had, the loans and the slice itself were at most B. (Charges have rising times, so a bucket
- * whose steps are forgotten has been full.)
+ * <p><b>Buckets</b> (token bucket, leaky bucket, GCRA, refill by steps: {@code Σ in [s, t] ≤ B + inflow from s to t}).
+ * Of the leases with a use in {@code [s, t]}, take the one that was lent last, at {@code g}. If {@code g < s}, all of
+ * the uses were part of outstanding leases at {@code g}, at most B. Otherwise each use of the other leases was at
+ * {@code g} part of an outstanding lease, or charged at some {@code c} in {@code [s, g]}, since {@code c ≥ u ≥ s}. Of
+ * these charges, the bucket at {@code g} still contained all but the inflow from {@code s} to {@code g}. What it
+ * contained, the outstanding leases and the new lease were at most B together. (Since charge times never decrease, a
+ * bucket with refill by steps is full when it discards the times of its steps.)
  *
- * <p>None of this compares wall clocks: only the times of decisions count. The ledger's time is that of the broker,
- * which stamps each request when it is appended. A holder derives decision times from the times of its leases and from
- * its monotonic clock ({@link Lease}), so they are never behind the ledger's time, and ahead of it by at most the time
- * that the request for the lease was under way. So, by the broker's clock, too, no lease is used after its end, as long
- * as monotonic clocks drift by no more than one part in {@value Lease#MAX_DRIFT_PARTS}; across a change of the
- * partition's leader, as long as the brokers' clocks agree.
+ * <p><b>Clocks.</b> The proof compares decision times only, never wall clocks. Ledger time is the broker's time at
+ * which a request is appended. A holder derives decision times from the times of its leases and its monotonic clock
+ * ({@link Lease}), so they are never behind the ledger's time, and ahead of it by at most the time that the request for
+ * the lease took to the broker. By the broker's clock, too, no lease is used after its end, provided that monotonic
+ * clocks drift by at most one part in {@value Lease#MAX_DRIFT_PARTS} and, across a change of the partition's leader,
+ * that the brokers' clocks agree.
  *
- * <p><b>Order of refused holders.</b> Two holders that want more than there is would race for each token that becomes
- * free, and the one with the shorter way to the ledger would win each time. So the ledger keeps a list of refused
- * holders, in the order in which they were refused, and grants a request only if what is free covers its {@code least}
- * and those of the holders before it:
+ * <p><b>Order of refused holders.</b> If two holders want more than there is, they compete for each token that becomes
+ * free, and the one with the shorter round trip would always win. So the ledger keeps a list of refused holders in the
+ * order in which they were refused. It grants a request only if the free tokens cover the {@code minTokens} of the
+ * request and of all holders ahead of it in the list:
  *
  * <pre>
- *   grant to h   ⟸  least(h) + Σ least of the refused before h  ≤ free(t)
+ *   grant to h   ⟸  minTokens(h) + Σ minTokens of those refused before h  ≤ free(t)
  * </pre>
  *
- * <p>This only ever grants less, so the proof above is not affected. The ledger adds a holder to the list only if the
+ * <p>This only reduces what is granted, so the proof still holds. The ledger adds a holder to the list only if the
  * holder's reported demand reaches the refused amount within two leads. Such a holder repeats its request at the retry
  * time of the refusal ({@link LeaseBook}). A holder with less demand may never repeat it, and its entry would block the
  * others. An entry expires two leads after the retry time. Requests for more than a quarter of the capacity are not
- * added: the others would wait until that much has accumulated.
+ * added, since the others would wait until that much has accumulated.
  *
- * <p>Example: one token becomes free each 100 ms, and {@code a} and {@code b} want ten a second each. The ledger
+ * <p>Example: one token becomes free every 100 ms, and {@code a} and {@code b} want ten a second each. The ledger
  * refuses both at 0 ms, {@code a} with a retry time of 100 ms and {@code b} with one of 200 ms. At 100 ms it grants the
  * token to {@code a}, even if a request of {@code b} arrives first. If it then refuses {@code a} again, {@code a} is
  * behind {@code b}.
  *
- * @param clockMs the latest time that it was asked at
+ * @param clockMs the ledger's time, which never decreases: broker time, or the latest reported decision time if that
+ *     is later
  * @param lastChargeMs the time of the last charge
- * @param accounts of the limits, all of which are charged together
- * @param loans what is out, the one that is due first first
+ * @param accounts the accounts of the limits, all of which are charged together
+ * @param leases the outstanding leases, ordered by {@code dueMs}
  * @param refusals the holders that were refused and are expected to return, in the order of their first refusal
- * @param nextLeaseId the name of the next slice
+ * @param nextLeaseId the id of the next lease
  */
 public record Ledger(
         long clockMs,
         long lastChargeMs,
         List<LimitAccount<?>> accounts,
-        List<Loan> loans,
+        List<OutstandingLease> leases,
         List<Refusal> refusals,
         long nextLeaseId) {
 
-    /** More slices are not lent at once: each takes room in the state. */
-    public static final int MAX_LOANS = 10_000;
+    /** The maximum number of outstanding leases, which bounds the size of the state. */
+    public static final int MAX_LEASES = 10_000;
 
-    /** More refused holders are not kept in order: each takes room in the state. */
+    /** The most refused holders in the list, which bounds the size of the state. */
     public static final int MAX_REFUSALS = 1_000;
 
-    /** A ledger that was forgotten and is opened anew does not give the names of old slices again. */
+    /**
+     * Lease ids start at the creation time shifted by this many bits, so a ledger that is deleted and created again
+     * does not reuse ids.
+     */
     private static final int LEASE_BITS_PER_MS = 20;
 
-    /** Less than this part of the capacity is little. */
+    /** The ledger is short of tokens if less than this part (1/4) of the capacity is free. */
     private static final int SCARCE_DIVISOR = 4;
 
-    /** A lease is new for this part of its term. */
+    /** A lease is new for this part (1/4) of its term. */
     private static final int NEW_LEASE_DIVISOR = 4;
 
-    private static final Comparator<Loan> BY_DUE =
-            Comparator.comparingLong(Loan::dueMs).thenComparingLong(Loan::leaseId);
+    private static final Comparator<OutstandingLease> BY_DUE =
+            Comparator.comparingLong(OutstandingLease::dueMs).thenComparingLong(OutstandingLease::leaseId);
 
     /**
-     * A slice that is out.
+     * An outstanding lease.
      *
-     * @param amount what is not accounted for yet
-     * @param used what was reported as used of it before
-     * @param requestedTokens what was requested
+     * @param leaseId the id of the lease
+     * @param holder the name of the holder
+     * @param amount tokens that are neither reported as used nor returned
+     * @param used tokens that were reported as used
+     * @param requestedTokens the tokens that were requested
      * @param untilMs when the lease ends
-     * @param dueMs when it is charged as used if it is not reported
+     * @param dueMs when the amount is charged as used if it is not reported
      */
-    public record Loan(
+    public record OutstandingLease(
             long leaseId, String holder, long amount, long used, long requestedTokens, long untilMs, long dueMs) {}
 
     /**
      * A holder that was refused and is expected to request the same amount again.
      *
-     * @param minTokens tokens that it needs at least
-     * @param requestedTokens what it requested
-     * @param untilMs when it loses its place unless it has returned
+     * @param holder the name of the holder
+     * @param minTokens the tokens that its waiting request needs
+     * @param requestedTokens the tokens that it requested
+     * @param untilMs when the entry expires
      */
     public record Refusal(String holder, long minTokens, long requestedTokens, long untilMs) {}
 
     public Ledger {
         accounts = List.copyOf(accounts);
-        loans = List.copyOf(loans);
+        leases = List.copyOf(leases);
         refusals = List.copyOf(refusals);
     }
 
-    /** The ledger of limits of which nothing is used. */
+    /** Returns the ledger of limits that have not been used. */
     public static Ledger open(List<? extends Limit<?>> limits, long nowMs) {
         List<LimitAccount<?>> accounts = new ArrayList<>();
         limits.forEach(limit -> accounts.add(LimitAccount.open(limit, nowMs)));
@@ -143,41 +156,46 @@ public record Ledger(
     }
 
     /**
-     * A ledger, and what it answers.
+     * A ledger after a request, and its response.
      *
-     * @param response null: nothing was requested
+     * @param ledger the next ledger
+     * @param response the response; null if no lease was requested
      */
     public record Result(Ledger ledger, LeaseResponse response) {}
 
     /**
-     * This ledger under other limits: what was used stays used, as {@code Account.under} says; what is lent stays lent.
+     * Returns this ledger with other accounts, typically {@linkplain LimitAccount#migrateTo migrated} to changed
+     * limits. Outstanding leases remain, so a lowered limit holds when the leases from before have ended.
      */
     public Ledger withAccounts(List<LimitAccount<?>> next) {
-        return new Ledger(
-                clockMs, clockMs, next, loans, refusals, nextLeaseId); // what they say of the time before is not theirs
+        // the migrated states start at clockMs, so no charge may have an earlier time
+        return new Ledger(clockMs, clockMs, next, leases, refusals, nextLeaseId);
     }
 
-    /** This ledger at a later time, or at its own if that is later: what has ended by then is charged. */
+    /**
+     * Returns this ledger at {@code nowMs}, or at its own time if that is later. Leases that are due are charged
+     * as used.
+     */
     public Ledger advancedTo(long nowMs) {
         long atMs = Math.max(clockMs, nowMs);
         List<Refusal> waiting = refusals.stream().allMatch(refusal -> refusal.untilMs > atMs)
                 ? refusals
                 : refusals.stream().filter(refusal -> refusal.untilMs > atMs).toList();
-        if (loans.isEmpty() || loans.get(0).dueMs > atMs) {
-            return atMs == clockMs ? this : new Ledger(atMs, lastChargeMs, accounts, loans, waiting, nextLeaseId);
+        if (leases.isEmpty() || leases.get(0).dueMs > atMs) {
+            return atMs == clockMs ? this : new Ledger(atMs, lastChargeMs, accounts, leases, waiting, nextLeaseId);
         }
         Ledger next = this;
-        List<Loan> left = new ArrayList<>(loans);
+        List<OutstandingLease> left = new ArrayList<>(leases);
         while (!left.isEmpty() && left.get(0).dueMs <= atMs) {
-            Loan ended = left.remove(0);
+            OutstandingLease ended = left.remove(0);
             next = next.charge(ended.amount, ended.untilMs - 1);
         }
         return new Ledger(atMs, next.lastChargeMs, next.accounts, left, waiting, nextLeaseId);
     }
 
     /**
-     * As {@link #handle(LeaseRequest, LeaseTerms, List, long)}, where a settlement leaves a debt of one capacity at
-     * most.
+     * Like {@link #handle(LeaseRequest, LeaseTerms, List, long)}, with a maximum of twice the capacity for each limit:
+     * a settlement leaves a debt of at most one capacity.
      */
     public Result handle(LeaseRequest request, LeaseTerms terms, long nowMs) {
         List<Long> maxUsed = accounts.stream()
@@ -188,10 +206,14 @@ public record Ledger(
     }
 
     /**
-     * Charges what a holder reports, and answers its request.
+     * Charges what a holder reports and answers its request. Takes O(leases + refused holders) time for each report and
+     * for the response.
      *
-     * @param maxUsed for each limit, the most tokens that may be used or lent once a settlement is charged
-     * @param nowMs the broker's time when the request was appended
+     * @param request the message of the holder
+     * @param terms the timing of leases
+     * @param maxUsed for each limit, the most tokens that can be used or lent after a settlement is charged; it can
+     *     exceed the capacity
+     * @param nowMs the broker's time when it appended the request
      */
     public Result handle(LeaseRequest request, LeaseTerms terms, List<Long> maxUsed, long nowMs) {
         Ledger next = advancedTo(Math.max(nowMs, lastUsedMs(request)));
@@ -205,22 +227,22 @@ public record Ledger(
     }
 
     /**
-     * A holder's decision times may be ahead by as long as its request was under way: then it is later than was known
-     * here.
+     * Returns the latest decision time that the request reports, at least the ledger's time. It can be ahead of the
+     * ledger's time by as long as the request for the lease took to the broker.
      */
     private long lastUsedMs(LeaseRequest request) {
         long latestMs = clockMs;
         for (LeaseRequest.Report report : request.reports()) {
-            for (Loan loan : loans) {
-                if (loan.leaseId == report.leaseId()) {
-                    latestMs = Math.max(latestMs, Math.min(report.lastUsedMs(), loan.untilMs - 1));
+            for (OutstandingLease lease : leases) {
+                if (lease.leaseId == report.leaseId()) {
+                    latestMs = Math.max(latestMs, Math.min(report.lastUsedMs(), lease.untilMs - 1));
                 }
             }
         }
         return latestMs;
     }
 
-    /** Tokens that could be lent now. */
+    /** Returns the tokens that could be lent now. */
     public long free() {
         long available = Long.MAX_VALUE;
         for (LimitAccount<?> account : accounts) {
@@ -229,44 +251,44 @@ public record Ledger(
         return Math.max(0, available - lent());
     }
 
-    /** Tokens that are out. */
+    /** Returns the tokens of all outstanding leases. */
     public long lent() {
-        return loans.stream().mapToLong(Loan::amount).sum();
+        return leases.stream().mapToLong(OutstandingLease::amount).sum();
     }
 
     /**
-     * Of a slice that has ended, nothing is left to account for. What cannot be of a slice is taken as that which can
-     * be.
+     * Applies a report. A report of a lease that is no longer outstanding is ignored. Amounts outside the possible
+     * range are clamped to it.
      */
     private Ledger applyReport(String holder, LeaseRequest.Report report) {
-        for (int place = 0; place < loans.size(); place++) {
-            Loan loan = loans.get(place);
-            if (loan.leaseId == report.leaseId() && loan.holder.equals(holder)) {
-                return applyReport(place, loan, report);
+        for (int place = 0; place < leases.size(); place++) {
+            OutstandingLease lease = leases.get(place);
+            if (lease.leaseId == report.leaseId() && lease.holder.equals(holder)) {
+                return applyReport(place, lease, report);
             }
         }
         return this;
     }
 
-    private Ledger applyReport(int place, Loan loan, LeaseRequest.Report report) {
-        long used = Math.max(0, Math.min(loan.amount, report.used() - loan.used));
-        long held = Math.max(0, Math.min(loan.amount - used, report.held()));
-        List<Loan> next = new ArrayList<>(loans);
+    private Ledger applyReport(int place, OutstandingLease lease, LeaseRequest.Report report) {
+        long used = Math.max(0, Math.min(lease.amount, report.used() - lease.used));
+        long held = Math.max(0, Math.min(lease.amount - used, report.held()));
+        List<OutstandingLease> next = new ArrayList<>(leases);
         if (held > 0) {
             next.set(
                     place,
-                    new Loan(
-                            loan.leaseId,
-                            loan.holder,
+                    new OutstandingLease(
+                            lease.leaseId,
+                            lease.holder,
                             held,
-                            loan.used + used,
-                            loan.requestedTokens,
-                            loan.untilMs,
-                            loan.dueMs));
+                            lease.used + used,
+                            lease.requestedTokens,
+                            lease.untilMs,
+                            lease.dueMs));
         } else {
             next.remove(place);
         }
-        Ledger charged = used > 0 ? charge(used, Math.min(report.lastUsedMs(), loan.untilMs - 1)) : this;
+        Ledger charged = used > 0 ? charge(used, Math.min(report.lastUsedMs(), lease.untilMs - 1)) : this;
         return new Ledger(clockMs, charged.lastChargeMs, charged.accounts, next, refusals, nextLeaseId);
     }
 
@@ -274,13 +296,13 @@ public record Ledger(
         long timeMs = Math.max(lastChargeMs, atMs);
         List<LimitAccount<?>> next = new ArrayList<>();
         accounts.forEach(account -> next.add(account.charge(amount, timeMs)));
-        return new Ledger(clockMs, timeMs, next, loans, refusals, nextLeaseId);
+        return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId);
     }
 
     /**
-     * Charges what was used beside all leases, as much of it as keeps what is used and lent within the maximum of each
-     * limit. As all that is lent may be reported as used, no more than the maximum is ever in use. A negative
-     * settlement is ignored: a refund would let more pass than the limit permits.
+     * Charges tokens that were used in excess of all leases, as far as the tokens used and lent stay within the maximum
+     * of each limit. All that is lent may later be reported as used, so usage never exceeds the maximum. A negative
+     * settlement is ignored, since a refund would permit more than the limit.
      */
     private Ledger settle(long settled, List<Long> maxUsed) {
         if (settled <= 0) {
@@ -292,15 +314,21 @@ public record Ledger(
         for (int i = 0; i < accounts.size(); i++) {
             next.add(accounts.get(i).chargeUpTo(maxUsed.get(i) - lent, settled, timeMs));
         }
-        return new Ledger(clockMs, timeMs, next, loans, refusals, nextLeaseId);
+        return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId);
     }
 
     /**
-     * Grants what is wanted, as far as the other holders' wants can still be met: by max-min fairness, each of them is
-     * left what it wanted last, but no more than an even share of what is free. A holder that got its lease only now is
-     * left an even share, since it may not know yet what it will want. If a request waits, its cost is granted at
-     * least, unless that is due to a holder that was refused before; if none does, nothing is granted while little is
-     * free, so that leases which nobody may need do not withhold what others wait for.
+     * Grants what is requested as far as the other holders' demands can still be met, by max-min fairness (D.
+     * Bertsekas, R. Gallager: <i>Data Networks</i>, 1992): each other holder is left what it requested last, but at
+     * most an even share of what is free. A holder with a new lease is left an even share, since its demand may not be
+     * known yet.
+     *
+     * <p>Example: 9 tokens are free, {@code a} requested 1 and now {@code b} requests 9. {@code b} gets 8; while the
+     * lease of {@code a} is new, {@code a} is left its even share of 4, and {@code b} gets 5.
+     *
+     * <p>If a request waits, at least its cost is granted, unless it is due to holders that were refused before. If
+     * none waits, nothing is granted while little is free, so that leases kept in reserve do not withhold tokens that
+     * requests wait for.
      */
     private Result lend(LeaseRequest request, LeaseTerms terms, long nowMs) {
         long least = request.minTokens();
@@ -320,15 +348,15 @@ public record Ledger(
         long amount = Math.max(least, Math.min(request.requestedTokens(), share));
         boolean isRefused =
                 least == 0 ? amount <= 0 || free - others < capacity() / SCARCE_DIVISOR : least > free - before;
-        if (isRefused || loans.size() >= MAX_LOANS) {
+        if (isRefused || leases.size() >= MAX_LEASES) {
             long retryAfterMs = retryAfterMs(Math.max(1, least), before);
             List<Refusal> next = refusalsWith(request, place, terms, retryAfterMs);
             return new Result(
-                    new Ledger(clockMs, lastChargeMs, accounts, loans, next, nextLeaseId),
+                    new Ledger(clockMs, lastChargeMs, accounts, leases, next, nextLeaseId),
                     new LeaseResponse.Refused(request.number(), nowMs, retryAfterMs));
         }
         long untilMs = untilMs(terms);
-        Loan loan = new Loan(
+        OutstandingLease lease = new OutstandingLease(
                 nextLeaseId,
                 request.holder(),
                 amount,
@@ -336,12 +364,18 @@ public record Ledger(
                 request.requestedTokens(),
                 untilMs,
                 untilMs + terms.graceMs());
-        List<Loan> next = new ArrayList<>(loans);
-        next.add(-Collections.binarySearch(next, loan, BY_DUE) - 1, loan);
+        List<OutstandingLease> next = new ArrayList<>(leases);
+        next.add(-Collections.binarySearch(next, lease, BY_DUE) - 1, lease);
         return new Result(
                 new Ledger(clockMs, lastChargeMs, accounts, next, refusalsWithout(place), nextLeaseId + 1),
                 new LeaseResponse.Granted(
-                        request.number(), loan.leaseId, amount, nowMs, clockMs, loan.untilMs, amount >= free - others));
+                        request.number(),
+                        lease.leaseId,
+                        amount,
+                        nowMs,
+                        clockMs,
+                        lease.untilMs,
+                        amount >= free - others));
     }
 
     private List<Refusal> refusalsWithout(int place) {
@@ -353,7 +387,11 @@ public record Ledger(
         return next;
     }
 
-    /** The refusals after one more; {@code place} is the holder's entry, -1 if it has none. */
+    /**
+     * Returns the list of refused holders after another refusal.
+     *
+     * @param place the index of the holder's entry, -1 if it has none
+     */
     private List<Refusal> refusalsWith(LeaseRequest request, int place, LeaseTerms terms, long retryAfterMs) {
         long least = request.minTokens();
         long waitMs = Math.min(retryAfterMs, terms.termMs());
@@ -375,9 +413,10 @@ public record Ledger(
     }
 
     private long fairShare(String holder, long free, LeaseTerms terms) {
-        Map<String, Long> wants = new HashMap<>(2 * (loans.size() + refusals.size()));
+        Map<String, Long> wants = new HashMap<>(2 * (leases.size() + refusals.size()));
         long knownMs = clockMs + terms.termMs() - terms.termMs() / NEW_LEASE_DIVISOR;
-        loans.forEach(loan -> wants.put(loan.holder, loan.untilMs > knownMs ? Long.MAX_VALUE : loan.requestedTokens));
+        leases.forEach(
+                lease -> wants.put(lease.holder, lease.untilMs > knownMs ? Long.MAX_VALUE : lease.requestedTokens));
         refusals.forEach(refusal -> wants.merge(refusal.holder, refusal.requestedTokens, Math::max));
         wants.remove(holder);
         long even = free / (wants.size() + 1);
@@ -397,8 +436,8 @@ public record Ledger(
     }
 
     /**
-     * A slice that is used in two windows counts in the later one, so none is but one lent too shortly before the end
-     * for a next one.
+     * Returns the end of a lease that is granted now. Usage in two windows would be charged in the later one, so a
+     * lease ends with the window, unless too little time is left to request the next lease.
      */
     private long untilMs(LeaseTerms terms) {
         long untilMs = clockMs + terms.termMs();
@@ -410,12 +449,13 @@ public record Ledger(
     }
 
     /**
-     * How long until there is enough if no loan is given back, or the first one ends.
+     * Returns how long until enough is free if no lease is returned, or until the first lease is due.
      *
-     * @param before what holders get that were refused before, as far as it fits
+     * @param least the tokens needed
+     * @param before the tokens due to holders that were refused before, counted as far as they fit into the capacity
      */
     private long retryAfterMs(long least, long before) {
-        long waitMs = loans.size() >= MAX_LOANS ? Long.MAX_VALUE : 0;
+        long waitMs = leases.size() >= MAX_LEASES ? Long.MAX_VALUE : 0;
         for (LimitAccount<?> account : accounts) {
             long capacity = account.limit().capacity();
             if (least > capacity) {
@@ -425,7 +465,7 @@ public record Ledger(
             long cost = needed + Math.max(0, Math.min(before, capacity - needed));
             waitMs = account.limit().fits(cost) ? Math.max(waitMs, account.waitMs(cost, clockMs)) : Long.MAX_VALUE;
         }
-        long firstEndsMs = loans.isEmpty() ? Long.MAX_VALUE : loans.get(0).dueMs - clockMs;
+        long firstEndsMs = leases.isEmpty() ? Long.MAX_VALUE : leases.get(0).dueMs - clockMs;
         return Math.max(1, Math.min(waitMs, firstEndsMs));
     }
 }

@@ -1,8 +1,8 @@
 package dev.weir.lease;
 
 /**
- * Measures how long requests for leases take to be answered, and derives how long a decision waits for one. Smoothed as
- * the retransmission timeout of TCP (RFC 6298):
+ * An estimator of the round trip of lease requests, which determines how long a decision waits for a lease. It smooths
+ * samples like the retransmission timeout of TCP (RFC 6298):
  *
  * <pre>
  *   first sample r     smoothed = r,                        variation = r / 2
@@ -10,13 +10,12 @@ package dev.weir.lease;
  *   lease wait         2 × (smoothed + 4 × variation), between 100 ms and 2 s; 2 s before the first sample
  * </pre>
  *
- * <p>Example: samples of 40 and 80 ms give smoothed 45 and variation 25, so a decision waits 290 ms. Threads may share
- * an instance.
+ * <p>Example: samples of 40 and 80 ms give smoothed 45 and variation 25, so a decision waits 290 ms. Thread-safe.
  */
 public final class RoundTripEstimator {
 
     static final long MIN_WAIT_MS = 100;
-    /** The longest lease wait, unless a policy says otherwise. */
+    /** The longest default lease wait, in milliseconds. A policy can set a longer one. */
     public static final long MAX_WAIT_MS = 2_000;
 
     private static final int SCALE = 8;
@@ -25,7 +24,7 @@ public final class RoundTripEstimator {
     private volatile long smoothedMs;
     private volatile long waitMs = MAX_WAIT_MS;
 
-    /** Adds a measurement. */
+    /** Adds a measured round trip. */
     public synchronized void sample(long ms) {
         long sample = Math.max(1, Math.min(ms, LeaseTerms.MAX_ROUND_TRIP_MS)) * SCALE;
         if (smoothed == 0) {
@@ -39,12 +38,12 @@ public final class RoundTripEstimator {
         waitMs = Math.max(MIN_WAIT_MS, Math.min(MAX_WAIT_MS, 2 * (smoothed + 4 * variation) / SCALE));
     }
 
-    /** The smoothed round trip, 0 before the first sample. */
+    /** Returns the smoothed round trip in milliseconds, 0 before the first sample. */
     public long smoothedMs() {
         return smoothedMs;
     }
 
-    /** How long a decision waits for a lease unless its policy says otherwise. */
+    /** Returns how long a decision waits for a lease by default, in milliseconds. */
     public long waitMs() {
         return waitMs;
     }

@@ -1,25 +1,32 @@
 package dev.weir.limit;
 
 /**
- * A count for each of the windows into which time is cut, with no gap and no overlap, by the clock ({@link
- * FixedWindow}) or the calendar ({@link CalendarWindow}). What was counted is free again when the next window starts,
- * so up to twice the limit may pass around a window's edge.
+ * A limit that counts the tokens of each window, with windows that follow one another without gap or overlap. Windows
+ * are aligned to the epoch ({@link FixedWindow}) or to a calendar ({@link CalendarWindow}). The count returns to 0 when
+ * the next window starts, so up to twice the limit can pass within one window's length around a boundary.
  */
 public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permits FixedWindow, CalendarWindow {
 
-    /** What was counted in the window that starts at {@code startMs}. */
+    /**
+     * The count of one window.
+     *
+     * @param startMs when the window starts, in milliseconds since the epoch
+     * @param count tokens used in the window, 0 to {@link Limit#MAX_LEVEL}
+     */
     record Window(long startMs, long count) {}
 
-    /** Tokens a window. */
+    /** Returns the tokens per window. */
     long limit();
 
-    /** When the window of {@code nowMs} started. */
+    /** Returns the start of the window that contains {@code nowMs}. */
     long startMs(long nowMs);
 
-    /** When the window that starts at {@code startMs} ends and the next one starts. */
+    /**
+     * Returns the end (exclusive) of the window that starts at {@code startMs}, which is the start of the next window.
+     */
     long endMs(long startMs);
 
-    /** Whether {@code nowMs} is in the window that starts at {@code startMs}. */
+    /** Returns whether {@code nowMs} lies in the window that starts at {@code startMs}. */
     default boolean isInWindow(long startMs, long nowMs) {
         return startMs(nowMs) == startMs;
     }
@@ -67,7 +74,7 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
         return new Window(now.startMs(), Limit.addToLevel(now.count(), cost));
     }
 
-    /** Ends with the window, however much is in use. */
+    /** Keeps all usage, even above {@code mostUsed}: the wait ends with the window, whatever is in use. */
     @Override
     default Window adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
         return charge(initialState(nowMs), old.used(nowMs), nowMs);

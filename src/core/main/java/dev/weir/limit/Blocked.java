@@ -1,6 +1,6 @@
 package dev.weir.limit;
 
-/** A limit of 0: every cost above 0 is refused for good. */
+/** A limit of 0, which denies every cost above 0 and never permits it later. */
 public record Blocked() implements Limit<Unlimited.NoState> {
 
     @Override
@@ -13,7 +13,7 @@ public record Blocked() implements Limit<Unlimited.NoState> {
         return Long.MAX_VALUE;
     }
 
-    /** Nothing is counted. */
+    /** Returns 0, since nothing is counted. */
     @Override
     public long maxUsedByDenied() {
         return 0;

@@ -3,10 +3,10 @@ package dev.weir.limit;
 import java.time.LocalDate;
 import java.time.temporal.ChronoUnit;
 
-/** What a calendar divides time into. */
+/** A period of the calendar, used as the length of a {@link CalendarWindow}. */
 public enum CalendarPeriod {
     DAY(ChronoUnit.DAYS),
-    /** From Monday to Sunday, as in ISO 8601. */
+    /** Monday to Sunday, as in ISO 8601. */
     WEEK(ChronoUnit.WEEKS),
     MONTH(ChronoUnit.MONTHS);
 
@@ -16,7 +16,7 @@ public enum CalendarPeriod {
         this.unit = unit;
     }
 
-    /** The first date of the period that has {@code date}. */
+    /** Returns the first date of the period that contains {@code date}. */
     LocalDate firstDate(LocalDate date) {
         return switch (this) {
             case DAY -> date;
@@ -25,7 +25,7 @@ public enum CalendarPeriod {
         };
     }
 
-    /** The first date of the period after the one that begins on {@code firstDate}. */
+    /** Returns the first date of the period that follows the one starting on {@code firstDate}. */
     LocalDate next(LocalDate firstDate) {
         return firstDate.plus(1, unit);
     }

@@ -1,14 +1,15 @@
 package dev.weir.limit;
 
 /**
- * Fixed window: at most {@code limit} in each window of {@code perMs}, windows aligned to the epoch (UTC).
+ * A limit on the tokens used in each window of {@code perMs} milliseconds. Windows are aligned to the epoch (UTC).
  *
- * @param limit tokens a window
- * @param perMs the window
+ * @param limit tokens per window
+ * @param perMs the length of a window, in milliseconds
+ * @param countDenied whether denied requests are charged too
  */
 public record FixedWindow(long limit, long perMs, boolean countDenied) implements AlignedWindow {
 
-    /** @throws IllegalArgumentException if a number is not positive */
+    /** @throws IllegalArgumentException if {@code limit} or {@code perMs} is not positive or too large */
     public FixedWindow {
         Limit.requireCapacity("limit", limit);
         Limit.requirePositive("per", perMs);

@@ -1,31 +1,38 @@
 package dev.weir.limit;
 
 /**
- * Generic cell rate algorithm (ITU-T I.371, the virtual scheduling form), with {@code burst} the total that may come at
- * once. With T the time of one token, a cost c passes iff
+ * The generic cell rate algorithm (ITU-T I.371, virtual scheduling form). {@code burst} tokens can be used at once;
+ * then tokens return at the rate. With T the time per token and TAT the theoretical arrival time, a request of cost c
+ * at time t is permitted iff
  *
  * <pre>
  *   t ≥ TAT + c·T − burst·T        and then  TAT ← max(TAT, t) + c·T
+ *
+ *   1 token a second, burst 5      t=0: five requests of cost 1 are permitted   → TAT = 5000
+ *                                  t=0: the sixth is denied, wait 1000 ms
+ *                                  t=3000: cost 1 is permitted, 2 remain        → TAT = 6000
  * </pre>
  *
- * <p>The theoretical arrival time is kept as whole milliseconds and a part in the {@link Rate}'s units, so a T that is
- * no whole number (7 per 11 s) is exact. {@code remaining}, {@code retryAfter} and {@code resetAfter} are those of
- * throttled and redis-cell.
+ * <p>The state stores TAT as whole milliseconds and a remainder in units of the {@link Rate}, so the result is exact
+ * even if T is not a whole number of milliseconds (7 tokens per 11 s). Remaining tokens, retry time and reset time
+ * equal those of throttled and redis-cell. Each operation takes O(1).
  *
- * @param rate its T is {@code perMs / tokens}
- * @param burst how much may come at once
+ * @param rate the rate; T is {@code perMs / tokens}
+ * @param burst the capacity in tokens
+ * @param countDenied whether denied requests are charged too
  */
 public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<Gcra.Arrival> {
 
-    /** @throws IllegalArgumentException if the burst is not positive or cannot be counted exactly */
+    /** @throws IllegalArgumentException if the burst is not positive or too large to count exactly at this rate */
     public Gcra {
         rate.requireCountable(burst);
     }
 
     /**
-     * The theoretical arrival time: {@code tatMs + part / rate.unitsPerMs()}.
+     * The theoretical arrival time, {@code tatMs + part / rate.unitsPerMs()} milliseconds since the epoch.
      *
-     * @param part 0 to unitsPerMs − 1
+     * @param tatMs the whole milliseconds
+     * @param part the remainder in units, 0 to {@code unitsPerMs − 1}
      */
     public record Arrival(long tatMs, long part) {}
 
@@ -89,7 +96,7 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
         return unitsAhead(arrival, nowMs) <= most ? arrival : arrivalAhead(most, nowMs);
     }
 
-    /** How far the theoretical arrival time lies ahead of now, in units; 0 if it has passed. */
+    /** Returns how far the theoretical arrival time lies ahead of {@code nowMs}, in units; 0 if it has passed. */
     private long unitsAhead(Arrival arrival, long nowMs) {
         long aheadMs = arrival.tatMs() - nowMs;
         return aheadMs < 0 ? 0 : Limit.addToLevel(rate.unitsIn(aheadMs), arrival.part());

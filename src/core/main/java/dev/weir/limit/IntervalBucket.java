@@ -1,39 +1,46 @@
 package dev.weir.limit;
 
 /**
- * Token bucket that is refilled in steps ({@code refill: interval}): at each multiple of the window since the first
- * request, the window's tokens are added, up to the burst.
+ * A token bucket that is refilled in steps ({@code refill: interval}). It starts full; at each multiple of
+ * {@code perMs} after the first request it gains {@code tokens}, up to {@code burst}. Each operation takes O(1).
  *
  * <pre>
- *   3 a second, burst 7, first request at t=400:   tokens come at 1400, 2400, 3400, …   3 each
+ *   3 tokens a second, burst 7, first request at t=400:   3 tokens are added at 1400, 2400, 3400, …
  * </pre>
  *
- * @param tokens how many come at each step
- * @param perMs the window
- * @param burst the capacity; the bucket starts full
+ * @param tokens tokens added at each step
+ * @param perMs the time between steps, in milliseconds
+ * @param burst the capacity in tokens
+ * @param countDenied whether denied requests are charged too
  */
 public record IntervalBucket(long tokens, long perMs, long burst, boolean countDenied)
         implements Limit<IntervalBucket.Steps> {
 
-    /** How long a full and idle bucket remembers when its steps fall; after that, its next request is a first one. */
+    /**
+     * How long a full, idle bucket keeps the times of its steps, in milliseconds. The next request after that counts as
+     * a first request.
+     */
     public static final long PHASE_RETENTION_MS = 24 * 60 * 60 * 1000L;
 
-    /** @throws IllegalArgumentException if a number is not positive, or the wait for a full bucket would overflow */
+    /**
+     * @throws IllegalArgumentException if a number is not positive, or if refilling takes so long that it
+     *     would overflow
+     */
     public IntervalBucket {
         Limit.requirePositive("limit", tokens);
         Limit.requirePositive("per", perMs);
         Limit.requireCapacity("burst", burst);
         if (2 * burst / tokens >= MAX_LEVEL / perMs) {
-            throw new IllegalArgumentException("a burst of " + burst + " takes too long to fill at " + tokens + " per "
-                    + perMs + " ms to be counted");
+            throw new IllegalArgumentException("a burst of " + burst + " takes too long to refill at " + tokens
+                    + " per " + perMs + " ms to be counted exactly");
         }
     }
 
     /**
-     * What was taken, and where the steps fall.
+     * The tokens in use and the times of the steps.
      *
      * @param used tokens missing from a full bucket after the last step
-     * @param stepMs the last step that was counted; the first request is step zero
+     * @param stepMs the time of the last step that was applied; the first request is step zero
      */
     public record Steps(long used, long stepMs) {}
 
@@ -95,7 +102,9 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
         return new Steps(Math.min(mostUsed, old.used(nowMs)), stepMs);
     }
 
-    /** The steps up to now; now itself is step zero once they are forgotten. */
+    /**
+     * Applies the steps up to {@code nowMs}. If the times of the steps have expired, {@code nowMs} becomes step zero.
+     */
     private Steps at(Steps steps, long nowMs) {
         long sinceMs = nowMs - steps.stepMs();
         if (sinceMs >= 0 && sinceMs < perMs) {
@@ -107,7 +116,7 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
         return new Steps(used, stepMs);
     }
 
-    /** How long the steps take that bring so many tokens, at least one, from a step on. */
+    /** Returns how long it takes from a step until {@code missing} tokens (1 or more) have been added. */
     private long refillMs(long missing) {
         if (missing <= tokens) {
             return perMs;
@@ -116,7 +125,7 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
         return (missing <= burst ? stepsToGo : Math.min(stepsToGo, MAX_LEVEL / perMs)) * perMs;
     }
 
-    /** When the bucket has been full and idle for so long that its next request is a first one. */
+    /** Returns when the bucket has been full and idle for so long that the times of its steps expire. */
     private long phaseExpiresAtMs(Steps steps) {
         long toFullMs = steps.used() == 0 ? 0 : refillMs(steps.used());
         return steps.stepMs() + toFullMs + Math.max(perMs, PHASE_RETENTION_MS);

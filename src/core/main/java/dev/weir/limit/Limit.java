@@ -1,114 +1,133 @@
 package dev.weir.limit;
 
 /**
- * A quota and the algorithm that counts it. A limit holds the terms, its state is a value: every method is a pure
- * function of terms, state, cost and time, so the same requests give the same answers on any machine.
+ * A quota and the algorithm that counts its use. A limit holds the terms; its state is an immutable value. Every method
+ * is a pure function of terms, state, cost and time, so the same requests get the same results on every machine.
  *
- * <p>Two phases, because a request must pass all of its limits before any of them is charged: ask each limit whether
- * it {@linkplain #permits permits} the cost, then {@linkplain #charge charge} each one.
+ * <p>A request that has several limits must pass all of them before any is charged. So callers first check that each
+ * limit {@linkplain #permits permits} the cost and then {@linkplain #charge charge} each one.
  *
  * <pre>
  *   permits(c, t)  ⟺  c = 0  or  c ≤ available(state, t)
  *   wait(c, t)      =  min { d ≥ 0 : c ≤ available(state, t + d) }
  * </pre>
  *
- * <p>Costs are whole tokens, times are milliseconds since the epoch. For one state, callers never pass a time before
- * that of the last charge.
+ * <p>Costs are whole tokens. Times are milliseconds since the epoch. For one state, callers must never pass a time
+ * before that of the last charge.
  *
- * @param <S> the state that this algorithm keeps, an immutable value
+ * @param <S> the state of the algorithm, an immutable value
  */
 public sealed interface Limit<S>
-        permits AlignedWindow, SlidingWindowLog, SlidingWindowCounter, Meter, IntervalBucket, Gcra, Unlimited, Blocked {
+        permits AlignedWindow,
+                SlidingWindowLog,
+                SlidingWindowCounter,
+                ContinuousBucket,
+                IntervalBucket,
+                Gcra,
+                Unlimited,
+                Blocked {
 
-    /** Costs and levels saturate here (in tokens or units): far above any limit, far below overflow. */
+    /**
+     * The bound of costs and levels, in tokens or units: larger values saturate. It is far above any limit and far
+     * below overflow.
+     */
     long MAX_LEVEL = 1L << 61;
 
-    /** The largest capacity: a state can then hold a whole capacity of debt, and stays exact. */
+    /** The largest capacity. A state can hold one more capacity of debt and stays exact. */
     long MAX_CAPACITY = MAX_LEVEL / 2;
 
-    /** The most that can be had at once; a larger cost never passes. */
+    /** Returns the most tokens that can be used at once. A larger cost is never permitted. */
     long capacity();
 
-    /** Whether {@code cost} passes at some time: it is at most the {@link #capacity}. */
+    /** Returns whether {@code cost} can ever be permitted, that is, whether it is at most the {@link #capacity}. */
     default boolean fits(long cost) {
         return cost <= capacity();
     }
 
-    /** The most tokens in use that a state counts exactly, at least twice the {@link #capacity}. */
+    /** Returns the most tokens in use that a state counts exactly: at least twice the {@link #capacity}. */
     long maxUsed();
 
     /**
-     * The time in which the whole capacity comes once: a window, or how long an empty bucket takes to fill. Whole
-     * milliseconds, rounded up; 0 if there is no such time.
+     * Returns the time in which the whole capacity becomes available once: the length of the window, or the time to
+     * refill an empty bucket. In whole milliseconds, rounded up; 0 if there is no such time.
      */
     long windowMs(long nowMs);
 
-    /** When the window of {@code nowMs} ends; {@link Long#MAX_VALUE} for limits that do not count by windows. */
+    /**
+     * Returns when the window of {@code nowMs} ends; {@link Long#MAX_VALUE} for limits that do not count by windows.
+     */
     default long windowEndsMs(long nowMs) {
         return Long.MAX_VALUE;
     }
 
-    /** Whether denied requests count as well. */
+    /** Returns whether denied requests are charged too. */
     boolean countDenied();
 
     /**
-     * How many tokens may be in use once a denied cost was counted: one extra capacity. So a client that stops is
-     * served again within two windows, however much it was denied.
+     * Returns how many tokens can be in use after a denied cost was charged: by default, twice the capacity. A client
+     * that stops is therefore served again within two windows, however many of its requests were denied.
      */
     default long maxUsedByDenied() {
         return 2 * capacity();
     }
 
-    /** The state of one who has not asked before. */
+    /** Returns the state of a key that has not been used before. */
     S initialState(long nowMs);
 
-    /** Whole tokens that can be had now, rounded down; below zero while in debt. */
+    /** Returns the whole tokens available at {@code nowMs}, rounded down; negative while the state is in debt. */
     long available(S state, long nowMs);
 
     /**
-     * Whether {@code cost} may be taken now: at most what is {@linkplain #available available}.
+     * Returns whether {@code cost} can be taken at {@code nowMs}, that is, whether it is at most what is
+     * {@linkplain #available available}.
      *
-     * @param cost above 0
+     * @param cost tokens, above 0
      */
     default boolean permits(S state, long cost, long nowMs) {
         return cost <= available(state, nowMs);
     }
 
     /**
-     * How long until {@code cost} passes if nothing else comes, in whole milliseconds rounded up; 0 if it passes now.
+     * Returns how long until {@code cost} is permitted if nothing else is charged, in whole milliseconds rounded up; 0
+     * if it is permitted at {@code nowMs}.
      *
-     * @param cost 0 or more, and one that {@linkplain #fits fits}
+     * @param cost tokens, 0 or more; it must {@linkplain #fits fit}
      */
     long waitMs(S state, long cost, long nowMs);
 
     /**
-     * The state once {@code cost} was taken, without asking whether it is available: a state may go into debt. A
-     * negative cost gives back, never to more than the capacity.
+     * Returns the state after {@code cost} was taken. Does not check whether the cost is available, so the state can go
+     * into debt. A negative cost is a refund, which never raises what is available above the capacity.
      */
     S charge(S state, long cost, long nowMs);
 
-    /** From this time on the state says what a {@linkplain #initialState fresh} one says, if nothing else comes. */
+    /**
+     * Returns the time from which the state is equivalent to an {@linkplain #initialState initial} one, if nothing else
+     * is charged.
+     */
     default long expiresAtMs(S state, long nowMs) {
         return nowMs + waitMs(state, capacity(), nowMs);
     }
 
-    /** Whether what was used under {@code old} stays used with its times when these terms replace it. */
+    /** Returns whether usage under {@code old} keeps its times when these terms replace it. */
     default boolean isCompatibleWith(Limit<?> old) {
         return false;
     }
 
     /**
-     * The state to go on with when these terms replace those of {@code old}: that of terms which these {@linkplain
-     * #isCompatibleWith continue} is kept; else what is in use stays in use, in whole tokens rounded up, as if it had
-     * all been taken now. Where the wait grows with what is in use, at most {@code mostUsed} stays in use.
+     * Returns the state to continue with when these terms replace those of {@code old}. If the terms are
+     * {@linkplain #isCompatibleWith compatible}, the old state is kept. Otherwise all tokens in use, rounded up to
+     * whole tokens, count as used at {@code nowMs}. For algorithms whose wait grows with the tokens in use, at most
+     * {@code mostUsed} remain in use.
      *
-     * @param mostUsed at least the capacity, so that the client waits no longer than one that has just used as much
+     * @param mostUsed at least the capacity, so that the client waits no longer than one that has just used that
+     *     many tokens
      */
     default S adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
         return charge(initialState(nowMs), Math.min(mostUsed, old.used(nowMs)), nowMs);
     }
 
-    /** Throws unless {@code value} is positive and at most {@link #MAX_LEVEL}. */
+    /** @throws IllegalArgumentException unless {@code value} is 1 to {@link #MAX_LEVEL} */
     static long requirePositive(String name, long value) {
         if (value < 1 || value > MAX_LEVEL) {
             throw new IllegalArgumentException(name + " must be 1 to " + MAX_LEVEL + ", is " + value);
@@ -116,7 +135,7 @@ public sealed interface Limit<S>
         return value;
     }
 
-    /** Throws unless {@code value} is positive and at most {@link #MAX_CAPACITY}. */
+    /** @throws IllegalArgumentException unless {@code value} is 1 to {@link #MAX_CAPACITY} */
     static long requireCapacity(String name, long value) {
         if (value < 1 || value > MAX_CAPACITY) {
             throw new IllegalArgumentException(name + " must be 1 to " + MAX_CAPACITY + ", is " + value);
@@ -124,7 +143,12 @@ public sealed interface Limit<S>
         return value;
     }
 
-    /** {@code a + b} for a level in 0..{@link #MAX_LEVEL} and any b, kept in that range. */
+    /**
+     * Returns {@code level + change}, clamped to 0..{@link #MAX_LEVEL}.
+     *
+     * @param level 0 to {@link #MAX_LEVEL}
+     * @param change any number
+     */
     static long addToLevel(long level, long change) {
         return Math.max(0, Math.min(MAX_LEVEL, level + Math.max(-MAX_LEVEL, Math.min(MAX_LEVEL, change))));
     }

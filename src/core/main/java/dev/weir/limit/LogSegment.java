@@ -3,12 +3,12 @@ package dev.weir.limit;
 import java.util.Arrays;
 
 /**
- * A run of a log's entries, oldest first. Beside its time an entry has the sum of all costs up to and with it, so the
- * cost between any two entries is one subtraction. Sums wrap around; only differences have a meaning.
+ * A run of a log's entries, oldest first. Each entry has a time and the sum of all costs up to and including it, so the
+ * cost between any two entries is one subtraction. Sums wrap around; only their differences have a meaning.
  */
 public final class LogSegment {
 
-    /** How many entries a segment holds. */
+    /** The most entries of a segment. */
     public static final int CAPACITY = 32;
 
     private final long sumBefore;
@@ -21,12 +21,21 @@ public final class LogSegment {
         this.sums = sums;
     }
 
-    /** A segment without entries, {@code sumBefore} being the sum of all that came before it. */
+    /**
+     * Returns a segment without entries.
+     *
+     * @param sumBefore the sum of all costs before this segment
+     */
     public static LogSegment empty(long sumBefore) {
         return new LogSegment(sumBefore, new long[0], new long[0]);
     }
 
-    /** A segment of entries; the arrays are the segment's from here on. */
+    /**
+     * Returns a segment of the given entries. The segment takes over the arrays; callers must not change
+     * them afterwards.
+     *
+     * @throws IllegalArgumentException if the lengths differ or exceed {@link #CAPACITY}
+     */
     public static LogSegment of(long sumBefore, long[] timesMs, long[] sums) {
         if (timesMs.length != sums.length || timesMs.length > CAPACITY) {
             throw new IllegalArgumentException(timesMs.length + " times and " + sums.length + " sums");
@@ -46,22 +55,25 @@ public final class LogSegment {
         return timesMs[index];
     }
 
-    /** The sum of all costs up to and with entry {@code index}; with −1, before the first. */
+    /** Returns the sum of all costs up to and including entry {@code index}; for −1, the sum before the first entry. */
     public long sum(int index) {
         return index < 0 ? sumBefore : sums[index];
     }
 
-    /** The sum of all costs up to the end of this segment. */
+    /** Returns the sum of all costs up to the end of this segment. */
     public long lastSum() {
         return sum(size() - 1);
     }
 
-    /** The time of the newest entry; there must be one. */
+    /** Returns the time of the newest entry. The segment must not be empty. */
     public long lastTimeMs() {
         return timesMs[timesMs.length - 1];
     }
 
-    /** This segment with {@code cost} added at {@code timeMs}: to the newest entry if it is of the same time. */
+    /**
+     * Returns this segment with {@code cost} added at {@code timeMs}: to the newest entry if it has the same time,
+     * otherwise as a new entry.
+     */
     LogSegment withEntry(long timeMs, long cost) {
         boolean merges = size() > 0 && lastTimeMs() == timeMs;
         int size = merges ? size() : size() + 1;
@@ -72,7 +84,9 @@ public final class LogSegment {
         return of(sumBefore, times, all);
     }
 
-    /** This segment with the newest entry's cost less by {@code cost}, or without it where nothing is left. */
+    /**
+     * Returns this segment with the cost of the newest entry reduced by {@code cost}. An entry of cost 0 is removed.
+     */
     LogSegment reducedBy(long cost) {
         long left = lastSum() - cost;
         if (left == sum(size() - 2)) {

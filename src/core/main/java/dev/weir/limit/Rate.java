@@ -1,25 +1,25 @@
 package dev.weir.limit;
 
 /**
- * {@code tokens} per {@code perMs}, exactly: time and tokens share one whole unit, so nothing is ever rounded and no
- * remainder is lost.
+ * A rate of {@code tokens} per {@code perMs} milliseconds. Arithmetic is exact: tokens and milliseconds are both whole
+ * numbers of a common unit, so nothing is rounded and no remainder is lost.
  *
  * <pre>
- *   7 tokens per 11,000 ms:   1 token = 11,000 units,   7 units flow each ms
- *   10 tokens per 1,000 ms:   1 token = 100 units,      1 unit flows each ms      (the common divisor is taken out)
+ *   7 tokens per 11,000 ms:   1 token = 11,000 units,   7 units per ms
+ *   10 tokens per 1,000 ms:   1 token = 100 units,      1 unit per ms      (after division by the common divisor)
  * </pre>
  *
  * @param tokens 1 to {@link Limit#MAX_LEVEL}
- * @param perMs the time in which they flow, 1 ms or more
- * @param unitsPerToken derived
- * @param unitsPerMs derived
+ * @param perMs the time for {@code tokens}, in milliseconds, 1 or more
+ * @param unitsPerToken derived from the two
+ * @param unitsPerMs derived from the two
  */
 public record Rate(long tokens, long perMs, long unitsPerToken, long unitsPerMs) {
 
     /**
-     * The rate of {@code tokens} per {@code perMs}.
+     * Returns the rate of {@code tokens} per {@code perMs} milliseconds.
      *
-     * @throws IllegalArgumentException if either is not positive
+     * @throws IllegalArgumentException if either is not 1 to {@link Limit#MAX_LEVEL}
      */
     public static Rate of(long tokens, long perMs) {
         Limit.requirePositive("limit", tokens);
@@ -29,44 +29,49 @@ public record Rate(long tokens, long perMs, long unitsPerToken, long unitsPerMs)
     }
 
     /**
-     * Throws unless a bucket of {@code capacity} tokens, and as much debt, can be counted in units without overflow.
+     * Checks that a bucket of {@code capacity} tokens, and as much debt, can be counted in units without overflow.
+     *
+     * @throws IllegalArgumentException if it cannot
      */
     void requireCountable(long capacity) {
         Limit.requireCapacity("burst", capacity);
         if (capacity > Limit.MAX_CAPACITY / unitsPerToken) {
             throw new IllegalArgumentException("a burst of " + capacity + " at " + tokens + " per " + perMs
-                    + " ms is too large to count exactly; the most is " + Limit.MAX_CAPACITY / unitsPerToken);
+                    + " ms is too large to count exactly; the maximum is " + Limit.MAX_CAPACITY / unitsPerToken);
         }
     }
 
-    /** The most tokens that a level can hold exactly. */
+    /** Returns the most tokens that a level can hold exactly. */
     long maxTokens() {
         return Limit.MAX_LEVEL / unitsPerToken;
     }
 
-    /** The units of some tokens (of either sign), kept within {@link Limit#MAX_LEVEL}. */
+    /** Returns {@code count} tokens (of either sign) in units, clamped to ±{@link Limit#MAX_LEVEL}. */
     long units(long count) {
         return saturatingMultiply(count, unitsPerToken);
     }
 
-    /** The units that flow in some milliseconds, 0 or more, kept within {@link Limit#MAX_LEVEL}. */
+    /**
+     * Returns the units that flow in {@code ms} milliseconds, at most {@link Limit#MAX_LEVEL}; 0 if {@code ms}
+     * is negative.
+     */
     long unitsIn(long ms) {
         return saturatingMultiply(Math.max(0, ms), unitsPerMs);
     }
 
-    // One of the two divisors is 1 for most rates; a division costs more than to see that.
+    // Most rates have a divisor of 1. Testing for it is cheaper than dividing.
 
-    /** Whole tokens in some units, rounded down. */
+    /** Returns {@code units} in whole tokens, rounded down. */
     long wholeTokens(long units) {
         return unitsPerToken == 1 ? units : Math.floorDiv(units, unitsPerToken);
     }
 
-    /** Whole milliseconds in which some units, 0 or more, flow; rounded down. */
+    /** Returns the whole milliseconds in which {@code units} (0 or more) flow, rounded down. */
     long wholeMs(long units) {
         return unitsPerMs == 1 ? units : units / unitsPerMs;
     }
 
-    /** Milliseconds in which some units flow, rounded up; 0 for none or less. */
+    /** Returns the milliseconds in which {@code units} flow, rounded up; 0 if {@code units} is 0 or negative. */
     long msToFlow(long units) {
         return units <= 0 ? 0 : wholeMs(units - 1) + 1;
     }

@@ -1,9 +1,9 @@
 package dev.weir.limit;
 
-/** Where a log keeps the full segments that its state does not carry; numbers ascend from 0. */
+/** A store for the full segments of a log, by number. Numbers ascend from 0. */
 public interface SegmentStore {
 
-    /** The segment that was put under {@code number} and not deleted since. */
+    /** Returns the segment stored under {@code number}, which must exist. */
     LogSegment get(long number);
 
     void put(long number, LogSegment segment);

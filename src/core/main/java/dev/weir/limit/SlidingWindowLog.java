@@ -1,49 +1,51 @@
 package dev.weir.limit;
 
 /**
- * Sliding window log: the exact one. At most {@code limit} is admitted in any window {@code (t − per, t]}; an entry
- * whose age is {@code per} is gone.
+ * The exact sliding window: at most {@code limit} tokens are permitted in any window {@code (t − per, t]}. An entry
+ * whose age is {@code per} no longer counts. The cost of a request does not depend on the limit.
  *
  * @param limit tokens in any window
- * @param perMs the window's length
+ * @param perMs the length of the window, in milliseconds
+ * @param countDenied whether denied requests are charged too
  */
-// How a request costs the same whatever the limit is: entries are kept in segments of 32, each entry with the sum of
-// all costs so far. The state carries the newest segment and a cursor on the oldest live entry; full segments lie in a
-// store of their own, so a request writes the state and, once in 32 requests, one segment.
+// The log is a list of entries (time, sum of all costs so far) in segments of 32. The state holds the newest segment
+// and a cursor to the oldest live entry. Full segments are in a store, so a request writes the state and, once in 32
+// requests, one segment.
 //
 //      first        head                      tail
 //        │ deleted    │ oldest live entry       │ in the state
 //   ┌────▼────┬────┬──▼──────┬─────────┬─────┬──▼──────┐        used = lastSum − sum before the oldest live entry
-//   │ garbage │  … │ ▒▒│ live │  live   │  …  │ live   │        wait(c): the first entry whose end frees enough
+//   │ garbage │  … │ ▒▒│ live │  live   │  …  │ live   │        wait(c): expiry of the first entry that frees enough
 //   └─────────┴────┴─────────┴─────────┴─────┴─────────┘
 //
-// What has left the window is found by galloping from the cursor, so by O(log n) reads even after a long pause, and the
-// garbage is deleted two segments a request. Requests of the same millisecond share an entry, so there are never more
-// entries than milliseconds in the window, nor than the limit has tokens.
+// The first live entry is found by a galloping search from the cursor (J. Bentley, A. Yao: An almost optimal algorithm
+// for unbounded searching, 1976): O(log n) reads even after a long pause. Each request deletes at most two segments of
+// garbage. Requests of the same millisecond share an entry, so the log has at most as many live entries as the window
+// has milliseconds, and at most as many as the limit has tokens.
 public record SlidingWindowLog(long limit, long perMs, boolean countDenied) implements Limit<SlidingWindowLog.Log> {
 
-    /** How many dead segments one request deletes at most. */
+    /** The most dead segments that one request deletes. */
     static final int DELETES_PER_CHARGE = 2;
 
     /** How many segments of denied requests a log holds beyond those of its limit. */
     static final int EXCESS_SEGMENTS = 1_000;
 
-    /** @throws IllegalArgumentException if a number is not positive */
+    /** @throws IllegalArgumentException if {@code limit} or {@code perMs} is not positive or too large */
     public SlidingWindowLog {
         Limit.requireCapacity("limit", limit);
         Limit.requirePositive("per", perMs);
     }
 
     /**
-     * A log, but for its full segments.
+     * The state of a log, without its full segments.
      *
-     * @param id tells this log's segments from those of other logs under the same key
-     * @param segments where the full segments are; a {@link #initialState} log has none until it is put {@link
-     *     #withSegments} a shelf
-     * @param firstNumber the oldest segment that was not deleted yet
-     * @param headNumber the segment of the oldest live entry
-     * @param expiredSum the sum before the oldest live entry
-     * @param oldestMs the time of the oldest live entry; without a meaning while nothing is live
+     * @param id distinguishes this log's segments from those of other logs under the same key
+     * @param segments the store of the full segments; null in an {@linkplain #initialState initial} state until
+     *     {@link #withSegments} sets it
+     * @param firstNumber the number of the oldest segment that was not deleted
+     * @param headNumber the number of the segment with the oldest live entry
+     * @param expiredSum the sum of all costs before the oldest live entry
+     * @param oldestMs the time of the oldest live entry; meaningless if there is none
      * @param tailNumber the number of the newest segment
      * @param tail the newest segment
      */
@@ -57,22 +59,25 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
             long tailNumber,
             LogSegment tail) {
 
-        /** The cost of the entries that were live at the last charge. */
+        /** Returns the cost of the entries that were live at the last charge. */
         long liveCost() {
             return tail.lastSum() - expiredSum;
         }
 
-        /** This log with its full segments on a shelf of its own. */
+        /** Returns this log with another id and store for its full segments. */
         public Log withSegments(int newShelf, SegmentStore newSegments) {
             return new Log(newShelf, newSegments, firstNumber, headNumber, expiredSum, oldestMs, tailNumber, tail);
         }
 
-        /** This log when it is not needed any more: all of its full segments are garbage. */
+        /** Returns this log for deletion: all of its full segments are garbage. */
         public Log retired() {
             return new Log(id, segments, firstNumber, tailNumber, 0, 0, tailNumber, LogSegment.empty(0));
         }
 
-        /** This log with a bounded number of its dead segments deleted; see {@link #hasGarbage}. */
+        /**
+         * Returns this log after deleting at most {@link #DELETES_PER_CHARGE} of its dead segments; see
+         * {@link #hasGarbage}.
+         */
         public Log trimmed() {
             long end = Math.min(headNumber, firstNumber + DELETES_PER_CHARGE);
             for (long number = firstNumber; number < end; number++) {
@@ -83,13 +88,13 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
                     : new Log(id, segments, end, headNumber, expiredSum, oldestMs, tailNumber, tail);
         }
 
-        /** Whether dead segments are left in the store. */
+        /** Returns whether the store still holds dead segments. */
         public boolean hasGarbage() {
             return firstNumber < headNumber;
         }
     }
 
-    /** Where an entry is: its segment, its place there, and that segment. */
+    /** The position of an entry: the number of its segment, its index there, and that segment. */
     private record EntryPosition(long number, int index, LogSegment segment) {
         long timeMs() {
             return segment.timeMs(index);
@@ -100,7 +105,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
         }
     }
 
-    /** Holds for an entry and then for all that follow it. */
+    /** A monotonic condition: once it holds for an entry, it holds for all that follow. */
     private interface Condition {
         boolean holds(long timeMs, long sum);
     }
@@ -115,7 +120,10 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
         return MAX_LEVEL;
     }
 
-    /** Each denial is an entry of its own, and leaves when it is as old as the window. */
+    /**
+     * Does not bound denied costs: each is an entry of its own, which leaves the window when it is as old as
+     * the window.
+     */
     @Override
     public long maxUsedByDenied() {
         return MAX_LEVEL;
@@ -139,7 +147,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     @Override
     public long waitMs(Log log, long cost, long nowMs) {
         Log now = slide(log, nowMs);
-        long excess = now.liveCost() - (limit - cost); // must leave the window first
+        long excess = now.liveCost() - (limit - cost); // tokens that must leave the window first
         if (excess <= 0) {
             return 0;
         }
@@ -171,11 +179,11 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     @Override
     public Log adopt(LimitAccount<?> old, long mostUsed, long nowMs) {
         return old.limit() instanceof SlidingWindowLog log
-                ? log.slide((Log) old.state(), nowMs) // what has left the old window does not come back in a longer one
-                : charge(initialState(nowMs), old.used(nowMs), nowMs); // all of it leaves after one window
+                ? log.slide((Log) old.state(), nowMs) // a longer window must not revive entries that have expired
+                : charge(initialState(nowMs), old.used(nowMs), nowMs); // all of it expires after one window
     }
 
-    /** The log without the entries that have left the window. */
+    /** Returns the log without the entries that have left the window. */
     private Log slide(Log log, long nowMs) {
         long cutoffMs = nowMs - perMs;
         if (log.liveCost() == 0 || log.oldestMs > cutoffMs) {
@@ -221,15 +229,16 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
                 log.liveCost() == 0 ? nowMs : log.oldestMs,
                 spills ? log.tailNumber + 1 : log.tailNumber,
                 tail);
-        // Denied requests pile up beyond the limit, without end if nobody stops. Past a bound, the older go that the
-        // newest outweigh: they change no answer, but for what a credit or a raised limit would have left of them.
+        // Denied requests can accumulate beyond the limit without bound. Above a bound, drop the oldest entries if the
+        // remaining ones still fill the limit. That changes no result, except what a refund or a raised limit would
+        // have left of them.
         boolean overfull = next.tailNumber - next.headNumber > limit / LogSegment.CAPACITY + EXCESS_SEGMENTS;
         return countDenied && overfull && next.liveCost() - cost >= limit
                 ? withOldest(next, find(next, (timeMs, sum) -> tail.lastSum() - sum < limit))
                 : next;
     }
 
-    /** Takes back from the newest entries, so that what is given back is free at once. */
+    /** Takes the refund from the newest entries, so that the tokens are available at once. */
     private static Log refund(Log log, long credit) {
         if (credit >= log.liveCost()) {
             return emptied(log);
@@ -255,7 +264,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
                 log.id, log.segments, log.firstNumber, log.headNumber, log.expiredSum, log.oldestMs, number, tail);
     }
 
-    /** The first live entry for which the condition holds; it must hold for the newest. */
+    /** Returns the first live entry for which the condition holds. It must hold for the newest entry. */
     private static EntryPosition find(Log log, Condition condition) {
         long low = log.headNumber;
         long step = 1;
@@ -266,7 +275,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
             LogSegment probed = segment(log, probe);
             if (holdsAtEnd(probed, condition)) {
                 long high = probe;
-                while (low < high) { // then halve
+                while (low < high) { // bisect
                     long middle = low + (high - low) / 2;
                     if (holdsAtEnd(segment(log, middle), condition)) {
                         high = middle;

@@ -1,6 +1,6 @@
 package dev.weir.limit;
 
-/** No limit: everything passes, nothing is counted. */
+/** A limit that permits everything and counts nothing. */
 public record Unlimited() implements Limit<Unlimited.NoState> {
 
     /** The state of a limit that counts nothing. */
@@ -18,7 +18,7 @@ public record Unlimited() implements Limit<Unlimited.NoState> {
         return Long.MAX_VALUE;
     }
 
-    /** Nothing is counted. */
+    /** Returns 0, since nothing is counted. */
     @Override
     public long maxUsedByDenied() {
         return 0;

@@ -7,22 +7,22 @@ import java.security.NoSuchAlgorithmException;
 import java.util.TreeMap;
 
 /**
- * The SHA-256 hash of what a request asks for, so that a repeat can be compared with the first request without storing
- * that. Finding two different contents with one hash is infeasible, also for a caller who chooses both.
+ * The SHA-256 hash of a request's content, by which a repeat is compared with the first request without storing that
+ * request. Finding two contents with the same hash is infeasible, even for a client that chooses both.
  *
- * <p>The content is the cost, the tier, the size, the attributes and the payload. It does not include the client, the
- * kind and the id, which are the {@link RequestKey}, nor what a producer may legitimately change when it sends a
- * request again: the timestamp, the deadline and the headers.
+ * <p>The content is the cost, the tier, the size, the attributes and the payload. It excludes the client, the kind and
+ * the requestId, which form the {@link RequestKey}, and what a producer may change when it sends a request again: the
+ * timestamp, the deadline and the headers.
  */
-// The hashed bytes are unambiguous: each part has a fixed size or is preceded by its length, and a part that is missing
-// has the length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.
+// The hashed bytes are unambiguous: each part has a fixed size or is preceded by its length, and a missing part has the
+// length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.
 //
 //   cost  size  tier  number of attributes  (name  value) in the order of the names  payload
 public record ContentHash(long first, long second, long third, long fourth) {
 
     private static final int MISSING = -1;
 
-    /** The hash of a request's content. */
+    /** Returns the hash of the request's content. */
     public static ContentHash of(Request request) {
         TreeMap<String, String> attributes = new TreeMap<>(request.attributes());
         int bytes = Long.BYTES + Integer.BYTES + Long.BYTES + bytes(request.tier()) + Integer.BYTES + Integer.BYTES;

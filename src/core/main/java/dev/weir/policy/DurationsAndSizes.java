@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Durations and sizes as the policy file writes them. */
+/** Parses and formats the durations and sizes of policy files. */
 public final class DurationsAndSizes {
 
     private static final Pattern FORM = Pattern.compile("(\\d{1,18})\\s*([A-Za-z]*)");
@@ -37,18 +37,18 @@ public final class DurationsAndSizes {
     private DurationsAndSizes() {}
 
     /**
-     * Milliseconds of a duration such as {@code 500ms}, {@code 11s}, {@code 1m}, {@code 2h}, {@code 1d}.
+     * Returns the milliseconds of a duration such as {@code 500ms}, {@code 11s}, {@code 1m}, {@code 2h} or {@code 1d}.
      *
-     * @throws IllegalArgumentException if it is none, or not positive
+     * @throws IllegalArgumentException if the text is not a duration, or not positive
      */
     public static long durationMs(String text) {
         return parse(text, MS, "a duration such as 500ms, 11s, 1m, 2h or 1d");
     }
 
     /**
-     * As {@link #durationMs}, where none is a duration too: {@code 0} of any unit, or alone.
+     * Like {@link #durationMs}, but also accepts {@code 0}, with or without a unit.
      *
-     * @throws IllegalArgumentException if it is none
+     * @throws IllegalArgumentException if the text is not a duration
      */
     public static long durationOrZeroMs(String text) {
         Matcher matcher = FORM.matcher(text.strip());
@@ -57,15 +57,15 @@ public final class DurationsAndSizes {
     }
 
     /**
-     * Bytes of a size such as {@code 1500}, {@code 64KiB}, {@code 10MB}.
+     * Returns the bytes of a size such as {@code 1500}, {@code 64KiB} or {@code 10MB}.
      *
-     * @throws IllegalArgumentException if it is none, or not positive
+     * @throws IllegalArgumentException if the text is not a size, or not positive
      */
     public static long sizeBytes(String text) {
         return parse(text, BYTES, "a size such as 1500, 64KiB or 10MB");
     }
 
-    /** A duration in the largest unit that it is a whole number of: 90,000 ms is {@code 90s}. */
+    /** Returns the duration in the largest unit of which it is a whole multiple: 90,000 ms is {@code 90s}. */
     public static String duration(long ms) {
         for (String unit : new String[] {"d", "h", "m", "s"}) {
             if (ms % MS.get(unit) == 0) {

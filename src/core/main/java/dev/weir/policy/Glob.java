@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A pattern over a whole value: {@code *} is any run of characters without a slash, {@code **} any run, {@code ?} one
- * character that is no slash, {@code \} takes the next character as it is. A character is a Unicode code point. A match
- * takes a few operations for each character of the text and 64 characters of the pattern, whatever the pattern.
+ * A pattern for whole values: {@code *} matches any run of characters without a slash, {@code **} any run, {@code ?}
+ * one character other than a slash, and {@code \} makes the next character literal. A character is a Unicode code
+ * point. Matching a text of n characters against a pattern of m takes O(n · ⌈m / 64⌉), whatever the pattern.
  */
 public final class Glob {
 
@@ -28,11 +28,11 @@ public final class Glob {
     private final String pattern;
     private final List<Token> tokens;
     private final String literalPrefix;
-    private final int literalPrefixLength; // the code points of the literal prefix
+    private final int literalPrefixLength; // in code points
     private final boolean literal;
     private final Wildcard trailingWildcard; // null unless the last token is the only wildcard
 
-    // the places in front of tokens, as bits; the place behind the last token is there too
+    // Positions before tokens, and the one behind the last token, as bits.
     private final int words;
     private final Map<Integer, long[]> positions = new HashMap<>(); // of each literal character
     private final long[] none;
@@ -41,14 +41,14 @@ public final class Glob {
     private final long[] runInSegment;
 
     /**
-     * Reads a pattern.
+     * Parses a pattern.
      *
-     * @throws IllegalArgumentException if the pattern is too long, ends in a lone backslash, or has half of a surrogate
-     *     pair
+     * @throws IllegalArgumentException if the pattern is too long, ends in a single backslash, or has an
+     *     unpaired surrogate
      */
     public Glob(String pattern) {
         if (pattern.codePointCount(0, pattern.length()) > MAX_LENGTH) {
-            throw new IllegalArgumentException("a pattern has at most " + MAX_LENGTH + " characters");
+            throw new IllegalArgumentException("a pattern must have at most " + MAX_LENGTH + " characters");
         }
         this.pattern = pattern;
         this.tokens = tokens(pattern);
@@ -64,7 +64,7 @@ public final class Glob {
         this.literal = literalPrefixLength == tokens.size();
         this.trailingWildcard =
                 literalPrefixLength == tokens.size() - 1 ? tokens.get(tokens.size() - 1).wildcard : null;
-        boolean isFollowed = !literal && trailingWildcard == null; // else the literal prefix decides
+        boolean isFollowed = !literal && trailingWildcard == null; // otherwise, the literal prefix suffices
         this.words = isFollowed ? (tokens.size() >> 6) + 1 : 0;
         this.none = new long[words];
         this.one = new long[words];
@@ -83,20 +83,19 @@ public final class Glob {
         }
     }
 
-    /** Whether the pattern has no wildcard, so that only {@link #literalPrefix} itself matches. */
+    /** Returns whether the pattern has no wildcard, so that only {@link #literalPrefix} itself matches. */
     public boolean isLiteral() {
         return literal;
     }
 
-    /** What every matching value starts with. */
+    /** Returns the prefix of all matching values: the characters before the first wildcard. */
     public String literalPrefix() {
         return literalPrefix;
     }
 
     /**
-     * Whether some text may match this pattern and another one. A pattern with wildcards is compared with another one
-     * by what precedes the first wildcard, so the answer may be true although no text matches both; it is never false
-     * if one does.
+     * Returns whether some text may match both patterns. Two patterns with wildcards are compared only by their literal
+     * prefixes, so the result can be true although no text matches both; it is never false if one does.
      */
     boolean mayOverlap(Glob other) {
         if (isLiteral()) {
@@ -118,7 +117,7 @@ public final class Glob {
         return trailingWildcard == null ? matchesFrom(start, text) : matchesRest(trailingWildcard, text, start);
     }
 
-    /** Whether a wildcard stands for all that follows in the text. */
+    /** Returns whether a single trailing wildcard matches the rest of the text. */
     private static boolean matchesRest(Wildcard wildcard, String text, int start) {
         return switch (wildcard) {
             case RUN -> true;
@@ -131,8 +130,8 @@ public final class Glob {
     }
 
     /**
-     * Follows all places that the pattern may have reached, one character of the text at a time: a place is a bit, and
-     * a character moves all of them with a few operations on each word (R. Baeza-Yates, G. Gonnet: <i>A new approach to
+     * Simulates the pattern as a non-deterministic automaton. Each position is a bit, and each character of the text
+     * advances all positions with a few operations per 64-bit word (R. Baeza-Yates, G. Gonnet: <i>A new approach to
      * text searching</i>, CACM 35(10), 1992).
      */
     private boolean matchesFrom(int start, String text) {
@@ -148,7 +147,7 @@ public final class Glob {
         return (reached[tokens.size() >> 6] & 1L << tokens.size()) != 0;
     }
 
-    /** Returns whether any place is reached. */
+    /** Advances the reached positions by one character. Returns false if none is left. */
     private boolean advance(long[] reached, long[] literalHere, boolean isInSegment) {
         long carry = 0;
         long any = 0;
@@ -166,7 +165,7 @@ public final class Glob {
         return any != 0;
     }
 
-    /** A run may be empty. Of two tokens in a row, one is no run. */
+    /** Also marks the positions behind runs as reached, since a run can be empty. No two runs are adjacent. */
     private void advancePastRuns(long[] reached) {
         long carry = 0;
         for (int word = 0; word < words; word++) {
@@ -183,7 +182,7 @@ public final class Glob {
     private static List<Token> tokens(String pattern) {
         int[] characters = pattern.codePoints().toArray();
         if (Arrays.stream(characters).anyMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE)) {
-            throw new IllegalArgumentException("a pattern must not have half of a surrogate pair");
+            throw new IllegalArgumentException("a pattern must not have an unpaired surrogate");
         }
         List<Token> tokens = new ArrayList<>(characters.length);
         for (int i = 0; i < characters.length; i++) {
@@ -207,7 +206,7 @@ public final class Glob {
         return tokens;
     }
 
-    /** Runs in a row are one: the one that takes more. */
+    /** Appends a run. Adjacent runs are merged into the one that matches more. */
     private static void addRun(List<Token> tokens, Wildcard wildcard) {
         Wildcard before = tokens.isEmpty() ? null : tokens.get(tokens.size() - 1).wildcard;
         if (before == Wildcard.RUN_IN_SEGMENT) {

@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.function.BiPredicate;
 
 /**
- * Which of a policy's earlier limits each of its limits goes on from: the same one, else one of the same algorithm,
- * else one that is left.
+ * Assigns the limits of a policy's previous version to those of its next version, so that usage continues: first equal
+ * limits, then limits of the same algorithm, then the remaining ones.
  */
 public final class LimitMatcher {
 
@@ -18,7 +18,9 @@ public final class LimitMatcher {
 
     private LimitMatcher() {}
 
-    /** For the index of a limit, that of the earlier one; nothing for a limit that goes on from none. */
+    /**
+     * Returns the index of the previous limit for the index of each limit. A limit without a previous one is absent.
+     */
     public static Map<Integer, Integer> of(List<Limit<?>> before, List<Limit<?>> after) {
         Map<Integer, Integer> pairs = new HashMap<>();
         boolean[] taken = new boolean[before.size()];
@@ -35,7 +37,7 @@ public final class LimitMatcher {
         return pairs;
     }
 
-    /** A fixed window is one by the clock and by the calendar. */
+    /** Fixed windows by the clock and by the calendar count as the same algorithm. */
     private static boolean sameAlgorithm(Limit<?> old, Limit<?> limit) {
         return old.getClass() == limit.getClass() || (old instanceof AlignedWindow && limit instanceof AlignedWindow);
     }

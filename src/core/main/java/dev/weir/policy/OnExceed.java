@@ -8,13 +8,13 @@ public sealed interface OnExceed {
     OnExceed OBSERVE = new Observe();
 
     /**
-     * Denied, and told so.
+     * Denies the request.
      *
-     * @param httpStatus what a gateway answers: 429 or 503
+     * @param httpStatus the status for a gateway to respond with: 429 or 503
      */
     record Deny(int httpStatus) implements OnExceed {
 
-        /** @throws IllegalArgumentException if the status is another */
+        /** @throws IllegalArgumentException if the status is not 429 or 503 */
         public Deny {
             if (httpStatus != 429 && httpStatus != 503) {
                 throw new IllegalArgumentException("deny-status must be 429 or 503, is " + httpStatus);
@@ -22,20 +22,20 @@ public sealed interface OnExceed {
         }
     }
 
-    /** Denied, while the outside is to be told that all is well. */
+    /** Denies the request while the gateway responds as if it were allowed. */
     record ShadowBan() implements OnExceed {}
 
-    /** Allowed, with a note that it would have been denied. */
+    /** Allows the request and marks the decision as one that would have been a denial. */
     record Observe() implements OnExceed {}
 
     /**
-     * Allowed, with the time by which the caller is to put it off.
+     * Allows the request with a delay that the caller must keep before it proceeds.
      *
-     * @param maxDelayMs the longest such time, 1 ms to {@value #MAX_DELAY_MS}; what would have to wait longer is denied
+     * @param maxDelayMs the longest delay, 1 to {@value #MAX_DELAY_MS} ms; a request that needs a longer one is denied
      */
     record Throttle(long maxDelayMs) implements OnExceed {
 
-        /** A day. */
+        /** One day. */
         public static final long MAX_DELAY_MS = 86_400_000;
 
         /** @throws IllegalArgumentException if the delay is out of its range */
@@ -47,13 +47,13 @@ public sealed interface OnExceed {
     }
 
     /**
-     * Sent to a queue, which releases it later.
+     * Sends the request to a queue, which releases it later.
      *
-     * @param queue its id
+     * @param queue the id of the queue
      */
     record Shape(String queue) implements OnExceed {
 
-        /** @throws IllegalArgumentException if the id is none */
+        /** @throws IllegalArgumentException if {@code queue} is not a valid id */
         public Shape {
             Policy.requireName("queue", queue);
         }

@@ -14,21 +14,22 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * One rule: which requests it is for, what is counted together, and what they may use.
+ * A policy: the requests that it matches, the key by which they are counted, and the limits.
  *
- * @param id names it: 1 to 128 letters, digits, and {@code . _ -}
- * @param version counts its changes, from 1
- * @param effectiveFromMs from which record time on it applies, ms since the epoch; 0 for always
- * @param layer of each layer, one policy applies
- * @param priority the highest that matches in a layer applies; ties go to the id that sorts first
- * @param match which requests it is for
- * @param key what is counted together: fields of the request; none: all that it is for
- * @param terms the limits, all of which must permit; 1 to {@value #MAX_LIMITS}, or none if all requests are shaped
- * @param maxSizeBytes the largest request, null for any
- * @param onExceed what happens to requests beyond the limits
- * @param idempotencyMs for how long a requestId seen before gets its first decision again, 1 ms to 30 days; 0 if it
- *     does not
- * @param sharing how it is shared by those who decide, which it is if its key leaves out the client; null if it is not
+ * @param id identifies the policy: 1 to 128 letters, digits, and {@code . _ -}
+ * @param version the version number, from 1
+ * @param effectiveFromMs the record time from which the version is in force, in milliseconds since the epoch; 0
+ *     for always
+ * @param layer in each layer, one policy applies to a request
+ * @param priority the matching policy with the highest priority in a layer applies; ties go to the id that sorts first
+ * @param match the requests that the policy matches
+ * @param key the request fields by which usage is counted separately; if empty, all matching requests count together
+ * @param terms the limits, all of which must permit a request; 1 to {@value #MAX_LIMITS}, or none if all requests
+ *     are shaped
+ * @param maxSizeBytes the largest permitted request size, null for any
+ * @param onExceed what happens to requests that exceed the limits
+ * @param idempotencyMs how long a repeated requestId gets its first decision again, 1 ms to 30 days; 0 for not at all
+ * @param sharing how the quota is lent; a policy whose key has no client is always shared. Null if it is not shared
  */
 public record Policy(
         String id,
@@ -54,10 +55,11 @@ public record Policy(
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._-]{1,128}");
 
     /**
-     * A limit and how decisions name it.
+     * A limit, its label in decisions and its bound on debt.
      *
      * @param label such as {@code token-bucket 10/1s}
-     * @param maxDebt how many tokens beyond its capacity a {@link RequestKind#SETTLE} leaves in use at most
+     * @param limit the limit
+     * @param maxDebt the most tokens in use beyond the capacity after a {@link RequestKind#SETTLE}
      */
     public record Term(String label, Limit<?> limit, long maxDebt) {
 
@@ -70,7 +72,7 @@ public record Policy(
             }
         }
 
-        /** A limit whose debt is at most one more capacity. */
+        /** Creates a term whose debt is at most one more capacity. */
         public Term(String label, Limit<?> limit) {
             this(label, limit, limit.capacity());
         }
@@ -79,7 +81,7 @@ public record Policy(
             return !(limit instanceof Unlimited) && !(limit instanceof Blocked);
         }
 
-        /** The most tokens in use that a {@link RequestKind#SETTLE} leaves. */
+        /** Returns the most tokens in use after a {@link RequestKind#SETTLE}. */
         public long maxUsed() {
             return isCounted(limit) ? limit.capacity() + maxDebt : limit.maxUsed();
         }
@@ -103,7 +105,7 @@ public record Policy(
         }
         if (sharing != null && isOfClient && !sharing.byClients()) {
             throw new IllegalArgumentException(
-                    "max-wait must not be there where the key contains 'client', but for lease: client");
+                    "max-wait must not be set if the key contains 'client', unless lease is client");
         }
         int fewest = onExceed instanceof OnExceed.Shape ? 0 : 1;
         if (terms.size() < fewest || terms.size() > MAX_LIMITS) {
@@ -121,16 +123,16 @@ public record Policy(
     private static void requireSharable(OnExceed onExceed, List<Term> terms) {
         if (onExceed instanceof OnExceed.Throttle) {
             throw new IllegalArgumentException(
-                    "on-exceed must not be throttle where quota is shared: it is lent in slices,"
-                            + " which put nothing off");
+                    "on-exceed must not be throttle if the quota is shared: it is lent in leases,"
+                            + " which cannot delay requests");
         }
         if (terms.isEmpty() || terms.stream().anyMatch(term -> term.limit().countDenied())) {
             throw new IllegalArgumentException(
-                    "limits must not count denied requests, and not be none, where quota is shared");
+                    "limits must not be empty or count denied requests if the quota is shared");
         }
     }
 
-    /** Throws unless {@code name} can be an id or a layer. */
+    /** @throws IllegalArgumentException unless {@code name} is a valid id or layer */
     public static String requireName(String what, String name) {
         if (!isName(name)) {
             throw new IllegalArgumentException(what + " must be 1 to 128 letters, digits or . _ -, is '" + name + "'");
@@ -138,68 +140,68 @@ public record Policy(
         return name;
     }
 
-    /** Whether {@code name} can be the id of a policy or of a queue. */
+    /** Returns whether {@code name} is a valid id of a policy or a queue. */
     public static boolean isName(String name) {
         return name != null && NAME.matcher(name).matches();
     }
 
-    /** The limits of its terms. */
+    /** Returns the limits of the terms. */
     public List<Limit<?>> limits() {
         return terms.stream().<Limit<?>>map(Term::limit).toList();
     }
 
-    /** The same at all times. */
+    /** Returns this policy without {@code effectiveFromMs}, that is, in force at all times. */
     public Policy withoutEffectiveFrom() {
         return new Policy(
                 id, version, 0, layer, priority, match, key, terms, maxSizeBytes, onExceed, idempotencyMs, sharing);
     }
 
-    /** Which version of which policy this is. */
+    /** Returns the id and version of this policy. */
     public PolicyVersion versionId() {
         return new PolicyVersion(id, version);
     }
 
-    /** Whether it only watches. */
+    /** Returns whether the policy only observes. */
     public boolean observes() {
         return onExceed instanceof OnExceed.Observe;
     }
 
-    /** Whether what it refuses waits in a queue instead. */
+    /** Returns whether requests that exceed the limits wait in a queue. */
     public boolean shapes() {
         return onExceed instanceof OnExceed.Shape;
     }
 
-    /** The queue that it shapes by, null if it does not. */
+    /** Returns the queue of the policy, null if it does not shape. */
     public String queue() {
         return onExceed instanceof OnExceed.Shape shape ? shape.queue() : null;
     }
 
-    /** Whether the request is larger than it allows. */
+    /** Returns whether the request exceeds the permitted size. */
     public boolean isTooLarge(Request request) {
         return maxSizeBytes != null && request.sizeBytes() != null && request.sizeBytes() > maxSizeBytes;
     }
 
-    /** Whether what was counted for {@code other}, a version of it perhaps, is found by this one. */
+    /** Returns whether this policy, such as another version of {@code other}, continues the state of {@code other}. */
     public boolean sharesStateWith(Policy other) {
         return id.equals(other.id)
                 && isShared() == other.isShared()
                 && keyFields().equals(other.keyFields());
     }
 
-    /** Whether what it counts is counted for all clients together, or lent to them. */
+    /** Returns whether the quota is shared, that is, counted by a ledger and lent in leases. */
     public boolean isShared() {
         return sharing != null;
     }
 
     /**
-     * Whether it denies refunds: its limits are shared, so a refund could give back what others have used. Where
-     * nothing is counted, nothing is given back.
+     * Returns whether the policy denies refunds. Shared limits deny them, since a refund could return what others have
+     * used. Limits that count nothing do not.
      */
     public boolean deniesRefunds() {
         return isShared() && terms.stream().anyMatch(term -> Term.isCounted(term.limit));
     }
 
-    /** How its limits are lent: for a part of the shortest window. */
+    /** Returns the timing of leases: at most {@code longest}, shortened for the shortest window of the limits. */
     public LeaseTerms terms(LeaseTerms longest) {
         long shortestMs = Long.MAX_VALUE;
         for (Term term : terms) {
@@ -209,7 +211,9 @@ public record Policy(
         return longest.forWindow(shortestMs);
     }
 
-    /** Of its limits the one that gives least at once: if they are lent together, decisions name that one. */
+    /**
+     * Returns the index of the limit with the smallest capacity. If limits are lent together, decisions name this one.
+     */
     public int tightestIndex() {
         int tightest = 0;
         for (int i = 1; i < terms.size(); i++) {
@@ -220,14 +224,14 @@ public record Policy(
         return tightest;
     }
 
-    /** The fields of its key that stand behind the client in a {@link StateKey}. */
+    /** Returns the key fields that follow the client in a {@link StateKey}. */
     List<String> keyFields() {
         return isShared()
                 ? key
                 : key.stream().filter(field -> !field.equals("client")).toList();
     }
 
-    /** Whether it counts under such a key, as it is now. */
+    /** Returns whether the current version of this policy uses state under {@code key}. */
     public boolean countsUnder(StateKey key) {
         List<String> names = keyFields();
         List<String> others = key.namesAndValues();
@@ -241,7 +245,9 @@ public record Policy(
         return counts;
     }
 
-    /** Of a shared policy: which state counts for these values of its key fields; one that is missing is empty. */
+    /**
+     * Returns the state key of a shared policy for the given values of its key fields; a missing value counts as empty.
+     */
     public StateKey sharedKey(Map<String, String> values) {
         List<String> others = new ArrayList<>(2 * key.size());
         for (String field : key) {
@@ -251,7 +257,7 @@ public record Policy(
         return new StateKey(StateKey.NO_CLIENT, id, others);
     }
 
-    /** Which state counts for a request that matches. */
+    /** Returns the key of the state that a matching request is charged to. */
     public StateKey stateKey(Request request) {
         String client = isShared() ? StateKey.NO_CLIENT : request.client();
         if (key.isEmpty() || (key.size() == 1 && !isShared())) {

@@ -14,17 +14,17 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * All policies in force, and which of them apply to a request: of each layer, the one with the highest priority that
- * matches. Immutable.
+ * All policies, and a lookup of those that apply to a request: in each layer, the matching policy with the highest
+ * priority. Immutable.
  *
- * <p>Of a policy there may be several versions: at a request's time the newest holds whose {@code effectiveFromMs} has
- * come.
+ * <p>A policy can have several versions. At the time of a request, its newest version with {@code effectiveFromMs} not
+ * in the future is in force.
  */
-// A request must not be held against every policy. Each policy is filed under one of its conditions: the one whose
-// words are the rarest over all policies. A word is a literal value ("tier = free") or the literal start of a glob
-// ("endpoint starts with /articles/"). A request walks down the tree of words of each field that has one, by its own
-// value, and tries what it finds there, best first. A policy without a condition, or whose globs all begin with a
-// wildcard, is tried each time, unless a better one was found.
+// A request must not be compared with each policy. So each policy is indexed by one of its conditions: the one whose
+// terms are the rarest among all policies. An index term is a literal value ("tier = free") or the literal prefix of a
+// glob ("endpoint starts with /articles/"). For each field with terms, a lookup walks down a radix tree by the
+// request's value and tests the policies found there, best first. A policy without a condition, or with a glob that
+// starts with a wildcard, is tested for each request, unless a better one was found.
 public final class PolicyTable {
 
     /** The table without policies. */
@@ -33,7 +33,7 @@ public final class PolicyTable {
     private static final long FNV_OFFSET = 0xCBF29CE484222325L;
     private static final long FNV_PRIME = 0x100000001B3L;
 
-    /** The finalizer of MurmurHash3. */
+    /** The multipliers of MurmurHash3's 64-bit finalizer. */
     private static final long MIX_1 = 0xFF51AFD7ED558CCDL;
 
     private static final long MIX_2 = 0xC4CEB9FE1A85EC53L;
@@ -41,8 +41,8 @@ public final class PolicyTable {
     private static final Comparator<Policy> BEST_FIRST =
             Comparator.comparingInt(Policy::priority).reversed().thenComparing(Policy::id);
 
-    /** Something that a field's value equals, or starts with. */
-    // Comparable, so that a map finds words of the same hash, whoever chose them, by their order
+    /** A condition on a field's value: that it equals a text, or starts with it. */
+    // Comparable, so that hash maps stay fast even if a client chooses texts whose hash codes collide.
     private record IndexTerm(String field, boolean whole, String text) implements Comparable<IndexTerm> {
         @Override
         public int compareTo(IndexTerm other) {
@@ -59,9 +59,9 @@ public final class PolicyTable {
     }
 
     /**
-     * A policy and its place among all of its layer: 0 applies before 1.
+     * A policy and its rank among those of its layer; rank 0 takes precedence over 1.
      *
-     * @param untilMs when a later version of it takes over
+     * @param untilMs when a later version of the policy takes effect
      */
     private record Ranked(int layer, int rank, Policy policy, long untilMs) {
         boolean applies(Request request, long atMs) {
@@ -72,15 +72,15 @@ public final class PolicyTable {
     }
 
     /**
-     * Policies that are tried together.
+     * Policies that are tested together.
      *
-     * @param bestFirst those of one layer
-     * @param others those of the layers behind it, null if there are none
+     * @param bestFirst those of one layer, best first
+     * @param others those of the following layers, null if there are none
      */
     @SuppressWarnings("ArrayRecordComponent") // built once, never compared
     private record Candidates(Ranked[] bestFirst, Candidates others) {
 
-        /** @param ranked by layer, and of each layer the best first */
+        /** @param ranked ordered by layer, and best first within each layer */
         static Candidates of(List<Ranked> ranked) {
             Candidates all = null;
             for (int end = ranked.size(), begin = end - 1; begin >= 0; begin--) {
@@ -93,10 +93,10 @@ public final class PolicyTable {
         }
     }
 
-    /** What is filed under a text: as the start of a value, and as a whole one; null if nothing is. */
+    /** The policies indexed by a text: as prefix, and as whole value; null if there are none. */
     private record IndexEntry(Candidates starts, Candidates whole) {}
 
-    /** What is being filed under a text. */
+    /** A builder of an {@link IndexEntry}. */
     private record IndexEntryBuilder(List<Ranked> starts, List<Ranked> whole) {
         IndexEntryBuilder() {
             this(new ArrayList<>(1), new ArrayList<>(1));
@@ -107,7 +107,7 @@ public final class PolicyTable {
         }
     }
 
-    /** A field and the words that policies are filed under. */
+    /** A field and the index of its terms. */
     private record Field(String name, RadixTree<IndexEntry> tree) {
 
         static Field of(String name, SortedMap<String, IndexEntryBuilder> filings) {
@@ -130,7 +130,8 @@ public final class PolicyTable {
         Map<IndexTerm, Integer> frequency = new HashMap<>();
         for (Policy policy : policies) {
             if (byId.computeIfAbsent(policy.id(), id -> new TreeMap<>()).put(policy.version(), policy) != null) {
-                throw new IllegalArgumentException("two policies have the id " + policy.id());
+                throw new IllegalArgumentException(
+                        "two policies have the id " + policy.id() + " and the version " + policy.version());
             }
         }
         checksum = checksum(policies);
@@ -174,23 +175,23 @@ public final class PolicyTable {
         (word.whole ? filing.whole : filing.starts).add(ranked);
     }
 
-    /** The policies that apply to a request: at most one a layer, layers in alphabetical order. */
+    /** Returns the policies that apply to a request: at most one per layer, with layers in alphabetical order. */
     public List<Policy> applicable(Request request) {
         return List.of(applicableAt(request, request.timestampMs()));
     }
 
-    /** Whether some version takes over after a time. */
+    /** Returns whether some version takes effect after {@code atMs}. */
     public boolean changesAfter(long atMs) {
         return lastChangeMs > atMs;
     }
 
-    /** All versions of a policy. */
+    /** Returns all versions of a policy. */
     public Collection<Policy> versions(String id) {
         TreeMap<Long, Policy> versions = byId.get(id);
         return versions == null ? List.of() : versions.values();
     }
 
-    /** As {@link #applicable}, by the versions that hold at a time, whatever the request's own time is. */
+    /** Like {@link #applicable}, by the versions in force at {@code atMs} instead of the request's own time. */
     public Policy[] applicableAt(Request request, long atMs) {
         Ranked[] best = new Ranked[layers];
         find(request, atMs, best);
@@ -208,14 +209,14 @@ public final class PolicyTable {
         return applying;
     }
 
-    /** Finds what is {@link #applicable} to a request that comes at {@code atMs}, whatever its own time is. */
+    /** Finds the policies that apply to a request at {@code atMs}, whatever its own time is. Allocates nothing. */
     public void find(Request request, long atMs, Search into) {
         into.clear(layers);
         find(request, atMs, into.found);
         into.close();
     }
 
-    /** Which policies apply to a request; room that is used again for the next one, by one thread. */
+    /** A reusable buffer for the policies that apply to a request. Not thread-safe. */
     public static final class Search {
 
         private Ranked[] found = {};
@@ -237,12 +238,12 @@ public final class PolicyTable {
             }
         }
 
-        /** How many apply. */
+        /** Returns how many policies apply. */
         public int size() {
             return size;
         }
 
-        /** One of them; layers are in alphabetical order. */
+        /** Returns one of the policies. Layers are in alphabetical order. */
         public Policy policy(int index) {
             return found[index].policy;
         }
@@ -261,7 +262,7 @@ public final class PolicyTable {
         }
     }
 
-    /** Puts those that apply in the place of worse ones, by their layer. */
+    /** Replaces worse policies, by layer, with better candidates that apply. */
     private static void improve(Ranked[] best, Candidates candidates, Request request, long atMs) {
         for (Candidates some = candidates; some != null; some = some.others) {
             Ranked so = best[some.bestFirst[0].layer];
@@ -278,14 +279,14 @@ public final class PolicyTable {
     }
 
     /**
-     * Identifies the versions of all policies in this table, whatever the order in which they were applied: 0 to 2^32 -
-     * 1, 0 for an empty table. The same on every machine.
+     * Returns a checksum of the ids and versions in this table, whatever the order in which they were added: 0 to 2^32
+     * - 1, 0 for an empty table. It is the same on every machine.
      */
     public long checksum() {
         return checksum;
     }
 
-    /** The checksum of a table with these policies: the sum of their own checksums, modulo 2^32. */
+    /** Returns the checksum of a table with these policies: the sum of their own checksums, modulo 2^32. */
     public static long checksum(Collection<Policy> policies) {
         int sum = 0;
         for (Policy policy : policies) {
@@ -294,7 +295,10 @@ public final class PolicyTable {
         return Integer.toUnsignedLong(sum);
     }
 
-    /** 64-bit FNV-1a of the id and the version, mixed so that a sum of such numbers says something of each. */
+    /**
+     * Returns a 64-bit FNV-1a hash of the id and the version, mixed so that the sum of checksums depends on all of
+     * their bits.
+     */
     private static long checksum(Policy policy) {
         long hash = FNV_OFFSET;
         for (int i = 0; i < policy.id().length(); i++) {
@@ -306,7 +310,7 @@ public final class PolicyTable {
         return hash ^ hash >>> 33;
     }
 
-    /** The version of a policy that holds at a time, null if none does. */
+    /** Returns the version of a policy in force at {@code atMs}, null if there is none. */
     public Policy inForce(String id, long atMs) {
         for (Policy policy :
                 byId.getOrDefault(id, new TreeMap<>()).descendingMap().values()) {
@@ -317,13 +321,13 @@ public final class PolicyTable {
         return null;
     }
 
-    /** The version of a policy that was applied last, null if there is none. */
+    /** Returns the latest version of a policy, null if there is none. */
     public Policy latest(String id) {
         TreeMap<Long, Policy> versions = byId.get(id);
         return versions == null ? null : versions.lastEntry().getValue();
     }
 
-    /** When a later version takes over, of the policies that have one. */
+    /** Returns when a later version takes effect, for each version that has one. */
     private Map<Policy, Long> untilMs() {
         Map<Policy, Long> untilMs = new HashMap<>();
         for (TreeMap<Long, Policy> versions : byId.values()) {
@@ -338,7 +342,9 @@ public final class PolicyTable {
         return untilMs;
     }
 
-    /** The words of the condition whose most frequent word is the least frequent; none if no condition has a start. */
+    /**
+     * Returns the terms of the condition whose most frequent term is the rarest; none if no condition can be indexed.
+     */
     private static Set<IndexTerm> mostSelective(RequestMatcher match, Map<IndexTerm, Integer> frequency) {
         Set<IndexTerm> rarest = Set.of();
         int least = Integer.MAX_VALUE;

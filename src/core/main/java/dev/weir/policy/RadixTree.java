@@ -6,32 +6,33 @@ import java.util.List;
 import java.util.SortedMap;
 
 /**
- * What is filed under words, found by a text that starts with them: a step for each place where words go apart, however
- * many there are. A node stands for a start that some words share.
+ * A radix tree (D. Morrison: <i>PATRICIA</i>, JACM 15(4), 1968) that maps words to values and finds all words that are
+ * prefixes of a text. A node stands for a prefix shared by some words. A lookup takes one step per branching point on
+ * its path, however many words there are.
  *
  * <pre>
  *   /api/1, /api/12, /api/2      "" ─ /api/ ─┬─ /api/1 ─── /api/12
  *                                            └─ /api/2
  * </pre>
  *
- * @param length of the start
- * @param label its last part, which the node before does not have
- * @param value what is filed under it, null if it is only shared
- * @param childChars the first characters of the nodes behind, ascending
- * @param children those, in that order
+ * @param length the length of the node's prefix
+ * @param label the last part of the prefix, which the parent does not have
+ * @param value the value of the prefix, null if it is not a word
+ * @param childChars the first characters of the children's labels, ascending
+ * @param children the child nodes, in that order
  */
-// Nothing is hashed, so nobody can choose values that are slow to find.
+// Nothing is hashed, so a client cannot choose values that are slow to find.
 @SuppressWarnings("ArrayRecordComponent") // built once, never compared
 record RadixTree<V>(int length, String label, V value, char[] childChars, RadixTree<V>[] children) {
 
-    /** The tree of all words that {@code filed} has. */
+    /** Returns a tree of all entries of {@code filed}. */
     static <V> RadixTree<V> of(SortedMap<String, V> filed) {
         return node("", 0, filed, List.copyOf(filed.keySet()));
     }
 
     /**
-     * The node behind this one that {@code text}, which starts as this one does, starts with too; null if there is
-     * none.
+     * Returns the child whose prefix {@code text} starts with, null if there is none. The text must start with this
+     * node's prefix.
      */
     RadixTree<V> child(String text) {
         if (length == text.length() || childChars.length == 0) {
@@ -45,7 +46,7 @@ record RadixTree<V>(int length, String label, V value, char[] childChars, RadixT
         return text.startsWith(node.label, length) ? node : null;
     }
 
-    /** @param words those that start so, ascending */
+    /** @param words the words that start with {@code start}, ascending */
     private static <V> RadixTree<V> node(String start, int from, SortedMap<String, V> filed, List<String> words) {
         int length = start.length();
         StringBuilder next = new StringBuilder();

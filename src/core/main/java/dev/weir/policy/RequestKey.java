@@ -4,8 +4,8 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 
 /**
- * What a request has in common with its repeats. A {@link RequestKind#SETTLE} may have the id of what it settles and is
- * no repeat of it.
+ * The identity that a request shares with its repeats. It includes the kind, because a {@link RequestKind#SETTLE} can
+ * have the requestId of the request that it settles and is not a repeat of it.
  */
 public record RequestKey(String client, RequestKind kind, String requestId) {
 

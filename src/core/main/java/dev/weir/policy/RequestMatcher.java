@@ -8,23 +8,25 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * Which requests a policy is for: each named field ({@code client}, {@code tier} or an attribute) must match one of its
- * patterns. A request that lacks the field does not match. No condition: every request.
+ * The condition under which a policy matches a request: each named field ({@code client}, {@code tier} or an
+ * attribute) must match one of its patterns. A request that lacks the field does not match. A matcher without fields
+ * matches all requests.
  */
 public final class RequestMatcher {
 
-    /** The most fields of one policy, and the most patterns of one field. */
+    /** The most fields of a policy. */
     public static final int MAX_FIELDS = 32;
 
+    /** The most patterns of one field. */
     public static final int MAX_PATTERNS = 1000;
 
-    /** Matches every request. */
+    /** Matches all requests. */
     public static final RequestMatcher ALL = new RequestMatcher(Map.of());
 
     private final TreeMap<String, List<Glob>> conditions = new TreeMap<>();
     private final Condition[] all;
 
-    /** A field and its patterns, as they are looked at for each request. */
+    /** A field and its patterns, in the form in which requests are matched. */
     @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Condition(String field, Glob[] globs) {
         boolean holds(String value) {
@@ -47,8 +49,8 @@ public final class RequestMatcher {
     }
 
     /**
-     * @param conditions field to the patterns of which one must match
-     * @throws IllegalArgumentException if there are too many, or none for a field
+     * @param conditions the patterns of each field, one of which must match
+     * @throws IllegalArgumentException if there are too many fields or patterns, or a field has none
      */
     public RequestMatcher(Map<String, List<Glob>> conditions) {
         if (conditions.size() > MAX_FIELDS) {
@@ -67,7 +69,7 @@ public final class RequestMatcher {
                 .toArray(Condition[]::new);
     }
 
-    /** The patterns of each field, fields in alphabetical order. */
+    /** Returns the patterns of each field, with fields in alphabetical order. */
     public Map<String, List<Glob>> conditions() {
         return Collections.unmodifiableMap(conditions);
     }
@@ -82,7 +84,10 @@ public final class RequestMatcher {
         return true;
     }
 
-    /** Whether some request may match both; true if that cannot be told from the patterns ({@link Glob#mayOverlap}). */
+    /**
+     * Returns whether one request can match both. Also returns true if the patterns do not determine it
+     * ({@link Glob#mayOverlap}).
+     */
     boolean mayOverlap(RequestMatcher other) {
         for (Condition condition : all) {
             List<Glob> others = other.conditions.get(condition.field);
@@ -98,8 +103,8 @@ public final class RequestMatcher {
     }
 
     /**
-     * The values of a field that match, if they are listed without wildcards; empty if they are not, or if any value
-     * matches.
+     * Returns the values of a field that match if they are listed without wildcards; empty if a pattern has wildcards,
+     * or if every value matches.
      */
     Optional<List<String>> literalValues(String field) {
         List<Glob> globs = conditions.get(field);

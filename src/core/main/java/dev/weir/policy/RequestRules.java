@@ -7,9 +7,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What a request must keep to before it is decided. The length of a text is counted in Unicode code points.
+ * The bounds that a request must respect before it is decided. The length of a text is counted in Unicode code points.
  *
- * @param maxPayloadBytes the largest payload
+ * @param maxPayloadBytes the largest payload, in bytes
  * @param maxAttributes the most attributes
  * @param maxAttributeLength the longest attribute name or value
  * @param maxCost the largest cost, of either sign
@@ -22,10 +22,10 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
     /** The last millisecond of the year 9999. */
     public static final long MAX_TIMESTAMP_MS = 253_402_300_799_999L;
 
-    /** What is wrong with a request and where. */
+    /** The rule that a request violates, and what is wrong with it. */
     public record Violation(Rejection rejection, String detail) {}
 
-    /** The first rule that the request breaks, if it breaks one. */
+    /** Returns the first rule that the request violates, if any. */
     public Optional<Violation> check(Request request) {
         if (request.client().isEmpty()) {
             return violation(Rejection.NO_CLIENT, "client is empty");
@@ -43,24 +43,28 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
             return tooLong(Rejection.TIER_TOO_LONG, "tier", request.tier());
         }
         if (request.cost() < 0 && request.kind() != RequestKind.SETTLE) {
-            return violation(Rejection.NEGATIVE_COST, "cost is " + request.cost());
+            return violation(
+                    Rejection.NEGATIVE_COST, "cost is " + request.cost() + "; only a SETTLE can have a negative cost");
         }
         if (request.cost() > maxCost || request.cost() < -maxCost) {
-            return violation(Rejection.COST_TOO_LARGE, "cost is " + request.cost() + ", the most is " + maxCost);
+            return violation(Rejection.COST_TOO_LARGE, "cost is " + request.cost() + "; the maximum is " + maxCost);
         }
         if (request.sizeBytes() != null && request.sizeBytes() < 0) {
-            return violation(Rejection.NEGATIVE_SIZE, "sizeBytes is " + request.sizeBytes());
+            return violation(Rejection.NEGATIVE_SIZE, "sizeBytes is " + request.sizeBytes() + "; it must be 0 or more");
         }
         if (request.payload() != null && request.payload().length > maxPayloadBytes) {
             return violation(
                     Rejection.PAYLOAD_TOO_LARGE,
-                    "payload has " + request.payload().length + " bytes, the most is " + maxPayloadBytes);
+                    "payload has " + request.payload().length + " bytes; the maximum is " + maxPayloadBytes);
         }
         if (request.timestampMs() < 0 || request.timestampMs() > MAX_TIMESTAMP_MS) {
-            return violation(Rejection.TIMESTAMP_OUT_OF_RANGE, "timestamp is " + request.timestampMs());
+            return violation(
+                    Rejection.TIMESTAMP_OUT_OF_RANGE,
+                    "timestamp is " + request.timestampMs() + "; it must be in the years 1970 to 9999");
         }
         if (request.kind() == RequestKind.CANCEL && !Policy.isName(request.queue())) {
-            return violation(Rejection.NO_QUEUE, "queue must be that of the QUEUED decision, is " + request.queue());
+            return violation(
+                    Rejection.NO_QUEUE, "queue must be the one named in the QUEUED decision, is " + request.queue());
         }
         return checkAttributes(request.attributes());
     }
@@ -68,20 +72,20 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
     private Optional<Violation> checkAttributes(Map<String, String> attributes) {
         if (attributes.size() > maxAttributes) {
             return violation(
-                    Rejection.ATTRIBUTES_TOO_LARGE, attributes.size() + " attributes, the most is " + maxAttributes);
+                    Rejection.ATTRIBUTES_TOO_LARGE, attributes.size() + " attributes; the maximum is " + maxAttributes);
         }
         for (Map.Entry<String, String> attribute : attributes.entrySet()) {
             int longest = Math.max(length(attribute.getKey()), length(attribute.getValue()));
             if (longest > maxAttributeLength) {
                 return violation(
                         Rejection.ATTRIBUTES_TOO_LARGE,
-                        "an attribute has " + longest + " characters, the most is " + maxAttributeLength);
+                        "an attribute has " + longest + " characters; the maximum is " + maxAttributeLength);
             }
         }
         return Optional.empty();
     }
 
-    /** Whether a text is longer than a requestId, a client or a tier may be. */
+    /** Returns whether a text is longer than a requestId, client or tier can be. */
     public static boolean isTooLong(String name) {
         return name.length() > MAX_NAME_LENGTH && length(name) > MAX_NAME_LENGTH;
     }
@@ -91,7 +95,7 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
     }
 
     private static Optional<Violation> tooLong(Rejection rejection, String field, String value) {
-        return violation(rejection, field + " has " + length(value) + " characters, the most is " + MAX_NAME_LENGTH);
+        return violation(rejection, field + " has " + length(value) + " characters; the maximum is " + MAX_NAME_LENGTH);
     }
 
     private static Optional<Violation> violation(Rejection rejection, String detail) {

@@ -3,11 +3,11 @@ package dev.weir.policy;
 import java.util.OptionalLong;
 
 /**
- * How a limit is shared: what is left of it is lent to those who decide.
+ * How the quota of a policy is shared: it is lent in leases to the holders that decide.
  *
- * @param maxWaitMs how long a request waits for a lease if none is at hand, 0 to a minute; 0: it is denied at once;
- *     empty: as long as leases take to arrive, by the measured round trip
- * @param byClients whether client libraries may hold leases as well, and decide by themselves
+ * @param maxWaitMs how long a request waits for a lease, 0 to 60,000 ms; 0 to deny it at once; empty to wait as long as
+ *     leases take to arrive according to the measured round trip
+ * @param byClients whether client libraries can hold leases too and decide by them
  */
 public record Sharing(OptionalLong maxWaitMs, boolean byClients) {
 

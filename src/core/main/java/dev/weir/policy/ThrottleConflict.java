@@ -7,23 +7,26 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Two policies in different layers that may both apply to one request, of which one throttles and the other one shapes.
- * They cannot both keep their promise: the delay that the caller is told does not hold in the queue, which releases the
- * requests at its own rate, faster than the policy that throttles allows.
+ * Two policies in different layers that may both apply to one request, where one throttles and the other shapes. Both
+ * cannot keep their promise: the queue releases requests at its own rate, possibly faster than the throttling policy
+ * allows, whatever delay it computed.
  *
- * <p>Whether both may apply is decided by their layers, by the times at which they are in force, and by {@link
- * RequestMatcher#mayOverlap}. Priorities are not considered: a policy that another one of its layer always displaces
- * still conflicts.
+ * <p>Whether both may apply is determined by their layers, the times at which they are in force, and
+ * {@link RequestMatcher#mayOverlap}. Priorities are ignored: a policy that is always superseded by another one of its
+ * layer still conflicts.
+ *
+ * @param throttling the policy that throttles
+ * @param shaping the policy that shapes
  */
 public record ThrottleConflict(Policy throttling, Policy shaping) {
 
-    /** No more are looked for. */
+    /** The most conflicts that are reported. */
     public static final int MAX_CONFLICTS = 100;
 
     /**
-     * A version of a policy and when it is in force: from its {@code effectiveFromMs}.
+     * A version of a policy and when it is in force: from its {@code effectiveFromMs} until {@code untilMs}.
      *
-     * @param untilMs when a later version takes over
+     * @param untilMs when a later version takes effect
      */
     public record InForce(Policy policy, long untilMs) {
 
@@ -32,7 +35,7 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
         }
     }
 
-    /** The first {@value #MAX_CONFLICTS} conflicts, in the order of the policies that throttle. */
+    /** Returns the first {@value #MAX_CONFLICTS} conflicts, in the order of the throttling policies. */
     public static List<ThrottleConflict> of(Collection<InForce> policies) {
         List<InForce> shaping =
                 policies.stream().filter(each -> each.policy.shapes()).toList();
@@ -56,15 +59,17 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
                 && throttling.policy.match().mayOverlap(shaping.policy.match());
     }
 
-    /** Why they conflict, and what to do. */
+    /** Returns why the policies conflict, and what to do. */
     public String message() {
         return "policy '" + throttling.id() + "' in layer '" + throttling.layer() + "' throttles requests that policy '"
                 + shaping.id() + "' in layer '" + shaping.layer() + "' sends to a queue: the queue could release them"
                 + " faster than '" + throttling.id()
-                + "' allows; put both into one layer, or let no request match both";
+                + "' allows; put both into one layer, or change their match so that no request matches both";
     }
 
-    /** Policies that shape, by the values that they list for one field; so that not every pair has to be compared. */
+    /**
+     * Shaping policies grouped by the values that they list for one field, so that not every pair has to be compared.
+     */
     private record ByValue(Map<String, List<InForce>> listed, List<InForce> others) {
 
         static ByValue of(String field, List<InForce> all) {
@@ -89,7 +94,7 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
         }
     }
 
-    /** The fewest that the values of one field leave. */
+    /** Returns the smallest set of shaping policies that can match, found by the values of one field. */
     private static List<InForce> candidates(RequestMatcher match, List<InForce> all, Map<String, ByValue> byField) {
         List<InForce> fewest = all;
         for (String field : match.conditions().keySet()) {

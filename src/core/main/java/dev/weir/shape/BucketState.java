@@ -6,11 +6,14 @@ import dev.weir.shape.total.OutflowState;
 import java.util.List;
 
 /**
- * What is kept of a bucket beside the requests that wait in it.
+ * The stored state of a bucket, apart from the requests that wait in it.
  *
- * @param limit how many tokens left in {@code perMs} under the rules by which the outflow is counted
- * @param contents what waits; null if it has to be found by reading the bucket's slots, and for a queue without key
- * @param timers where the bucket is found when it is due, if it is cold; none if it is hot
+ * @param id the id of the bucket
+ * @param limit the tokens per {@code perMs} in the rules by which {@code outflow} is counted
+ * @param perMs the time for {@code limit}, in milliseconds
+ * @param outflow what the bucket has released
+ * @param contents a summary of what waits; null if it must be restored from the slots, and for a queue without key
+ * @param timers the timers of a cold bucket; empty if the bucket is hot
  */
 public record BucketState(
         BucketId id, long limit, long perMs, OutflowState outflow, BucketContents contents, List<TimerKey> timers) {
@@ -19,7 +22,7 @@ public record BucketState(
         timers = List.copyOf(timers);
     }
 
-    /** The same, put away with these timers, or hot if there are none. */
+    /** Returns this state as that of a cold bucket with these timers, or of a hot bucket if there are none. */
     public BucketState withTimers(List<TimerKey> newTimers) {
         return new BucketState(id, limit, perMs, outflow, contents, newTimers);
     }

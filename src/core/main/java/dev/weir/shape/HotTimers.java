@@ -5,8 +5,9 @@ import java.util.Comparator;
 import java.util.TreeSet;
 
 /**
- * When the buckets on the heap are due: which is first, and which of those that can be put away is last. Unlike {@link
- * TimerQueue}, it adds no objects of its own to those of the trees, since there is one for each key on the heap.
+ * The due times of the buckets on the heap: the bucket that is due first, and the one due last among those that can be
+ * unloaded. Each call takes O(log n). Unlike {@link TimerQueue}, it creates no objects besides the nodes of its trees,
+ * since there is a timer for each key on the heap.
  */
 final class HotTimers {
 
@@ -19,9 +20,9 @@ final class HotTimers {
     private long nextOrder;
 
     /**
-     * Plans a bucket, in place of when it was planned before.
+     * Schedules a bucket, replacing its earlier schedule.
      *
-     * @param mayCool whether it can be put away
+     * @param mayCool whether the bucket can be unloaded
      */
     void schedule(LeakyBucketQueue bucket, long nanos, boolean mayCool) {
         cancel(bucket);
@@ -32,23 +33,23 @@ final class HotTimers {
         }
     }
 
-    /** Does nothing if the bucket is not planned. */
+    /** Cancels the schedule of a bucket, if there is one. */
     void cancel(LeakyBucketQueue bucket) {
         soonestFirst.remove(bucket);
         unloadable.remove(bucket);
     }
 
-    /** When the first bucket is due; {@link Long#MAX_VALUE} if none is planned. */
+    /** Returns when the first bucket is due; {@link Long#MAX_VALUE} if none is scheduled. */
     long dueNanos() {
         return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().scheduledNanos();
     }
 
-    /** The bucket that is due first; there must be one. */
+    /** Returns the bucket that is due first. There must be one. */
     LeakyBucketQueue first() {
         return soonestFirst.first();
     }
 
-    /** Of the buckets that can be put away, the one that is due last; null if there is none. */
+    /** Returns the bucket that is due last among those that can be unloaded; null if there is none. */
     LeakyBucketQueue lastUnloadable() {
         return unloadable.isEmpty() ? null : unloadable.last();
     }

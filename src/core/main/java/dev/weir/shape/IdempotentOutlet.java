@@ -9,7 +9,7 @@ import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import dev.weir.shape.backlog.QueueDecisions;
 
-/** Passes on what queues say, and remembers the first answers that are to be given again. */
+/** An outlet that forwards the output of queues and stores the first answers to requests that may be repeated. */
 final class IdempotentOutlet implements Outlet {
 
     private final IdempotencyCache cache;
@@ -35,12 +35,12 @@ final class IdempotentOutlet implements Outlet {
         next.emitRelease(of, release);
     }
 
-    /** Answers a request that was here before. */
+    /** Answers a repeated request. */
     void decideRepeat(Admission repeat, long nowMs) {
         next.emitDecision(repeat, repeatedDecision(repeat, nowMs));
     }
 
-    /** The answer to a request that was here before; whoever sent it knows that its time is not over. */
+    /** Returns the answer to a repeated request. The sender has checked that the first answer has not expired. */
     Decision repeatedDecision(Admission repeat, long nowMs) {
         IdempotencyCache.Entry first = cache.get(RequestKey.of(repeat.request()));
         boolean isKnown = first != null && first.content().equals(ContentHash.of(repeat.request()));

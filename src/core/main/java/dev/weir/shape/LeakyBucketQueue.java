@@ -30,30 +30,31 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * The leaky bucket as a queue: requests come as they like and leave at a steady rate, a higher priority first, tiers by
- * weight, clients evenly. Each that is taken in ends once: it is released, expires, is evicted, or is withdrawn.
+ * A leaky bucket used as a queue. Requests arrive at any rate and leave at a steady one: higher priorities first,
+ * tiers by weight, clients evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
+ * is withdrawn.
  *
  * <pre>
  *                 offer                       drain
- *   ── nothing ──────────▶ waiting ────────────────────▶ released       at its turn, not before the pace allows
+ *   ── nothing ──────────▶ waiting ────────────────────▶ released       at its turn, when the pace permits
  *                            │  │ └────────────────────▶ expired        at its deadline, or after max-wait
  *                    cancel  │  └──────────────────────▶ evicted        offer of a higher priority, queue full
  *                            └─────────────────────────▶ withdrawn
  * </pre>
  *
- * <p>Time is an argument and never runs backwards, unless it {@linkplain #stepBack steps back}.
+ * <p>Time is an argument and never decreases, unless it {@linkplain #stepBack steps back}.
  *
- * <p>Memory grows with the flows that wait, not with what waits behind their
- * heads; every step is O(log flows + tiers), and touches a handful of the store's entries.
+ * <p>Memory grows with the number of flows that have waiting requests, not with the requests behind their heads. Each
+ * step takes O(log flows + tiers) and a small constant number of reads and writes.
  */
 final class LeakyBucketQueue {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** What would expire later never does. */
+    /** The latest expiry; a request that would expire later never expires. */
     private static final long MAX_TIME_MS = Shaper.MAX_TIME_MS;
 
-    /** How many flows, tags and slots of alarms a state lists at most. */
+    /** The most flows, tags and slots of timers that a state lists. */
     private static final int MAX_LISTED_PARTS = 32;
 
     private static final Ahead NONE_AHEAD = new Ahead(0, 0);
@@ -69,14 +70,14 @@ final class LeakyBucketQueue {
     private long scheduleOrder = -1;
     private boolean isDeleted;
     private boolean isChanged;
-    private boolean isSummarized; // whether the state that was saved last lists what waits
+    private boolean isSummarized; // whether the last saved state lists what waits
 
     /**
-     * A bucket as its store has it; if its state does not say what waits in it, once that is {@linkplain #restore
-     * restored}.
+     * Creates a bucket from its stored state. If the state has no summary of what waits, the requests must be
+     * {@linkplain #restore restored} afterwards.
      *
-     * @param queueRules those of its queue; by another rate than theirs if the state was counted by another
-     * @param backlog what waits in all buckets of the queue, which this one updates
+     * @param queueRules the rules of its queue; if the state was counted by another rate, that rate applies at first
+     * @param backlog counts what waits in all buckets of the queue; this bucket updates it
      */
     LeakyBucketQueue(
             BucketState state, PacedQueueRules queueRules, QueueStore store, QueueBacklog backlog, Outlet outlet) {
@@ -90,30 +91,30 @@ final class LeakyBucketQueue {
         room = new WaitingRequests(rules, state.contents(), store, backlog);
     }
 
-    /** The state of a bucket that has released nothing. */
+    /** Returns the state of a bucket that has released nothing. */
     static BucketState fresh(BucketId id, PacedQueueRules paced, long nowNanos) {
         OutflowState outflow = new OutflowState(paced.pacing().fresh(nowNanos), nowNanos, 0, nowNanos);
         BucketContents contents = id.isKeyed() ? BucketContents.EMPTY : null;
         return new BucketState(id, paced.rules().limit(), paced.rules().perMs(), outflow, contents, List.of());
     }
 
-    /** Takes note of what a slot holds; each flow's slots in their order. */
+    /** Restores the request in a slot. The slots of each flow must be restored in order. */
     void restore(long position, Waiting waiting) {
         room.restore(position, waiting);
     }
 
-    /** Goes on once all is restored: who came first is first. */
+    /** Starts work after everything is restored. Flows start in the order of their heads' arrival. */
     void resume() {
         room.resume();
     }
 
-    /** What is kept of it; with what waits in it if that {@link #isSmall}. */
+    /** Returns the state to store. It includes a summary of what waits if that {@linkplain #isSmall is small}. */
     BucketState state() {
         BucketContents contents = isSmall() ? room.contents() : null;
         return new BucketState(id, rules.limit(), rules.perMs(), outflow, contents, List.of());
     }
 
-    /** Whether what waits in it is few enough flows for its state to list them, as it does for buckets of keys only. */
+    /** Returns whether the bucket has a key and few enough flows for its state to list them. */
     boolean isSmall() {
         return id.isKeyed() && room.partCount() <= MAX_LISTED_PARTS;
     }
@@ -122,17 +123,17 @@ final class LeakyBucketQueue {
         return id;
     }
 
-    /** Whether nothing waits and all that has left no longer matters, so that a fresh bucket would do the same. */
+    /** Returns whether nothing waits and past releases no longer matter, so that a new bucket would behave the same. */
     boolean isIdle() {
         return room.isEmpty() && idleNanos() <= clockNanos;
     }
 
-    /** When it will be idle if nothing comes. */
+    /** Returns when the bucket becomes idle if nothing else arrives. */
     long idleNanos() {
         return Math.max(outflow.arrival().ceilNanos(), outflow.lastNanos());
     }
 
-    /** Whether {@link #state} has changed since this was called last. */
+    /** Returns whether {@link #state} has changed since the last call. */
     boolean testAndClearChanged() {
         boolean isSmall = isSmall();
         boolean changed = room.testAndClearChanged() && isSmall || isSmall != isSummarized || isChanged;
@@ -141,17 +142,19 @@ final class LeakyBucketQueue {
         return changed;
     }
 
-    /** Whether it would change if these rules were put in force. */
+    /** Returns whether the bucket would change if these rules were put in force. */
     boolean isOutdated(QueueRules current) {
         return !rules.equals(current);
     }
 
-    /** When it is planned to be due, ns since the epoch; not before it is. */
+    /**
+     * Returns the time for which the bucket is scheduled, in nanoseconds since the epoch; it is due then or earlier.
+     */
     long scheduledNanos() {
         return scheduledNanos;
     }
 
-    /** Breaks ties between buckets that are planned for the same time: unique. */
+    /** Returns a unique number that orders buckets which are scheduled for the same time. */
     long scheduleOrder() {
         return scheduleOrder;
     }
@@ -161,12 +164,12 @@ final class LeakyBucketQueue {
         scheduleOrder = order;
     }
 
-    /** Makes {@link #testAndClearChanged} return true. */
+    /** Makes the next {@link #testAndClearChanged} return true. */
     void markChanged() {
         isChanged = true;
     }
 
-    /** Puts other rules in force, for what waits as well; but when it expires was settled when it came. */
+    /** Puts rules in force, also for waiting requests. Only their expiry was set when they arrived and stays. */
     void setRules(PacedQueueRules newRules, long nowNanos) {
         advanceTo(nowNanos);
         isDeleted = false;
@@ -190,17 +193,17 @@ final class LeakyBucketQueue {
                 pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence(), clockNanos);
     }
 
-    /** Lets nobody in any more; who waits leaves by the last rules. */
+    /** Stops admission. Waiting requests leave by the last rules. */
     void delete() {
         isDeleted = true;
     }
 
     /**
-     * Lets a request in, or tells why not; answers in any case. A {@link RequestKind#PEEK} is answered as if it came
-     * in.
+     * Admits a request or rejects it, and emits a decision in any case. A {@link RequestKind#PEEK} is answered as if it
+     * were admitted, but is not.
      *
-     * @param number its place in the order of arrival
-     * @param enqueuedAtMs when it came, not after now
+     * @param number the request's number in the order of arrival
+     * @param enqueuedAtMs when it arrived, not after now
      */
     void offer(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
         advanceTo(nowNanos);
@@ -214,7 +217,7 @@ final class LeakyBucketQueue {
         answer(admission, decision);
     }
 
-    /** What a request is told that comes now. */
+    /** Returns the decision on a request that arrives now. */
     private Decision decisionFor(Admission admission, long enqueuedAtMs) {
         Flow flow = Waiting.flowOf(admission);
         long cost = admission.request().cost();
@@ -250,9 +253,9 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * What a request would be told that came now, or one that withdraws another; leaves all as it is.
+     * Returns the decision on a request, or on a cancellation, that arrives now. Changes nothing.
      *
-     * @param current the rules in force, null if there are none any more
+     * @param current the rules in force, null if the queue was deleted
      */
     Decision check(Admission admission, QueueRules current, long nowNanos) {
         return simulate(current, nowNanos, () -> {
@@ -265,9 +268,9 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * How it is now; leaves all as it is.
+     * Returns the current state of the bucket. Changes nothing.
      *
-     * @param current the rules in force, null if there are none any more
+     * @param current the rules in force, null if the queue was deleted
      */
     QueueView view(QueueRules current, long nowNanos) {
         return simulate(
@@ -287,7 +290,7 @@ final class LeakyBucketQueue {
                         drainMs()));
     }
 
-    /** As {@link #view}, of a bucket of a queue with key fields in which requests wait. */
+    /** Like {@link #view}, for a bucket of a queue with key fields in which requests wait. */
     QueueView.KeyView viewOfKey(QueueRules current, long nowNanos) {
         return simulate(
                 current,
@@ -296,19 +299,19 @@ final class LeakyBucketQueue {
                         id.values(), waiting(), room.occupancy().tokens(), oldestWaitMs(), drainMs()));
     }
 
-    /** How many requests wait. */
+    /** Returns the number of waiting requests. */
     long waiting() {
         return room.occupancy().size();
     }
 
-    /** When the one that has waited longest began to wait, ms since the epoch; null if none waits. */
+    /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
     Long oldestEnqueuedAtMs() {
         return room.oldestEnqueuedAtMs();
     }
 
     /**
-     * How long it takes until all that waits has left. One that costs at most the burst leaves the burst before the end
-     * of its slots, whatever it costs: the same as if the last one cost 1.
+     * Returns how long until all waiting requests have left. A last request that costs at most the burst leaves one
+     * burst before the end of its slots, whatever its cost, so the result is the same as with a cost of 1.
      */
     private long drainMs() {
         if (room.isEmpty()) {
@@ -329,14 +332,14 @@ final class LeakyBucketQueue {
 
     private List<QueueView.TierView> tiers() {
         Map<String, Long> waiting = new HashMap<>();
-        QueueOccupancy crowd = room.occupancy();
-        crowd.tiers().forEach(tier -> waiting.put(tier, crowd.size(tier)));
+        QueueOccupancy occupancy = room.occupancy();
+        occupancy.tiers().forEach(tier -> waiting.put(tier, occupancy.size(tier)));
         return QueueView.tiers(rules, waiting);
     }
 
     /**
-     * Asks something at a moment, by the rules then in force, and goes on as if nobody had. Who waits is still in the
-     * order of the rules before, if these have changed since the queue was worked on last.
+     * Evaluates a question at a given time and by given rules, and then restores the previous state. Waiting requests
+     * remain in the order of the previous rules if these have changed since the queue was last worked on.
      */
     private <T> T simulate(QueueRules current, long nowNanos, Supplier<T> question) {
         QueueRules rulesBefore = rules;
@@ -360,7 +363,7 @@ final class LeakyBucketQueue {
         }
     }
 
-    /** Withdraws the request that has the same id and client, the newest if there are several; answers both. */
+    /** Withdraws the request with the same requestId and client, the newest if there are several. Answers both. */
     void cancel(Admission cancel, long nowNanos) {
         advanceTo(nowNanos);
         Place place = room.find(WaitingRequests.ticket(cancel));
@@ -373,9 +376,9 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Releases what may leave, up to the look-ahead before its time, and lets expire what must.
+     * Releases what is due, up to the look-ahead before its time, and expires what has to expire.
      *
-     * @param budget how much is done at most; what is left over is due at once
+     * @param budget the most steps of work; remaining work is due at once
      */
     void drain(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
@@ -384,8 +387,8 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * When there is something to {@link #drain}, or, if nothing waits in one of several buckets, when it is {@linkplain
-     * #isIdle idle}; {@link Long#MAX_VALUE} if nothing waits in the only one.
+     * Returns when there is something to {@link #drain}. If nothing waits, returns when a bucket with a key becomes
+     * {@linkplain #isIdle idle}, and {@link Long#MAX_VALUE} for one without.
      */
     long dueNanos() {
         if (room.isEmpty()) {
@@ -398,7 +401,7 @@ final class LeakyBucketQueue {
         return Math.min(releaseNanos, nanos(room.nextExpiryMs()));
     }
 
-    /** The latest time at which something was done with it. */
+    /** Returns the latest time at which the bucket was used. */
     long nowNanos() {
         return clockNanos;
     }
@@ -407,7 +410,7 @@ final class LeakyBucketQueue {
         return room.isEmpty();
     }
 
-    /** The tier of the request that leaves next. */
+    /** Returns the tier of the request that leaves next. */
     String headTier() {
         return room.next().flow().tier();
     }
@@ -416,14 +419,14 @@ final class LeakyBucketQueue {
         return room.next().headCost();
     }
 
-    /** When the request that leaves next expires; {@link Long#MAX_VALUE} if it never does. */
+    /** Returns when the request that leaves next expires; {@link Long#MAX_VALUE} if it never does. */
     long headExpiryNanos() {
         return nanos(room.next().headExpiresAtMs());
     }
 
     /**
-     * Since when the request that leaves next may leave by the pace of this bucket, or when it may; {@link
-     * Long#MAX_VALUE} if it expires before.
+     * Returns when the pace of this bucket permits the next request to leave, possibly in the past;
+     * {@link Long#MAX_VALUE} if it expires before.
      */
     long headTurnNanos() {
         FlowQueue next = room.next();
@@ -433,24 +436,27 @@ final class LeakyBucketQueue {
         return turnNanos > headExpiryNanos() ? Long.MAX_VALUE : turnNanos;
     }
 
-    /** When one of those that wait expires if none leaves before; {@link Long#MAX_VALUE} if none ever does. */
+    /** Returns when the next request expires if none leaves before; {@link Long#MAX_VALUE} if none ever does. */
     long nextExpiryNanos() {
         return nanos(room.nextExpiryMs());
     }
 
-    /** How many tokens this bucket could release in some time by its own pace; at least the cost of the next. */
+    /**
+     * Returns how many tokens this bucket could release within {@code nanos} by its own pace; at least the next
+     * request's cost.
+     */
     long tokensWithin(long nanos) {
         long atPace = Math.max(headCost(), rules.burst() + pacing.slotsIn(nanos));
         return Math.min(room.occupancy().tokens(), atPace);
     }
 
-    /** Releases the request that leaves next, at a time that is not before its turn. */
+    /** Releases the next request at a time that is not before its turn. */
     void releaseHead(long atNanos, long nowNanos) {
         advanceTo(nowNanos);
         release(room.next(), atNanos);
     }
 
-    /** Lets expire what must, and releases nothing. */
+    /** Expires what has to expire, without releasing anything. */
     void expire(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
         for (Place place = room.nextExpired(nowMs(), budget);
@@ -532,19 +538,19 @@ final class LeakyBucketQueue {
                 admission, reason, LimitStatus.of("capacity", rules.capacity()), roomAfterMs(), nowMs());
     }
 
-    /** When one more can be taken in, if nothing else comes. */
+    /** Returns how long until one more request can be admitted, if nothing else arrives. */
     private long roomAfterMs() {
-        QueueOccupancy crowd = room.occupancy();
-        long tooMany = crowd.size() - rules.capacity();
+        QueueOccupancy occupancy = room.occupancy();
+        long tooMany = occupancy.size() - rules.capacity();
         long nextCost = room.next().headCost();
         long leavesNanos = Math.min(turnNanos(NONE_AHEAD, nextCost), nanos(room.nextExpiryMs()));
-        if (tooMany > 0) { // the capacity has been lowered
-            leavesNanos = turnNanos(new Ahead(tooMany, crowd.tokens() / crowd.size() * tooMany), nextCost);
+        if (tooMany > 0) { // the capacity was lowered
+            leavesNanos = turnNanos(new Ahead(tooMany, occupancy.tokens() / occupancy.size() * tooMany), nextCost);
         }
         return Math.max(1, ceilMs(leavesNanos - clockNanos));
     }
 
-    /** When one may leave behind those ahead of it, if nothing else comes. */
+    /** Returns when a request can leave behind those ahead of it, if nothing else arrives. */
     private long turnNanos(Ahead ahead, long cost) {
         long fromNanos = Math.max(clockNanos, outflow.lastNanos());
         Pacing.Arrival arrival =
@@ -552,7 +558,7 @@ final class LeakyBucketQueue {
         return pacing.earliestNanos(arrival, cost, fromNanos);
     }
 
-    /** When a request that came at some time expires, and by what. */
+    /** When a request expires, and by which bound. */
     private record Expiry(long atMs, boolean isDeadline, Long limitMs) {
         String limitedBy() {
             return isDeadline ? "deadline" : "max-wait";

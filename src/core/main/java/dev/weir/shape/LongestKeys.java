@@ -13,13 +13,13 @@ import java.util.TreeSet;
  * The buckets of a queue with the most waiting requests and those with the longest wait, up to {@value #MAX_LISTED} of
  * each. An update costs O(log {@value #MAX_LISTED}) and the heap is bounded, however many keys are in use.
  *
- * <p>The figures of each listed bucket are exact. A bucket that longer ones have pushed out is listed again at its next
- * update, not at the moment at which the others become shorter: a bucket in which requests wait is updated at each
- * admission and each release.
+ * <p>The values of listed buckets are exact. A bucket that was displaced by longer ones is listed again at its
+ * next update, not as soon as the others become shorter. A bucket with waiting requests is updated at each
+ * admission and release.
  */
 final class LongestKeys {
 
-    /** How many buckets are listed in each of the two orders. */
+    /** The most buckets listed in each of the two orders. */
     static final int MAX_LISTED = 32;
 
     private static final Comparator<KeyView> MOST_WAITING =
@@ -27,7 +27,7 @@ final class LongestKeys {
     private static final Comparator<KeyView> LONGEST_WAIT =
             Comparator.comparingLong(KeyView::oldestWaitMs).reversed().thenComparing(LongestKeys::id);
 
-    /** @param sinceMs when the request that has waited longest began to wait, ms since the epoch */
+    /** @param sinceMs when the oldest waiting request was queued, in milliseconds since the epoch */
     private record Entry(BucketId id, long waiting, long sinceMs) {}
 
     private final Map<BucketId, Entry> entries = new HashMap<>();
@@ -37,10 +37,10 @@ final class LongestKeys {
             new TreeSet<>(Comparator.comparingLong(Entry::sinceMs).thenComparing(Entry::id));
 
     /**
-     * Records how a bucket is after a change.
+     * Records the state of a bucket after a change.
      *
-     * @param waiting how many requests wait in it, 0 or more
-     * @param sinceMs when the one that has waited longest began to wait, ms since the epoch; null if none waits
+     * @param waiting the number of waiting requests, 0 or more
+     * @param sinceMs when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits
      */
     void update(BucketId id, long waiting, Long sinceMs) {
         Entry before = entries.remove(id);
@@ -74,14 +74,14 @@ final class LongestKeys {
         }
     }
 
-    /** The listed buckets, in no particular order. */
+    /** Returns the listed buckets, in no particular order. */
     List<BucketId> ids() {
         return List.copyOf(entries.keySet());
     }
 
     /**
-     * Those of some keys that are among the first {@value #MAX_LISTED} in one of the two orders: most waiting first,
-     * then by key.
+     * Returns the keys that are among the first {@value #MAX_LISTED} in one of the two orders: most waiting first, then
+     * by key.
      */
     static List<KeyView> of(List<KeyView> keys) {
         TreeSet<KeyView> first = new TreeSet<>(MOST_WAITING);

@@ -4,9 +4,10 @@ import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.QueueRules;
 
 /**
- * Rules and the pacing that follows from them, which all buckets of a queue share.
+ * Rules and the pacing derived from them, shared by all buckets of a queue.
  *
- * @param pacing that of the rules
+ * @param rules the rules
+ * @param pacing the pacing of the rules
  */
 record PacedQueueRules(QueueRules rules, Pacing pacing) {
 
@@ -14,7 +15,7 @@ record PacedQueueRules(QueueRules rules, Pacing pacing) {
         return new PacedQueueRules(rules, rules.pacing());
     }
 
-    /** The same rules with another rate; the same object if the rate is the same. */
+    /** Returns the same rules with another rate; this object if the rate is the same. */
     PacedQueueRules withRate(long limit, long perMs) {
         return limit == rules.limit() && perMs == rules.perMs() ? this : of(rules.withRate(limit, perMs));
     }

@@ -15,35 +15,35 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * All buckets of a partition: at most so many of those with a key are hot, as objects on the heap; the others are cold,
- * as a state and a timer in the stores. If there are too many hot ones, those due last are put away. A cold one is read
- * when its timer is due, and when something else is to be done with it.
+ * All buckets of a partition. A bounded number of those with a key is hot, that is, on the heap; the others are cold,
+ * with a state and a timer in the stores. If too many are hot, those due last are unloaded. A cold bucket is loaded
+ * when its timer is due and when it is used otherwise.
  *
  * <pre>
- *              fresh, or its timer is due
+ *              new, or its timer is due
  *   none, cold ──────────────────────────▶ hot ──▶ idle: deleted
  *        ▲                                  │
- *        └──────────────────────────────────┘ too many are hot, and this is due last
+ *        └──────────────────────────────────┘ too many are hot, and this one is due last
  * </pre>
  *
- * <p>Of the buckets that contend for a slot of their queue's total, those of the lowest tier whose turn comes last are
- * put away if there is no other, and read again before their turn. A bucket of more flows than its state lists stays
- * hot.
+ * <p>If no other bucket can be unloaded, buckets that contend for a slot of their queue's total are: in the lowest
+ * tier, those whose turn is last. They are loaded again before their turn. A bucket with more flows than its state can
+ * list stays hot.
  */
 final class PartitionBuckets {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** How many buckets are put away at most when one is added. */
+    /** The most buckets that are unloaded when one is added. */
     private static final int MAX_UNLOADS = 2;
 
-    /** How many entries of a wheel are looked at when a bucket is searched that contends. */
+    /** The most entries of a wheel that are read in search of a contending bucket. */
     private static final int MAX_WHEEL_READS = 1_000;
 
-    /** How many buckets that contend are looked at when one is to be put away. */
+    /** The most contending buckets that are considered for unloading. */
     private static final int MAX_CANDIDATES = 16;
 
-    /** How many buckets take over changed rules in the same call. */
+    /** The most buckets that adopt changed rules in the same call. */
     private static final int MAX_UPDATES_AT_ONCE = 500;
 
     private final Shaper.Stores stores;
@@ -91,7 +91,7 @@ final class PartitionBuckets {
         }
     }
 
-    /** Continues once all is restored. */
+    /** Starts work after everything is restored. */
     void resume() {
         outdatedSinceNanos = lastWriteNanos;
         for (QueueBuckets queue : queues.values()) {
@@ -108,7 +108,9 @@ final class PartitionBuckets {
         }
     }
 
-    /** When the latest of the restored states was written, ns since the epoch; 0 if there are none. */
+    /**
+     * Returns when the latest of the restored states was written, in nanoseconds since the epoch; 0 if there are none.
+     */
     long lastWriteNanos() {
         return lastWriteNanos;
     }
@@ -125,12 +127,12 @@ final class PartitionBuckets {
         return waiting;
     }
 
-    /** How many buckets with a key are on the heap. */
+    /** Returns how many buckets with a key are on the heap. */
     long hotCount() {
         return hotCount;
     }
 
-    /** The bucket, hot from now on and with the rules in force; null if there is none. */
+    /** Returns a bucket, loaded if it was cold and with the rules in force; null if there is none. */
     LeakyBucketQueue get(BucketId id, long nowNanos) {
         QueueBuckets queue = queues.get(id.queue());
         if (queue == null) {
@@ -141,7 +143,7 @@ final class PartitionBuckets {
         if (state != null) {
             queue.removeCold(state);
             bucket = addHot(queue, state);
-            bucket.markChanged(); // its state must not name the timers any more
+            bucket.markChanged(); // so that its stored state no longer names the timers
             queue.stepBack(bucket, state);
             trackCold(queue);
         }
@@ -151,7 +153,7 @@ final class PartitionBuckets {
         return bucket;
     }
 
-    /** The bucket to look at; null if there is none. Leaves all as it is. */
+    /** Returns a bucket for queries; null if there is none. Changes nothing. */
     LeakyBucketQueue peek(BucketId id) {
         QueueBuckets queue = queues.get(id.queue());
         LeakyBucketQueue bucket = queue == null ? null : queue.hot.get(id);
@@ -164,13 +166,13 @@ final class PartitionBuckets {
         return read;
     }
 
-    /** A bucket that nothing was sent to yet, to look at. */
+    /** Returns an empty bucket for queries. It is not stored. */
     LeakyBucketQueue fresh(BucketId id, QueueRules rules, long nowNanos) {
         PacedQueueRules paced = PacedQueueRules.of(rules);
         return newBucket(LeakyBucketQueue.fresh(id, paced, nowNanos), paced, new QueueBacklog(more -> {}));
     }
 
-    /** Adds a bucket that there is not. */
+    /** Creates a bucket that does not exist yet. */
     LeakyBucketQueue create(BucketId id, QueueRules rules, long nowNanos) {
         QueueBuckets queue = queues.get(id.queue());
         if (queue == null) {
@@ -183,11 +185,10 @@ final class PartitionBuckets {
     }
 
     /**
-     * Plans when a bucket is due after something was done with it, and saves it if it changed; or deletes it if it is
-     * idle.
+     * Schedules a bucket after it was used, and saves it if it changed; or deletes it if it is idle.
      *
-     * @param earliestNanos it is planned no earlier: a bucket that is due still goes behind those that are due before
-     *     then
+     * @param earliestNanos the earliest time for which it is scheduled, so that a bucket which remains due goes behind
+     *     those that were due before
      */
     void reschedule(LeakyBucketQueue bucket, long earliestNanos, long nowNanos) {
         QueueBuckets queue = queues.get(bucket.id().queue());
@@ -197,7 +198,7 @@ final class PartitionBuckets {
             stores.delete(bucket.id());
             removeHot(bucket);
             if (queue.slots() != null) {
-                queue.slots().forget(bucket.id());
+                queue.slots().remove(bucket.id());
             }
         } else {
             schedule(queue, bucket, earliestNanos);
@@ -213,22 +214,22 @@ final class PartitionBuckets {
         }
     }
 
-    /** Lets a bucket contend for no slot: what leaves it next expires before it could have one. */
-    void forgetSlot(LeakyBucketQueue bucket, long nowNanos) {
+    /** Stops a bucket from contending for a slot, because its first request expires before it could get one. */
+    void stopContending(LeakyBucketQueue bucket, long nowNanos) {
         QueueBuckets queue = queues.get(bucket.id().queue());
         String tier = queue.slots().contendingTier(bucket.id());
-        queue.slots().forget(bucket.id());
+        queue.slots().remove(bucket.id());
         timers.schedule(bucket, bucket.nextExpiryNanos(), bucket.isSmall());
         loadContending(queue, tier, nowNanos);
         unload(queue, nowNanos);
     }
 
-    /** Reads cold buckets that contend until in each tier the hot ones are those whose turn comes first. */
+    /** Loads contending cold buckets until the hot ones of each tier are those whose turn is first. */
     void loadContending(QueueBuckets queue, long nowNanos) {
         queue.coldTiers().forEach(tier -> loadContending(queue, tier, nowNanos));
     }
 
-    /** Reads cold buckets that contend in a tier until the hot ones are those whose turn comes first. */
+    /** Loads contending cold buckets of a tier until the hot ones are those whose turn is first. */
     private void loadContending(QueueBuckets queue, String tier, long nowNanos) {
         if (tier == null) {
             return;
@@ -254,10 +255,7 @@ final class PartitionBuckets {
         }
     }
 
-    /**
-     * Of the buckets of a queue that contend for a slot, one that is not needed soon and can be put away; null if there
-     * is none.
-     */
+    /** Returns a contending bucket of a queue that is not needed soon and can be unloaded; null if there is none. */
     private static LeakyBucketQueue lastContending(QueueBuckets queue) {
         if (queue.slots() == null) {
             return null;
@@ -306,16 +304,14 @@ final class PartitionBuckets {
             List<LeakyBucketQueue> hotOnes = List.copyOf(queue.hot.values());
             hotOnes.forEach(bucket -> bucket.stepBack(nowNanos));
             for (LeakyBucketQueue bucket : hotOnes) {
-                if (queue.hot.get(bucket.id()) == bucket) { // not put away meanwhile
+                if (queue.hot.get(bucket.id()) == bucket) { // not unloaded meanwhile
                     reschedule(bucket, 0, nowNanos);
                 }
             }
         }
     }
 
-    /**
-     * Lets buckets take over rules, or the time, that were changed: the hot ones first, then those that are due first.
-     */
+    /** Makes buckets adopt changed rules, or a step of the time: hot ones first, then those that are due first. */
     void catchUp(long nowNanos, WorkBudget budget) {
         for (QueueBuckets queue : List.copyOf(outdated)) {
             catchUp(queue, nowNanos, budget);
@@ -343,13 +339,13 @@ final class PartitionBuckets {
         trackCold(queue);
     }
 
-    /** When the next bucket is due or is to be read; {@link Long#MAX_VALUE} if none is. */
+    /** Returns when the next bucket is due or must be loaded; {@link Long#MAX_VALUE} if none is. */
     long dueNanos() {
         long dueNanos = Math.min(slotTimers.firstNanos(), Math.min(timers.dueNanos(), coldDueNanos()));
         return outdated.isEmpty() ? dueNanos : Math.min(dueNanos, outdatedSinceNanos);
     }
 
-    /** The hot bucket that is due first, with the rules in force; null if none is due. */
+    /** Returns the hot bucket that is due first, with the rules in force; null if none is due. */
     LeakyBucketQueue due(long nowNanos) {
         if (timers.dueNanos() > nowNanos) {
             return null;
@@ -359,7 +355,7 @@ final class PartitionBuckets {
         return bucket;
     }
 
-    /** Reads a cold bucket that may be due; returns false if there is none. */
+    /** Loads a cold bucket that may be due. Returns false if there is none. */
     boolean loadDue(long nowNanos, WorkBudget budget) {
         if (coldDueNanos() > nowNanos) {
             return false;
@@ -372,8 +368,8 @@ final class PartitionBuckets {
             if (queue.slots() != null) {
                 scheduleSlots(queue, nowNanos);
             }
-            if (bucket.scheduledNanos()
-                    > nowNanos) { // else there is work to do first, even if all hot ones are due before it
+            // a bucket that is already due stays hot, since it has work to do, even if all hot ones are due before it
+            if (bucket.scheduledNanos() > nowNanos) {
                 unload(queue, nowNanos);
             }
             if (queue.hot.get(id) == bucket) {
@@ -414,7 +410,7 @@ final class PartitionBuckets {
         QueueBuckets queue = queues.get(bucket.id().queue());
         if (bucket.isOutdated(queue.rules())) {
             queue.update(bucket, nowNanos);
-            schedule(queue, bucket, 0); // or it would be read again when it was due by the rules of before
+            schedule(queue, bucket, 0); // otherwise its timer would be that of the previous rules
         }
         bucket.testAndClearChanged();
         stores.save(bucket.state().withTimers(queue.addCold(bucket, nowNanos)));
@@ -437,7 +433,7 @@ final class PartitionBuckets {
         }
     }
 
-    /** Plans when a queue with a total has something to release or to report. */
+    /** Schedules a queue with a total for when it has something to release or to report. */
     void scheduleSlots(QueueBuckets queue, long nowNanos) {
         slotTimers.set(queue.id(), Math.max(nowNanos, slotsDueNanos(queue, nowNanos)));
     }
@@ -455,7 +451,7 @@ final class PartitionBuckets {
         return slots.dueNanos(queue.backlog.requests(), dueNanos);
     }
 
-    /** When queues with a total have something to release or to report, by queue. */
+    /** Returns when queues with a total have something to release or to report, by queue. */
     TimerQueue<String> slotTimers() {
         return slotTimers;
     }

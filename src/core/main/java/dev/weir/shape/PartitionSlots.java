@@ -11,14 +11,14 @@ import dev.weir.shape.total.SlotReport;
 import java.util.List;
 
 /**
- * What a partition does about the total of one queue: which of its buckets are to release next, which slots it has for
- * them, and what it reports to the {@link SlotLedger}.
+ * One partition's part in the total of a queue: the buckets that contend for slots, the slots that the partition holds,
+ * and the reports to the {@link SlotLedger}.
  */
 final class PartitionSlots {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** Of the lag, this part is forgotten with each report if grants came sooner. */
+    /** If grants arrive sooner, the lag decreases by this part of itself with each report. */
     private static final int LAG_DECAY_DIVISOR = 16;
 
     private final String queue;
@@ -27,12 +27,12 @@ final class PartitionSlots {
     private final LeasedSlots slots = new LeasedSlots();
     private QueueTotal total;
     private long lagMs;
-    private long shortestGrantMs = Long.MAX_VALUE; // that a grant has taken since the last report
+    private long shortestGrantMs = Long.MAX_VALUE; // the shortest delay of a grant since the last report
     private long waitingElsewhere;
     private boolean isReported;
     private long reportedNanos;
 
-    /** @param lagMs how long grants take, as far as is known */
+    /** @param lagMs how long grants take to arrive, as far as known */
     PartitionSlots(QueueRules rules, int partition, long lagMs) {
         this.lagMs = lagMs;
         this.partition = partition;
@@ -46,15 +46,15 @@ final class PartitionSlots {
         contenders.setShares(rules.tiers());
     }
 
-    /** Whether so many requests on this partition, with those elsewhere, are all that may wait. */
+    /** Returns whether this many requests on this partition, with those elsewhere, reach the capacity of the total. */
     boolean isFull(long waitingHere) {
         return waitingHere + waitingElsewhere >= total.capacity();
     }
 
     /**
-     * Updates the place of a bucket that has changed.
+     * Updates the entry of a bucket that has changed.
      *
-     * @return when the bucket has something to do if no slot comes before; {@link Long#MAX_VALUE} if it has nothing
+     * @return when the bucket has something to do if it gets no slot before; {@link Long#MAX_VALUE} if nothing
      */
     long update(LeakyBucketQueue bucket) {
         if (bucket.isEmpty()) {
@@ -71,51 +71,59 @@ final class PartitionSlots {
         return bucket.nextExpiryNanos();
     }
 
-    /** The tier for which a bucket is among those that are to release next; null if it is not among them. */
+    /** Returns the tier in which a bucket contends for a slot; null if it does not contend. */
     String contendingTier(BucketId bucket) {
         return contenders.tier(bucket);
     }
 
-    /** When the first bucket of a tier may leave by its own pace; {@link Long#MAX_VALUE} if none contends in it. */
+    /**
+     * Returns when the first contending bucket of a tier may release by its own pace; {@link Long#MAX_VALUE} if there
+     * is none.
+     */
     long firstNanos(String tier) {
         return contenders.firstNanos(tier);
     }
 
-    /** Buckets that contend and are not needed soon, those that are needed last first. */
+    /** Returns buckets that contend but are not needed soon, the least urgent first. */
     Iterable<BucketId> leastUrgent() {
         return contenders.leastUrgent();
     }
 
-    /** Records how many more buckets of a tier contend that are not on the heap. */
+    /** Records how many buckets of a tier contend that are not on the heap. */
     void setColdCount(String tier, long number) {
         contenders.setColdCount(tier, number);
     }
 
-    void forget(BucketId bucket) {
+    void remove(BucketId bucket) {
         contenders.remove(bucket);
     }
 
     /**
-     * The bucket that is to release next: of those whose own pace lets them until the next slot, or of those whose pace
-     * lets them first. Null if none contends, or there is no slot.
+     * Returns the bucket that releases next: chosen among those whose own pace permits a release until the next slot
+     * or, if there are none, those whose pace permits it first. Null if none contends, or if there is no slot.
      */
     BucketId first(long nowNanos) {
         long slotNanos = slots.firstNanos(1, Long.MIN_VALUE, nowNanos);
         return slotNanos == Long.MAX_VALUE ? null : contenders.first(Math.max(slotNanos, contenders.firstNanos()));
     }
 
-    /** When a request can leave that may not before a time; {@link Long#MAX_VALUE} if there is no slot for it yet. */
+    /**
+     * Returns when a request can be released that may not be released before {@code fromNanos}; {@link Long#MAX_VALUE}
+     * if there is no slot for it yet.
+     */
     long slotNanos(long cost, long fromNanos, long nowNanos) {
         return slots.firstNanos(cost, fromNanos, nowNanos);
     }
 
-    /** Uses the slot that {@link #slotNanos} has found, for the first request of the bucket that is {@link #first}. */
+    /**
+     * Uses the slot that {@link #slotNanos} returned, for the first request of the bucket that {@link #first} returned.
+     */
     void take(BucketId bucket, long cost, long fromNanos, long nowNanos) {
         slots.take(cost, fromNanos, nowNanos);
         contenders.served(bucket);
     }
 
-    /** Takes slots that were given. */
+    /** Adds granted slots. */
     void receive(SlotGrant grant, long nowNanos) {
         slots.add(grant);
         waitingElsewhere = grant.waitingElsewhere();
@@ -123,8 +131,8 @@ final class PartitionSlots {
     }
 
     /**
-     * Updates the lag by the grant that came soonest. After a pause many grants come at once, and only the last of them
-     * tells how long grants take now.
+     * Updates the lag by the grant with the shortest delay. After a pause, many grants arrive at once, and only the
+     * last of them shows how long grants take now.
      */
     private void measureLag() {
         if (shortestGrantMs < Long.MAX_VALUE) {
@@ -134,7 +142,7 @@ final class PartitionSlots {
         }
     }
 
-    /** The report that is to be sent now, null if none is. */
+    /** Returns the report to send now, null if none is due. */
     SlotReport report(long waiting, long nowNanos) {
         boolean isLast = waiting == 0;
         if (isLast ? !isReported : nowNanos < reportDueNanos()) {
@@ -161,23 +169,23 @@ final class PartitionSlots {
     }
 
     /**
-     * When there is something to release or to report; {@link Long#MAX_VALUE} if nothing waits.
+     * Returns when there is something to release or to report; {@link Long#MAX_VALUE} if nothing waits.
      *
-     * @param slotDueNanos when the first of the contenders could leave
+     * @param slotDueNanos when the first contender could be released
      */
     long dueNanos(long waiting, long slotDueNanos) {
         return waiting == 0 && !isReported ? Long.MAX_VALUE : Math.min(slotDueNanos, reportDueNanos());
     }
 
-    /** Forgets what it knows of times, because they were wrong. */
+    /** Discards everything that depends on times, because these were wrong. */
     void stepBack() {
         slots.clear();
         isReported = false;
     }
 
     /**
-     * How long before a bucket may release it asks for a slot: until its report is sent, and the grant is made and
-     * arrives.
+     * Returns how long before its release a bucket starts to contend: long enough for the next report to be sent and
+     * for the grant to be made and to arrive.
      */
     private long leadNanos() {
         return (SlotLedger.REPORT_INTERVAL_MS + 2 * SlotLedger.GRANT_INTERVAL_MS + 2 * lagMs) * NANOS_PER_MS;

@@ -18,31 +18,31 @@ import java.util.TreeSet;
 import java.util.function.LongConsumer;
 
 /**
- * The buckets of one queue, as far as they are on this partition: the hot ones, and when the cold ones are due.
+ * The buckets of one queue on this partition: the hot ones, and the due times of the cold ones.
  *
- * <p>In a queue with a total, a cold bucket may be one that contends for a slot. Then it is noted twice: in a wheel for
- * the tier of its first request, by when its own pace lets that leave; and, if something in it expires, by when it
- * does.
+ * <p>In a queue with a total, a cold bucket can contend for a slot. Then it has two timers: one in a wheel for the tier
+ * of its first request, at the time at which its own pace permits the release; and, if one of its requests expires, one
+ * at the time of that expiry.
  */
 final class QueueBuckets {
 
     final Map<BucketId, LeakyBucketQueue> hot = new LinkedHashMap<>();
     final TimingWheel cold;
-    private final Map<String, TimingWheel> contending = new TreeMap<>(); // cold, by tier
-    private final Set<String> changedTiers = new TreeSet<>(); // tiers whose wheels were changed since they were counted
+    private final Map<String, TimingWheel> contending = new TreeMap<>(); // cold buckets that contend, by tier
+    private final Set<String> changedTiers = new TreeSet<>(); // tiers whose cold buckets have to be counted again
     private long coldBuckets;
     final QueueBacklog backlog;
     final LongestKeys longest = new LongestKeys();
 
-    /** Hot buckets that have not taken over the rules yet. */
+    /** Hot buckets that have not adopted the current rules. */
     final Deque<LeakyBucketQueue> outdated = new ArrayDeque<>();
 
     private final KeyValueTable<TimerKey, BucketId> timers;
     private final SlotMessenger messenger;
     private PacedQueueRules rules;
-    private PartitionSlots slots; // null: the queue has no total
+    private PartitionSlots slots; // null if the queue has no total
     private boolean isDeleted;
-    private long coldDueNanos = Long.MAX_VALUE; // by which the queues are ordered
+    private long coldDueNanos = Long.MAX_VALUE; // the sort key of this queue among all
     private long steppedBackToNanos;
     private long steppedBackEpoch; // states of cold buckets of earlier epochs were written before time was set back
 
@@ -55,7 +55,7 @@ final class QueueBuckets {
         backlog = new QueueBacklog(waiting);
     }
 
-    /** The rules in force, or the last that were. */
+    /** Returns the rules in force, or the last ones. */
     QueueRules rules() {
         return rules.rules();
     }
@@ -64,7 +64,7 @@ final class QueueBuckets {
         return rules;
     }
 
-    /** What it does about its total; null if it has none. */
+    /** Returns the partition's part in the total of the queue; null if it has no total. */
     PartitionSlots slots() {
         return slots;
     }
@@ -73,7 +73,7 @@ final class QueueBuckets {
         return rules().id();
     }
 
-    /** How many keys are in use, or 1 for a queue without key. */
+    /** Returns the number of keys in use; 1 for a queue without key. */
     long size() {
         return hot.size() + coldBuckets;
     }
@@ -97,17 +97,17 @@ final class QueueBuckets {
         coldDueNanos = cold.dueNanos();
     }
 
-    /** Whether some buckets have not taken over the rules, or the time, yet. */
+    /** Returns whether some buckets have not adopted the current rules, or a step of the time. */
     boolean hasOutdated() {
         return !outdated.isEmpty() || hasStale();
     }
 
-    /** Whether cold buckets have not taken over the rules, or the time, yet. */
+    /** Returns whether some cold buckets have not adopted the current rules, or a step of the time. */
     boolean hasStale() {
         return staleWheel() != null;
     }
 
-    /** One of these buckets; null if the budget is spent before one is found. */
+    /** Returns one of these cold buckets; null if the budget is spent before one is found. */
     BucketId nextStale(WorkBudget budget) {
         return staleWheel().nextStale(budget);
     }
@@ -124,7 +124,7 @@ final class QueueBuckets {
         return null;
     }
 
-    /** Notes a bucket that is put away; returns where. */
+    /** Sets the timers of a bucket that is unloaded, and returns their keys. */
     List<TimerKey> addCold(LeakyBucketQueue bucket, long nowNanos) {
         coldBuckets++;
         String tier = slots == null ? null : slots.contendingTier(bucket.id());
@@ -137,7 +137,7 @@ final class QueueBuckets {
             added.add(cold.add(bucket.id(), bucket.nextExpiryNanos(), nowNanos));
         }
         slots.setColdCount(tier, contending.get(tier).size());
-        slots.forget(bucket.id());
+        slots.remove(bucket.id());
         return added;
     }
 
@@ -152,7 +152,8 @@ final class QueueBuckets {
     }
 
     /**
-     * Forgets a cold bucket that was read; {@link #countCold} follows once the bucket has its place among the hot ones.
+     * Removes the timers of a cold bucket that was loaded. {@link #countCold} must follow once the bucket is scheduled
+     * among the hot ones.
      */
     void removeCold(BucketState state) {
         coldBuckets--;
@@ -164,7 +165,7 @@ final class QueueBuckets {
         }
     }
 
-    /** Counts the cold buckets that contend, where some were read. */
+    /** Updates the numbers of cold buckets that contend in the tiers that changed. */
     void countCold() {
         for (String tier : changedTiers) {
             TimingWheel wheel = contending.get(tier);
@@ -187,14 +188,14 @@ final class QueueBuckets {
         return contending.computeIfAbsent(tier, name -> new TimingWheel(id(), name, timers, cold.epoch()));
     }
 
-    /** The tiers in which cold buckets contend. */
+    /** Returns the tiers in which cold buckets contend. */
     List<String> coldTiers() {
         return List.copyOf(contending.keySet());
     }
 
     /**
-     * A cold bucket that contends in a tier before all hot ones do, as far as its slot of time tells; null if there is
-     * none, or the budget is spent before it is found.
+     * Returns a cold bucket that may contend in a tier before all hot ones, to the precision of its timer; null if
+     * there is none, or if the budget is spent before it is found.
      */
     BucketId nextContending(String tier, WorkBudget budget) {
         TimingWheel wheel = contending.get(tier);
@@ -204,10 +205,10 @@ final class QueueBuckets {
     }
 
     /**
-     * Puts rules in force; buckets take them over one by one.
+     * Puts rules in force. Buckets adopt them one by one.
      *
      * @param current null if the queue was deleted
-     * @return whether they are others than before
+     * @return whether the rules changed
      */
     boolean apply(QueueRules current) {
         isDeleted = current == null;
@@ -243,7 +244,7 @@ final class QueueBuckets {
         }
     }
 
-    /** Lets a bucket take over the rules. */
+    /** Makes a bucket adopt the current rules. */
     void update(LeakyBucketQueue bucket, long nowNanos) {
         bucket.setRules(rules, nowNanos);
         if (isDeleted) {
@@ -251,7 +252,7 @@ final class QueueBuckets {
         }
     }
 
-    /** Sets the time of the cold buckets back, when they are next read; returns whether there are any. */
+    /** Sets the time of the cold buckets back when they are next loaded. Returns whether there are any. */
     boolean stepBack(long nowNanos) {
         if (coldBuckets == 0) {
             return false;
@@ -262,7 +263,7 @@ final class QueueBuckets {
         return true;
     }
 
-    /** Sets the time of a bucket back that was read from its state, if it was put away before that was done for all. */
+    /** Sets the time of a loaded bucket back, if its state was written before the time of all buckets was set back. */
     void stepBack(LeakyBucketQueue bucket, BucketState state) {
         if (!state.timers().isEmpty() && state.timers().get(0).epoch() < steppedBackEpoch) {
             bucket.stepBack(steppedBackToNanos);

@@ -3,9 +3,9 @@ package dev.weir.shape;
 import dev.weir.shape.backlog.QueueRules;
 
 /**
- * What is kept of a queue beside its buckets.
+ * The stored state of a queue, apart from its buckets.
  *
- * @param rules those in force, or the last that were: what waits when a queue is deleted leaves by them
- * @param epoch counts the changes that moved the due times of its buckets: timers of earlier epochs are to be set again
+ * @param rules the rules in force or, for a deleted queue, the last ones, by which waiting requests are released
+ * @param epoch counts the changes that moved the due times of its buckets; timers of earlier epochs must be set again
  */
 public record QueueState(QueueRules rules, long epoch) {}

@@ -13,24 +13,24 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * A queue as it is at some time: all of it, one bucket of several, or those of its buckets that are on some partitions.
+ * The state of a queue at some time: the whole queue, one of its buckets, or its buckets on some partitions.
  *
- * @param rules those in force, or the last that were
- * @param isDeleted it takes no more, and drains by its last rules
- * @param waiting how many requests wait
- * @param waitingTokens what they cost together; one counts for 2<sup>35</sup> at most
- * @param tiers those that are named by the rules or that somebody waits in, higher priorities first, then by name
- * @param oldestWaitMs how long the oldest of them has waited, null if none waits
- * @param released how many it has released; null if it has several buckets
- * @param nextReleaseAtNanos when the next one leaves if nothing else comes and it does not expire before, ns since the
- *     epoch; null if nobody waits, or if it has several buckets
- * @param keys how many buckets are in use, null if there is one only
- * @param hotKeys how many of these are on the heap, null if there is one only
- * @param drainMs how long it takes until all that waits has left if nothing else comes and nothing expires, rounded up;
- *     0 if nobody waits. Too long by what the last one to leave costs more than the burst. If it has several buckets,
- *     that of the slowest of {@code longest}, or by the total, if that takes longer
+ * @param rules the rules in force, or the last ones
+ * @param isDeleted whether the queue admits no more requests and drains by its last rules
+ * @param waiting the number of waiting requests
+ * @param waitingTokens their total cost; one request counts for at most 2<sup>35</sup>
+ * @param tiers the tiers named by the rules or with waiting requests, higher priorities first, then by name
+ * @param oldestWaitMs how long the oldest request has waited, null if none waits
+ * @param released the number of releases so far; null if there are several buckets
+ * @param nextReleaseAtNanos when the next request is released if nothing else arrives and it does not expire before, in
+ *     nanoseconds since the epoch; null if none waits or there are several buckets
+ * @param keys the number of buckets in use, null if the queue has only one
+ * @param hotKeys the number of these that are on the heap, null if the queue has only one
+ * @param drainMs how long until all waiting requests have left if nothing else arrives and nothing expires, rounded up;
+ *     0 if none waits. It is too long by the amount by which the last request's cost exceeds the burst. For several
+ *     buckets, it is that of the slowest of {@code longest} or, if longer, the time that the total takes
  * @param longest the buckets with the most waiting requests and those with the longest wait, most waiting first; empty
- *     if there is one only
+ *     if the queue has only one
  */
 public record QueueView(
         QueueRules rules,
@@ -46,7 +46,7 @@ public record QueueView(
         long drainMs,
         List<KeyView> longest) {
 
-    /** A view of a single bucket. */
+    /** Creates a view of a single bucket. */
     public QueueView(
             QueueRules rules,
             boolean isDeleted,
@@ -72,16 +72,17 @@ public record QueueView(
                 List.of());
     }
 
-    /** How many requests of one tier wait; the tier is null for those that have none. */
+    /** The number of waiting requests of one tier; the tier is null for requests without one. */
     public record TierView(String tier, TierShare share, long waiting) {}
 
     /**
      * One bucket of a queue with key fields, in which requests wait.
      *
-     * @param key the values of its key fields, by name, in the order of the names
-     * @param waitingTokens what those that wait cost together, as far as it counts
-     * @param oldestWaitMs how long the oldest of them has waited
-     * @param drainMs as that of a {@link QueueView}
+     * @param key the values of the key fields, by name, in the order of the names
+     * @param waiting the number of waiting requests
+     * @param waitingTokens their total cost, counted as in {@link QueueView}
+     * @param oldestWaitMs how long the oldest request has waited
+     * @param drainMs as in {@link QueueView}
      */
     public record KeyView(Map<String, String> key, long waiting, long waitingTokens, long oldestWaitMs, long drainMs) {
 
@@ -93,23 +94,23 @@ public record QueueView(
     private static final Comparator<TierView> HIGHER_PRIORITY_FIRST =
             Comparator.comparing(tier -> tier.share().priority(), Comparator.reverseOrder());
 
-    /** A queue with key fields of which no key is in use. */
+    /** Returns the view of a queue with key fields of which no key is in use. */
     public static QueueView ofNoBuckets(QueueRules rules) {
         return new QueueView(rules, false, 0, 0, tiers(rules, Map.of()), null, null, null, 0L, 0L, 0, List.of());
     }
 
-    /** @param waiting how many of each tier wait; a request without a tier has the empty one */
+    /** @param waiting the number of waiting requests by tier; the tier of requests without one is empty */
     static List<TierView> tiers(QueueRules rules, Map<String, Long> waiting) {
         Set<String> names = new TreeSet<>(rules.tiers().keySet());
         names.addAll(waiting.keySet());
         return names.stream()
                 .map(name ->
                         new TierView(name.isEmpty() ? null : name, rules.share(name), waiting.getOrDefault(name, 0L)))
-                .sorted(HIGHER_PRIORITY_FIRST) // and then by name, as they are
+                .sorted(HIGHER_PRIORITY_FIRST) // the sort is stable, so equal priorities stay in the order of names
                 .toList();
     }
 
-    /** Buckets of the same queue on other partitions, and these. */
+    /** Returns the view of these buckets together with those of the same queue on other partitions. */
     public QueueView mergedWith(QueueView others) {
         QueueView newer = others.rules.version() > rules.version() ? others : this;
         Map<String, Long> byTier = new HashMap<>();
@@ -138,7 +139,8 @@ public record QueueView(
     }
 
     /**
-     * How long it takes until all keys have left: the slowest of those that are known, and by the total, all of them.
+     * Returns how long all keys take to drain: as long as the slowest known key or, if longer, as all of them by
+     * the total.
      */
     static long drainMs(QueueRules rules, long waitingTokens, List<KeyView> keys) {
         long slowestMs = keys.stream().mapToLong(KeyView::drainMs).max().orElse(0);

@@ -31,57 +31,57 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * Many queues, each of one leaky bucket or of one for each of its keys. A tick works on the {@link PartitionBuckets}
- * that are due and on no others, so its cost does not grow with their number. A bucket of a key is forgotten once
- * nothing waits in it and what has left no longer matters. Time is an argument and never runs backwards, unless it
- * steps back.
+ * All queues of one partition, or of all partitions. Each queue is one leaky bucket, or one per key. A tick works only
+ * on the {@link PartitionBuckets} that are due, so its cost does not grow with the number of buckets. The bucket of a
+ * key is deleted once nothing waits in it and its past releases no longer affect its rate. Time is an argument and
+ * never decreases, unless it {@linkplain #stepBack steps back}.
  */
 public final class Shaper {
 
-    /** The last moment that can be told in nanoseconds, with room for what waits: the year 2200, in ms. */
+    /** The latest time that can be represented in nanoseconds, with room for waits: the year 2200, in milliseconds. */
     public static final long MAX_TIME_MS = 7_258_118_400_000L;
 
-    /** How many steps one bucket may take before it is the next one's turn. */
+    /** The most steps that one bucket takes before others get their turn. */
     private static final int STEPS_PER_TURN = 500;
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** What the queues are to do. */
+    /** The rules of the queues. */
     public interface RulesSource {
 
-        /** The rules in force, null if there is no such queue. */
+        /** Returns the rules in force, null if there is no such queue. */
         QueueRules of(String queue);
     }
 
-    /** Where the queues are kept. */
+    /** The storage of the queues. */
     public interface Stores {
 
-        /** What waits in a bucket. */
+        /** Returns the store of the requests that wait in a bucket. */
         QueueStore of(BucketId bucket);
 
-        /** The state of a bucket with a key, null if there is none. */
+        /** Returns the state of a bucket with a key, null if there is none. */
         BucketState load(BucketId bucket);
 
         void save(BucketState state);
 
         void save(QueueState state);
 
-        /** When the buckets are due whose states name timers. */
+        /** Returns the timers of the cold buckets. */
         KeyValueTable<TimerKey, BucketId> timers();
 
-        /** Forgets the state of a bucket in which nothing waits. */
+        /** Deletes the state of a bucket in which nothing waits. */
         void delete(BucketId bucket);
 
-        /** Saves what the ledger of a queue's total has given out. */
+        /** Saves the slots that the ledger of a queue's total has granted. */
         void saveLedger(String queue, OutflowState slotsGiven);
 
         void deleteLedger(String queue);
 
-        /** The queues' answers to requests that may be repeated. */
-        IdempotencyCache firstAnswers();
+        /** Returns the cache of the queues' answers to requests that may be repeated. */
+        IdempotencyCache idempotencyCache();
     }
 
-    /** The messenger of a shaper that has all keys: what it sends arrives as soon as its work is done. */
+    /** The messenger of a shaper that has all keys: messages arrive as soon as the current work is done. */
     private final class LocalMessenger implements SlotMessenger {
         final Deque<Runnable> arriving = new ArrayDeque<>();
         long nowNanos;
@@ -124,24 +124,24 @@ public final class Shaper {
     private final SlotMessenger messenger;
 
     /**
-     * A shaper that has all keys.
+     * Creates a shaper that has all keys.
      *
-     * @param hotKeys how many keys are on the heap at most, 1 or more
+     * @param hotKeys the most keys on the heap, 1 or more
      */
     public Shaper(RulesSource rules, Stores stores, Outlet outlet, int hotKeys) {
         this(rules, stores, outlet, null, hotKeys);
     }
 
     /**
-     * A shaper that has the keys of one partition of several.
+     * Creates a shaper that has the keys of one partition.
      *
-     * @param messenger null for a shaper that has all keys
-     * @param hotKeys how many keys are on the heap at most, 1 or more
+     * @param messenger sends messages to other partitions; null for a shaper that has all keys
+     * @param hotKeys the most keys on the heap, 1 or more
      */
     public Shaper(RulesSource rules, Stores stores, Outlet outlet, SlotMessenger messenger, int hotKeys) {
         this.rules = rules;
         this.stores = stores;
-        this.outlet = new IdempotentOutlet(stores.firstAnswers(), outlet);
+        this.outlet = new IdempotentOutlet(stores.idempotencyCache(), outlet);
         localMessenger = messenger == null ? new LocalMessenger() : null;
         this.messenger = messenger == null ? localMessenger : messenger;
         buckets = new PartitionBuckets(stores, this.outlet, this.messenger, hotKeys);
@@ -154,37 +154,38 @@ public final class Shaper {
         ledgerTimers.set(queue, ledger.dueNanos());
     }
 
-    /** Restores a queue, before its buckets. */
+    /** Restores a queue. Must precede its buckets. */
     public void restore(QueueState state) {
         buckets.restore(state);
     }
 
     /**
-     * Restores a bucket. If its state does not say what waits in it, {@link #restore(BucketId, Place, Waiting)}
-     * follows.
+     * Restores a bucket. If its state has no summary of what waits in it, {@link #restore(BucketId, Place, Waiting)}
+     * must follow for each request.
      */
     public void restore(BucketState state) {
         buckets.restore(state);
     }
 
     /**
-     * Restores a request that waits in a restored bucket; requests of one flow come in the order of their positions.
+     * Restores a request that waits in a restored bucket. The requests of one flow must be restored in the order of
+     * their positions.
      */
     public void restore(BucketId id, Place place, Waiting request) {
         buckets.queue(id.queue()).hot.get(id).restore(place.position(), request);
     }
 
-    /** Goes on once all is restored. */
+    /** Starts work after everything is restored. */
     public void resume() {
         buckets.resume();
     }
 
     /**
-     * Lets a request into its bucket, or withdraws one from it; answers in any case. A repeat is answered as the first
-     * time, whatever became of the request since.
+     * Admits a request to its bucket, or withdraws one from it, and emits a decision in any case. A repeat gets the
+     * first answer, whatever happened to the request since.
      *
-     * @param number its place in the order of arrival
-     * @param enqueuedAtMs when it came, not after now
+     * @param number the request's number in the order of arrival
+     * @param enqueuedAtMs when it arrived, not after now
      */
     public void admit(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
         if (admission.repeated()) {
@@ -207,7 +208,7 @@ public final class Shaper {
         buckets.reschedule(bucket, 0, nowNanos);
     }
 
-    /** Takes what a partition wants of the total of a queue whose ledger is here. */
+    /** Handles the report of a partition, for a queue whose ledger is here. */
     public void receive(SlotReport report, long nowNanos) {
         QueueRules current = rules.of(report.queue());
         SlotLedger ledger =
@@ -216,7 +217,7 @@ public final class Shaper {
         ledgerTimers.set(report.queue(), Math.max(nowNanos, ledger.dueNanos()));
     }
 
-    /** Takes slots that were given to this partition. */
+    /** Adds slots that were granted to this partition. */
     public void receive(SlotGrant grant, long nowNanos) {
         QueueBuckets queue = buckets.queue(grant.queue());
         if (queue != null && queue.slots() != null) {
@@ -225,7 +226,10 @@ public final class Shaper {
         }
     }
 
-    /** When restored buckets and ledgers were written last, in ms since the epoch; 0 if there are none. */
+    /**
+     * Returns when the latest of the restored buckets and ledgers was written, in milliseconds since the epoch; 0 if
+     * there are none.
+     */
     public long lastWriteMs() {
         long writtenNanos = buckets.lastWriteNanos();
         for (SlotLedger ledger : ledgers.values()) {
@@ -243,34 +247,36 @@ public final class Shaper {
         }
     }
 
-    /** Whether it has to know the time: something waits here, or wants a slot of a total whose ledger is here. */
+    /**
+     * Returns whether the shaper needs the time: requests wait here, or partitions use a total whose ledger is here.
+     */
     public boolean needsTime() {
         return hasWaiting() || !ledgers.isEmpty();
     }
 
-    /** How many keys of all queues are on the heap. */
+    /** Returns how many keys of all queues are on the heap. */
     public long hotKeys() {
         return buckets.hotCount();
     }
 
-    /** Whether any request waits. */
+    /** Returns whether any request waits. */
     public boolean hasWaiting() {
         return buckets.waiting() > 0;
     }
 
     /**
-     * Puts changed rules in force, for what waits as well: some buckets follow now, the others with each {@link #tick},
-     * and each at the latest when something is to be done with it.
+     * Puts changed rules in force, also for waiting requests. Some buckets adopt them now, others with each
+     * {@link #tick}, and each at the latest before it is next used.
      */
     public void refresh(long nowNanos) {
         buckets.queues().keySet().forEach(id -> apply(id, rules.of(id), nowNanos));
     }
 
     /**
-     * Releases and lets expire what is due, and lets buckets follow changed rules.
+     * Releases and expires what is due, and makes buckets adopt changed rules.
      *
-     * @param steps how much is done at most: up to half of it for changed rules, and half of the rest for queues with a
-     *     total, so that none of them waits for the others. What is left over is due at once
+     * @param steps the most steps of work: up to half for changed rules, and half of the rest for queues with a total,
+     *     so that none of these has to wait for the others. Remaining work is due at once
      */
     public void tick(long nowNanos, int steps) {
         WorkBudget changes = new WorkBudget(Math.max(1, steps / 2));
@@ -286,7 +292,7 @@ public final class Shaper {
         deliver(nowNanos);
     }
 
-    /** Works on the queues with a total that have something due; returns how many steps that took. */
+    /** Works on the queues with a total that have something due. Returns how many steps that took. */
     private int workInSlots(long nowNanos, int steps) {
         int spent = 0;
         while (spent < steps && buckets.slotTimers().firstNanos() <= nowNanos) {
@@ -296,7 +302,7 @@ public final class Shaper {
         return spent;
     }
 
-    /** Works on the buckets that are due: hot ones and cold ones by turns. Returns how many steps are left. */
+    /** Works on the buckets that are due, alternating between hot and cold ones. Returns how many steps are left. */
     private int work(long nowNanos, int steps) {
         int left = steps;
         boolean isMore = true;
@@ -344,10 +350,13 @@ public final class Shaper {
         ledgerTimers.set(id, Math.max(nowNanos, ledger.dueNanos()));
     }
 
-    /** Releases what has a slot that is due, and reports if a report is due; returns how many steps that took. */
+    /**
+     * Releases the requests with a slot that is due, and sends a report if one is due. Returns how many steps
+     * that took.
+     */
     private int releaseInSlots(QueueBuckets queue, long nowNanos, int most) {
         PartitionSlots slots = queue.slots();
-        buckets.loadContending(queue, nowNanos); // after a restart, the hot ones need not be the first
+        buckets.loadContending(queue, nowNanos); // after a restart, the hot buckets need not be the first ones
         long horizonNanos = nowNanos + queue.rules().lookAheadMs() * NANOS_PER_MS;
         int steps = 1;
         for (BucketId id = slots.first(nowNanos); id != null && steps < most; id = slots.first(nowNanos)) {
@@ -360,7 +369,7 @@ public final class Shaper {
             }
             steps++;
             if (atNanos > bucket.headExpiryNanos()) {
-                buckets.forgetSlot(bucket, nowNanos);
+                buckets.stopContending(bucket, nowNanos);
             } else {
                 slots.take(id, cost, turnNanos, nowNanos);
                 bucket.releaseHead(atNanos, nowNanos);
@@ -381,12 +390,14 @@ public final class Shaper {
         }
     }
 
-    /** When there is something to do; {@link Long#MAX_VALUE} if nothing waits and there is nothing to forget. */
+    /**
+     * Returns when there is something to do; {@link Long#MAX_VALUE} if nothing waits and no bucket has to be deleted.
+     */
     public long dueNanos() {
         return Math.min(buckets.dueNanos(), ledgerTimers.firstNanos());
     }
 
-    /** What a request would be answered that came now; leaves all as it is. */
+    /** Returns how a request that arrives now would be answered. Changes nothing. */
     public Decision check(Admission admission, long nowNanos) {
         if (admission.repeated()) {
             return outlet.repeatedDecision(admission, nowNanos / NANOS_PER_MS);
@@ -400,7 +411,9 @@ public final class Shaper {
         return bucket == null ? noQueue(admission, nowNanos) : bucket.check(admission, current, nowNanos);
     }
 
-    /** A queue as it is now, as far as it is here; null if there is none. Leaves all as it is. */
+    /**
+     * Returns the current state of the part of a queue that is here; null if there is no such queue. Changes nothing.
+     */
     public QueueView view(String id, long nowNanos) {
         QueueRules current = rules.of(id);
         QueueBuckets queue = buckets.queue(id);
@@ -418,14 +431,14 @@ public final class Shaper {
         return combinedView(queue, last, current == null, longest, nowNanos);
     }
 
-    /** A bucket as it is now, null if there is no such queue; leaves all as it is. */
+    /** Returns the current state of a bucket, null if there is no such queue. Changes nothing. */
     public QueueView view(BucketId id, long nowNanos) {
         QueueRules current = rules.of(id.queue());
         LeakyBucketQueue bucket = peekBucket(id, current, nowNanos);
         return bucket == null ? null : bucket.view(current, nowNanos);
     }
 
-    /** The first of the queues that anything was sent to, by id, as they are now; leaves all as they are. */
+    /** Returns the current states of the first {@code most} queues in use, by id. Changes nothing. */
     public List<QueueView> views(int most, long nowNanos) {
         List<QueueView> views = new ArrayList<>();
         buckets.queues().keySet().stream().limit(most).forEach(id -> views.add(view(id, nowNanos)));
@@ -451,13 +464,13 @@ public final class Shaper {
                 LongestKeys.of(longest));
     }
 
-    /** A bucket to look at; one that nothing has been sent to yet is made up. */
+    /** Returns a bucket for queries. If it does not exist, returns an empty one that is not stored. */
     private LeakyBucketQueue peekBucket(BucketId id, QueueRules current, long nowNanos) {
         LeakyBucketQueue bucket = buckets.peek(id);
         return bucket == null && current != null ? buckets.fresh(id, current, nowNanos) : bucket;
     }
 
-    /** Why there is no bucket for a request of a queue that there is; null if there can be one. */
+    /** Returns the denial of a request that cannot be admitted to a bucket of an existing queue; null if it can. */
     private Decision fault(Admission admission, QueueRules current, long nowNanos) {
         if (current == null) {
             return null;
@@ -472,7 +485,7 @@ public final class Shaper {
             return QueueDecisions.noKey(admission, missing, nowNanos / NANOS_PER_MS);
         }
         if (!key.equals(admission.key())) {
-            return noQueue(admission, nowNanos); // sent before its sender knew the key fields: the partition is wrong
+            return noQueue(admission, nowNanos); // sent before its sender knew the key fields, to the wrong partition
         }
         QueueBuckets queue = buckets.queue(admission.queue());
         boolean isFull = queue != null
@@ -482,7 +495,7 @@ public final class Shaper {
         return isFull ? full(admission, current.total(), nowNanos) : null;
     }
 
-    /** There may be room again after the next slot. */
+    /** Returns a denial whose retry time is that of the next slot, after which there may be room. */
     private static Decision full(Admission admission, QueueTotal total, long nowNanos) {
         return QueueDecisions.denied(
                 admission,
@@ -499,13 +512,13 @@ public final class Shaper {
                 : QueueDecisions.noQueue(admission, nowMs);
     }
 
-    /** Null if there is no such queue. */
+    /** Returns the bucket, null if there is no such queue. */
     private LeakyBucketQueue bucket(BucketId id, QueueRules current, long nowNanos) {
         LeakyBucketQueue bucket = buckets.get(id, nowNanos);
         return bucket == null && current != null ? buckets.create(id, current, nowNanos) : bucket;
     }
 
-    /** @param current null if there is no such queue any more */
+    /** @param current null if the queue was deleted */
     private void apply(String id, QueueRules current, long nowNanos) {
         QueueBuckets queue = buckets.queue(id);
         if (queue != null) {

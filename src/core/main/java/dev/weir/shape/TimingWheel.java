@@ -7,30 +7,30 @@ import java.util.Comparator;
 import java.util.TreeMap;
 
 /**
- * When the cold buckets of a queue are due. The buckets are noted in a table; on the heap are the numbers of entries in
- * each slot of time.
+ * The timers of the cold buckets of a queue. The timers are entries of a table; the heap holds only the number of
+ * entries in each slot of time.
  *
- * <p>A hierarchical timing wheel (G. Varghese, T. Lauck: <i>Hashed and hierarchical timing wheels</i>, SOSP 1987,
- * scheme 7). The width of a slot is a power of 4 ns, at least a 256th and at most a 64th of the time until it is due,
- * so there are at most 192 slots of each width ahead of now and some 5,000 in all, whatever the number of entries. An
- * entry is read when its slot begins, which is early by at most a 64th of the time it was noted for; if its bucket is
- * put away again, it goes to a narrower slot that has not begun yet. So an entry moves at most once for each width, and
- * mostly not at all.
+ * <p>This is a hierarchical timing wheel (G. Varghese, T. Lauck: <i>Hashed and hierarchical timing wheels</i>, SOSP
+ * 1987, scheme 7). The width of a slot is a power of 4 ns, at least a 256th and at most a 64th of the time until it is
+ * due. So there are at most 192 slots of each width ahead of now and some 5,000 in all, whatever the number of entries.
+ * An entry is read when its slot starts, which is early by at most a 64th of its delay. If its bucket is unloaded
+ * again, it gets an entry in a narrower slot that has not started yet. So an entry moves at most once for each width,
+ * and usually not at all.
  *
  * <pre>
- *   now 0 s   a due at 10 s     slot of 67 ms that begins at  9.999 s
- *             b due at  1 h     slot of 17 s  that begins at  59 min 50.6 s
+ *   now 0 s   a due at 10 s     slot of 67 ms that starts at  9.999 s
+ *             b due at  1 h     slot of 17 s  that starts at  59 min 50.6 s
  * </pre>
  *
- * <p>The entries of a slot are numbered. The next one is found by counting up, so nothing walks over entries that were
- * deleted.
+ * <p>The entries of a slot are numbered, and the next one is found by counting up, so no iteration passes over
+ * deleted entries.
  *
- * <p>When the due times of all buckets change, {@link #startNewEpoch} sets the entries apart that were noted before, to
- * be noted again one by one.
+ * <p>When the due times of all buckets change, {@link #startNewEpoch} makes the existing entries stale. They are then
+ * set again one by one.
  */
 final class TimingWheel {
 
-    /** The time until an entry is due is at least two to this power times the width of its slot. */
+    /** The delay of an entry is at least two to this power times the width of its slot. */
     private static final int PRECISION_BITS = 6;
 
     private record SlotId(long startNanos, long epoch, int widthBits) {}
@@ -38,7 +38,7 @@ final class TimingWheel {
     private static final class Slot {
         long next;
         long live;
-        long cursor = Long.MAX_VALUE; // no entry before it is live
+        long cursor = Long.MAX_VALUE; // no live entry has a smaller index
     }
 
     private static final Comparator<SlotId> BY_START = Comparator.comparingLong(SlotId::startNanos)
@@ -54,10 +54,10 @@ final class TimingWheel {
     private long size;
 
     /**
-     * A wheel without entries.
+     * Creates a wheel without entries.
      *
      * @param tier see {@link TimerKey#tier}
-     * @param epoch the current one: of restored entries, those of earlier ones are stale
+     * @param epoch the current epoch; restored entries of earlier epochs are stale
      */
     TimingWheel(String queue, String tier, KeyValueTable<TimerKey, BucketId> table, long epoch) {
         this.queue = queue;
@@ -66,7 +66,7 @@ final class TimingWheel {
         this.epoch = epoch;
     }
 
-    /** Counts an entry that is in the table. */
+    /** Restores an entry that is in the table. */
     void restore(TimerKey key) {
         Slot slot = slots(key).computeIfAbsent(id(key), id -> new Slot());
         slot.next = Math.max(slot.next, key.index() + 1);
@@ -75,7 +75,7 @@ final class TimingWheel {
         size++;
     }
 
-    /** Notes when a bucket is due. */
+    /** Adds an entry for a bucket. */
     TimerKey add(BucketId bucket, long dueNanos, long nowNanos) {
         long due = Math.max(0, dueNanos);
         int bits = widthBits(Math.abs(due - nowNanos));
@@ -87,18 +87,18 @@ final class TimingWheel {
         return key;
     }
 
-    /** Forgets an entry. */
+    /** Removes an entry. */
     void remove(TimerKey key) {
         table.delete(key);
         uncount(slots(key), id(key));
     }
 
-    /** How many entries there are. */
+    /** Returns the number of entries. */
     long size() {
         return size;
     }
 
-    /** How many slots have entries. */
+    /** Returns the number of slots with entries. */
     int slots() {
         return current.size() + stale.size();
     }
@@ -118,12 +118,12 @@ final class TimingWheel {
         return !stale.isEmpty();
     }
 
-    /** No entry is due before; {@link Long#MAX_VALUE} if there are none. */
+    /** Returns a time before which no entry is due; {@link Long#MAX_VALUE} if there are none. */
     long dueNanos() {
         return Math.min(start(current), start(stale));
     }
 
-    /** When the slot ends that begins first; {@link Long#MAX_VALUE} if there are no entries. */
+    /** Returns the end of the slot that starts first; {@link Long#MAX_VALUE} if there are no entries. */
     long firstEndNanos() {
         if (size == 0) {
             return Long.MAX_VALUE;
@@ -133,8 +133,8 @@ final class TimingWheel {
     }
 
     /**
-     * The bucket of an entry of the first slot, null if the budget is spent before one is found. There must be entries.
-     * The caller {@linkplain #remove removes} the entry, which is not returned again.
+     * Returns the bucket of an entry in the first slot; null if the budget is spent before one is found. There must be
+     * entries. The caller must {@linkplain #remove remove} the entry; it is not returned again.
      */
     BucketId next(WorkBudget budget) {
         return next(earliestSlots(), budget);
@@ -144,7 +144,7 @@ final class TimingWheel {
         return start(stale) <= start(current) ? stale : current;
     }
 
-    /** As {@link #next}, of the stale entries; there must be any. */
+    /** Like {@link #next}, for stale entries. There must be some. */
     BucketId nextStale(WorkBudget budget) {
         return next(stale, budget);
     }
@@ -184,7 +184,7 @@ final class TimingWheel {
         return slots.isEmpty() ? Long.MAX_VALUE : slots.firstKey().startNanos;
     }
 
-    /** Even, so that widths are powers of 4. */
+    /** Returns an even number, so that widths are powers of 4. */
     private static int widthBits(long distanceNanos) {
         int log = Long.SIZE - 1 - Long.numberOfLeadingZeros(distanceNanos | 1);
         return Math.max(0, log - PRECISION_BITS) & ~1;

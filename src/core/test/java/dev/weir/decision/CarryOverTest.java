@@ -59,8 +59,8 @@ class CarryOverTest {
                 new Row(counter(5, 60), counter(9, 60), Start.CONTINUED),
                 new Row(counter(5, 60), counter(5, 90), Start.CONVERTED),
                 new Row(tokens(5, 60, 5), tokens(5, 60, 9), Start.CONTINUED),
-                new Row(tokens(5, 60, 5), tokens(10, 120, 5), Start.CONTINUED), // 12 units a token, both
-                new Row(tokens(5, 60, 5), tokens(7, 60, 5), Start.CONVERTED), // 60 units
+                new Row(tokens(5, 60, 5), tokens(10, 120, 5), Start.CONTINUED), // both have 12 units per token
+                new Row(tokens(5, 60, 5), tokens(7, 60, 5), Start.CONVERTED), // 60 units per token
                 new Row(tokens(5, 60, 5), leaky(5, 60, 9), Start.CONTINUED),
                 new Row(tokens(5, 60, 5), steps(5, 60, 5), Start.CONVERTED),
                 new Row(steps(5, 60, 5), steps(7, 60, 9), Start.CONTINUED),
@@ -106,7 +106,7 @@ class CarryOverTest {
     }
 
     @Test
-    void fixed_windows_that_get_a_time_zone_go_on_from_those_in_their_places() {
+    void fixed_windows_that_get_a_time_zone_continue_those_at_their_positions() {
         Policy before = policy("p", window(5, 86_400_000), calendar(90, MONTH, "UTC"));
         Policy after = policy("p", calendar(5, DAY, "Asia/Tokyo"), calendar(90, MONTH, "Asia/Tokyo"));
         assertThat(waitsLeftOut(before, after).limits())
@@ -120,22 +120,23 @@ class CarryOverTest {
     }
 
     @Test
-    void another_key_or_id_counts_anew() {
+    void another_key_or_id_starts_a_new_count() {
         Policy before = keyed(List.of("client", "ip", "tier"), policy("p", window(5, 60)));
-        CarryOver anew = new CarryOver(false, List.of(new LimitCarryOver("p/0", Start.RESET, null, 0)), List.of("p/0"));
-        assertThat(waitsLeftOut(before, keyed(List.of("client", "ip"), before))).isEqualTo(anew);
+        CarryOver reset =
+                new CarryOver(false, List.of(new LimitCarryOver("p/0", Start.RESET, null, 0)), List.of("p/0"));
+        assertThat(waitsLeftOut(before, keyed(List.of("client", "ip"), before))).isEqualTo(reset);
         assertThat(waitsLeftOut(before, keyed(List.of("client", "tier", "ip"), before)))
-                .isEqualTo(anew);
+                .isEqualTo(reset);
         assertThat(waitsLeftOut(before, keyed(List.of("ip", "client", "tier"), before))
                         .keepsAllCounts())
-                .as("where the client stands does not matter")
+                .as("the position of the client in the key does not matter")
                 .isTrue();
         Policy renamed = keyed(before.key(), policy("q", window(5, 60)));
         assertThat(waitsLeftOut(before, renamed).sameKey()).isFalse();
     }
 
     @Test
-    void what_else_changes_touches_no_count() {
+    void other_changes_keep_the_counts() {
         Policy before = policy("p", window(5, 60), new Unlimited());
         for (Policy after : List.of(
                 inLayer("other", before),
@@ -151,7 +152,7 @@ class CarryOverTest {
                 .isFalse();
     }
 
-    /** What it says is what becomes of the accounts. */
+    /** Compares what it predicts with the accounts after the change. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
     void holds_for_states_under_traffic(long seed) {
@@ -168,7 +169,7 @@ class CarryOverTest {
             PolicyState state = states.of("c", "p");
             if (state != null) {
                 StateKey key = new StateKey("c", "p", List.of());
-                PolicyState next = state.migrateTo(after, nowMs, shelf -> states.segments(key, shelf));
+                PolicyState next = state.migrateTo(after, nowMs, logId -> states.segments(key, logId));
                 CarryOver carryOver = waitsLeftOut(before, after);
                 for (int i = 0; i < carryOver.limits().size(); i++) {
                     LimitCarryOver limit = carryOver.limits().get(i);
@@ -233,7 +234,7 @@ class CarryOverTest {
     }
 
     @Test
-    void the_longest_wait_is_that_for_one_token_once_the_old_limit_was_used_up() {
+    void the_longest_wait_is_that_for_one_token_after_the_old_limit_is_used_up() {
         long hourMs = 3_600_000;
         assertThat(longestWaitMs(tokens(1_000, hourMs, 1_000), tokens(10, hourMs, 10)))
                 .isEqualTo(hourMs / 10);

@@ -30,14 +30,14 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Decisions over several layers and limits are those of the rules written down plainly, on plain models. */
+/** Compares decisions over several layers and limits with those of a direct implementation of the rules on models. */
 class DeciderModelTest {
 
     private static final int TABLES = 60;
     private static final int REQUESTS = 250;
 
-    /** What a policy has counted for one client. */
-    private static final class Book {
+    /** The usage that a policy has counted for one client. */
+    private static final class PolicyUsage {
         final List<LimitModel> models = new ArrayList<>();
         long lastMs = Long.MIN_VALUE;
 
@@ -47,9 +47,9 @@ class DeciderModelTest {
         }
     }
 
-    private final Map<String, Book> books = new HashMap<>();
+    private final Map<String, PolicyUsage> usages = new HashMap<>();
 
-    /** One limit's part in the decision at hand. */
+    /** One limit's part in the current decision. */
     private record Part(Policy policy, int index, Limit<?> limit, LimitModel model, boolean permits) {
         String label() {
             return policy.terms().get(index).label();
@@ -64,7 +64,7 @@ class DeciderModelTest {
             List<Policy> policies = randomPolicies(random);
             PolicyTable table = new PolicyTable(policies);
             MapStates states = new MapStates();
-            books.clear();
+            usages.clear();
             long nowMs = random.nextInt(50);
             for (int j = 0; j < REQUESTS; j++) {
                 nowMs += random.nextInt(3) == 0 ? random.nextInt(12) : 0;
@@ -74,14 +74,14 @@ class DeciderModelTest {
                 assertThat(Expected.of(decision))
                         .as("seed %d, table %d, request %d: %s by %s", seed, i, j, request, policies)
                         .isEqualTo(expected);
-                if (request.cost() < 0) { // where nothing was left to give back, nothing is written
+                if (request.cost() < 0) { // if there was nothing to refund, nothing is written
                     policies.forEach(policy -> rewind(policy, request, states));
                 }
             }
         }
     }
 
-    /** What is looked at of a decision. */
+    /** The compared parts of a decision. */
     private record Expected(
             Outcome outcome,
             Reason reason,
@@ -107,23 +107,23 @@ class DeciderModelTest {
         }
     }
 
-    private Book book(Policy policy, Request request) {
-        return books.computeIfAbsent(request.client() + " " + policy.id(), id -> {
-            Book book = new Book();
-            policy.terms().forEach(term -> book.models.add(LimitModel.of(term.limit())));
-            return book;
+    private PolicyUsage usage(Policy policy, Request request) {
+        return usages.computeIfAbsent(request.client() + " " + policy.id(), id -> {
+            PolicyUsage usage = new PolicyUsage();
+            policy.terms().forEach(term -> usage.models.add(LimitModel.of(term.limit())));
+            return usage;
         });
     }
 
     private void rewind(Policy policy, Request request, MapStates states) {
         PolicyState state = states.of(request.client(), policy.id());
-        book(policy, request).lastMs = state == null ? Long.MIN_VALUE : state.lastChargeMs();
+        usage(policy, request).lastMs = state == null ? Long.MIN_VALUE : state.lastChargeMs();
     }
 
     private Expected decideByTheRules(Request request, List<Policy> policies) {
         long nowMs = request.timestampMs();
         for (Policy policy : policies) {
-            nowMs = Math.max(nowMs, book(policy, request).lastMs);
+            nowMs = Math.max(nowMs, usage(policy, request).lastMs);
         }
         boolean settles = request.kind() == RequestKind.SETTLE;
         List<Part> parts = new ArrayList<>();
@@ -141,7 +141,7 @@ class DeciderModelTest {
             }
             for (int i = 0; i < policy.terms().size(); i++) {
                 Limit<?> limit = policy.terms().get(i).limit();
-                LimitModel model = book(policy, request).models.get(i);
+                LimitModel model = usage(policy, request).models.get(i);
                 boolean permits = settles || request.cost() == 0 || request.cost() <= model.available(nowMs);
                 parts.add(new Part(policy, i, limit, model, permits));
             }
@@ -208,13 +208,13 @@ class DeciderModelTest {
                     part.model.charge(request.cost(), nowMs);
                 }
                 if (part.model.available(nowMs) != before) {
-                    book(policy, request).open(nowMs);
+                    usage(policy, request).open(nowMs);
                 }
             }
         }
     }
 
-    /** A denial that was counted may let others refuse, too: the same cost passes when all of them permit it. */
+    /** A counted denial can make other limits refuse too: the same cost passes when all of them permit it. */
     private static void askAgain(Request request, List<Part> parts, boolean refused, long nowMs) {
         if (request.kind() == RequestKind.SETTLE) {
             return;
@@ -307,7 +307,7 @@ class DeciderModelTest {
                 new Request.Source(0, 0));
     }
 
-    /** One policy a layer, so that all of them apply. */
+    /** Returns one policy per layer, so that all of them apply. */
     private static List<Policy> randomPolicies(Random random) {
         List<Policy> policies = new ArrayList<>();
         for (int i = random.nextInt(3); i >= 0; i--) {
@@ -332,7 +332,7 @@ class DeciderModelTest {
         boolean countDenied = random.nextInt(4) == 0;
         return switch (random.nextInt(15)) {
             case 0, 1 -> new FixedWindow(limit, perMs, countDenied);
-            case 2, 3, 4 -> new SlidingWindowLog(limit, perMs, false); // one that counts denied ones loses its debt
+            case 2, 3, 4 -> new SlidingWindowLog(limit, perMs, false); // with true, it would not know its debt
             case 5 -> new SlidingWindowCounter(limit, perMs, false, countDenied);
             case 6 -> new SlidingWindowCounter(limit, perMs, true, countDenied);
             case 7, 8 -> new TokenBucket(Rate.of(limit, perMs), burst, countDenied);

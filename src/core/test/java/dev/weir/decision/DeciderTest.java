@@ -111,7 +111,7 @@ class DeciderTest {
     class AllOrNothing {
 
         @Test
-        void within_a_policy_a_refusal_by_one_limit_charges_none() {
+        void within_a_policy_a_denial_by_one_limit_charges_none() {
             Policy policy = policy("p", window(10, 60_000), window(3, 60_000));
             assertDenied(decide(consume(4, 0), policy), "p/1", null);
             assertThat(states.puts()).isZero();
@@ -122,7 +122,7 @@ class DeciderTest {
         }
 
         @Test
-        void across_layers_a_refusal_by_one_policy_charges_none() {
+        void across_layers_a_denial_by_one_policy_charges_none() {
             Policy first = inLayer("a", policy("p", window(10, 60_000)));
             Policy second = inLayer("b", policy("q", window(3, 60_000)));
             assertAllowed(decide(consume(2, 0), first, second), "q/0", 1);
@@ -133,7 +133,7 @@ class DeciderTest {
         }
 
         @Test
-        void across_layers_the_last_policy_can_refuse_what_the_first_would_count() {
+        void across_layers_a_denial_by_the_last_policy_charges_none() {
             Policy first = inLayer("a", policy("p", log(10, 60_000)));
             Policy second = inLayer("b", policy("q", new Blocked()));
             assertDenied(decide(consume(1, 0), first, second), "q/0", null);
@@ -155,7 +155,7 @@ class DeciderTest {
     class Binding {
 
         @Test
-        void on_a_denial_it_is_the_refusal_with_the_longest_retry() {
+        void on_a_denial_it_is_the_denying_limit_with_the_longest_retry() {
             Policy policy = policy("p", window(2, 1_000), window(2, 60_000), window(2, 5_000), window(9, 90_000));
             decide(consume(2, 0), policy);
             assertDenied(decide(consume(1, 0), policy), "p/1", 60_000L);
@@ -213,7 +213,7 @@ class DeciderTest {
         }
 
         @Test
-        void if_everything_is_unlimited_there_is_nothing_to_say() {
+        void if_everything_is_unlimited_no_limit_binds() {
             Decision decision = decide(consume(1, 0), policy("p", new Unlimited()));
             assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(decision.reason()).isEqualTo(Reason.WITHIN_LIMITS);
@@ -230,7 +230,7 @@ class DeciderTest {
     class Peeking {
 
         @Test
-        void says_what_a_consume_would_say_but_charges_nothing() {
+        void returns_what_a_consume_would_return_but_charges_nothing() {
             Policy policy = policy("p", window(5, 60_000), log(4, 1_000), windowCountingDenied(9, 1_000));
             decide(consume(1, 0), policy);
             PolicyState before = states.of("c", "p");
@@ -242,7 +242,7 @@ class DeciderTest {
         }
 
         @Test
-        void of_a_stranger_leaves_no_state() {
+        void of_an_unknown_client_leaves_no_state() {
             assertAllowed(decide(peek(3, 1), policy("p", log(4, 1_000))), "p/0", 4);
             assertThat(states.all()).isEmpty();
         }
@@ -299,7 +299,7 @@ class DeciderTest {
         }
 
         @Test
-        void a_debt_that_could_not_be_counted_exactly_is_refused() {
+        void a_debt_that_cannot_be_counted_exactly_is_rejected() {
             long most = Limit.MAX_LEVEL / 11_000 - 7;
             Limit<?> limit = gcra(7, 11_000, 7);
             assertThat(new Policy.Term("g", limit, most).maxUsed()).isEqualTo(most + 7);
@@ -328,7 +328,7 @@ class DeciderTest {
         }
 
         @Test
-        void gives_back_at_once_never_above_the_capacity() {
+        void refunds_at_once_but_never_above_the_capacity() {
             Policy policy = policy("p", window(10, 60_000));
             decide(consume(8, 0), policy);
             assertAllowed(decide(settle(-3, 1), policy), "p/0", 5);
@@ -352,7 +352,7 @@ class DeciderTest {
         }
 
         @Test
-        void is_not_held_against_the_size() {
+        void ignores_the_size() {
             Policy policy = maxSize(10L, policy("p", window(10, 60_000)));
             assertAllowed(decide(sized(11, settle(3, 0)), policy), "p/0", 7);
         }
@@ -403,7 +403,7 @@ class DeciderTest {
         }
 
         @Test
-        void the_retry_is_that_after_the_denial_was_counted() {
+        void the_retry_includes_the_counted_denial() {
             Policy policy = policy("p", new SlidingWindowLog(2, 60_000, true));
             decide(consume(1, 0), policy);
             decide(consume(1, 10_000), policy);
@@ -426,7 +426,7 @@ class DeciderTest {
         private final Policy watching = onExceed(OnExceed.OBSERVE, policy("w", window(2, 60_000)));
 
         @Test
-        void never_denies_but_says_that_it_would() {
+        void never_denies_but_marks_the_decision_as_observed() {
             assertAllowed(decide(consume(2, 0), watching), "w/0", 0);
             Decision decision = decide(consume(1, 0), watching);
             assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
@@ -453,7 +453,7 @@ class DeciderTest {
         }
 
         @Test
-        void a_refusal_by_another_policy_is_none_of_its_own() {
+        void a_denial_by_another_policy_is_not_observed() {
             Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
             Decision decision = decide(consume(6, 0), watching, enforcing);
             assertDenied(decision, "p/0", null);
@@ -462,7 +462,7 @@ class DeciderTest {
         }
 
         @Test
-        void when_all_is_well_an_enforcing_limit_binds_before_one_that_watches() {
+        void an_enforcing_limit_binds_before_an_observing_one_when_allowed() {
             Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
             assertAllowed(decide(consume(1, 0), watching, enforcing), "p/0", 4);
             Policy first = inLayer("a", policy("q", window(5, 60_000)));
@@ -477,7 +477,7 @@ class DeciderTest {
             assertThat(decision.observed()).isTrue();
             assertThat(decision.reason()).isEqualTo(Reason.TOO_LARGE);
             assertThat(decision.httpStatus()).isEqualTo(200);
-            assertThat(states.puts()).as("as if it enforced").isZero();
+            assertThat(states.puts()).as("as if the policy enforced its limits").isZero();
         }
 
         @Test
@@ -494,7 +494,7 @@ class DeciderTest {
         private final Policy banning = onExceed(OnExceed.SHADOW_BAN, policy("s", window(1, 60_000)));
 
         @Test
-        void denies_while_the_outside_is_told_that_all_is_well() {
+        void denies_with_the_http_status_of_an_allowed_request() {
             assertThat(decide(consume(1, 0), banning).shadowBanned()).isFalse();
             Decision decision = decide(consume(1, 0), banning);
             assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
@@ -537,7 +537,7 @@ class DeciderTest {
         }
 
         @Test
-        void outlasts_every_other_refusal() {
+        void outlasts_every_other_denial() {
             Policy first = inLayer("a", policy("q", new Blocked()));
             assertThat(decide(sized(101, consume(1, 0)), first, policy).httpStatus())
                     .isEqualTo(413);
@@ -556,7 +556,7 @@ class DeciderTest {
     class CostOfZero {
 
         @Test
-        void is_allowed_in_debt_and_at_a_limit_of_zero_and_tells_the_state() {
+        void is_allowed_in_debt_and_at_a_limit_of_zero_and_reports_the_state() {
             Policy policy = policy("p", window(5, 60_000));
             decide(consume(2, 0), policy);
             assertAllowed(decide(consume(0, 0), policy), "p/0", 3);
@@ -617,7 +617,7 @@ class DeciderTest {
         }
 
         @Test
-        void is_its_own_again_for_another_client() {
+        void is_the_request_time_for_another_client() {
             Policy policy = policy("p", window(9, 1_000));
             decide(consume(1, 5_500), policy);
             assertThat(decide(request("other", null, Map.of()), policy).decidedAtMs())
@@ -663,14 +663,16 @@ class DeciderTest {
         }
 
         @Test
-        void a_limit_that_is_added_starts_fresh_one_that_is_removed_is_gone() {
+        void an_added_limit_starts_fresh_and_a_removed_one_is_gone() {
             decide(consume(3, 0), policy("p", window(10, 60_000)));
             assertAllowed(decide(consume(3, 1), policy("p", window(10, 60_000), window(4, 1_000))), "p/1", 1);
             assertAllowed(decide(consume(4, 2), policy("p", window(10, 60_000))), "p/0", 0);
             assertThat(states.of("c", "p").accounts()).hasSize(1);
         }
 
-        /** The old count was to last for a day; under the new terms it flows off, also while everything is denied. */
+        /**
+         * The old count would last for a day. Under the new terms it is refilled, even while all requests are denied.
+         */
         @Test
         void the_wait_under_the_new_terms_begins_with_the_first_request_after_the_change() {
             decide(consume(100, 0), policy("p", window(100, 86_400_000)));
@@ -686,7 +688,7 @@ class DeciderTest {
             Policy changed = policy("p", window(5, 1_000));
             assertThat(decide(consume(6, 100_000), changed).outcome()).isEqualTo(Outcome.DENIED);
             assertThat(decide(consume(1, 50_000), changed).decidedAtMs())
-                    .as("as if the state had been forgotten")
+                    .as("as if the state had been deleted")
                     .isEqualTo(50_000);
         }
 
@@ -706,7 +708,7 @@ class DeciderTest {
         }
 
         @Test
-        void a_log_that_is_no_longer_used_is_deleted_bit_by_bit() {
+        void an_unused_log_is_deleted_in_steps() {
             Policy logs = policy("p", log(1_000, 100_000), log(500, 100_000));
             for (int i = 1; i <= 400; i++) {
                 decide(consume(1, i), logs);
@@ -720,7 +722,7 @@ class DeciderTest {
             for (int i = 0; i < 5; i++) {
                 decide(consume(1, 401), changed);
             }
-            assertThat(states.segments()).as("those of the log that is left").isEqualTo(12);
+            assertThat(states.segments()).as("segments of the log that is left").isEqualTo(12);
             assertThat(states.of("c", "p").retiredLogs()).isEmpty();
             assertThat(decide(peek(91, 401), changed).outcome()).isEqualTo(Outcome.DENIED);
             assertThat(decide(peek(90, 401), changed).outcome()).isEqualTo(Outcome.ALLOWED);

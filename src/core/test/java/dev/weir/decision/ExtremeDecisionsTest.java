@@ -6,12 +6,12 @@ import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.limit.ContinuousBucket;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.LeakyBucket;
 import dev.weir.limit.Limit;
-import dev.weir.limit.Meter;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
@@ -27,15 +27,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Decisions with the largest limits, costs and debts that there are equal those of unbounded arithmetic. The oracle
- * counts in {@link BigInteger}, by the definitions of the algorithms.
+ * Compares decisions with the largest possible limits, costs and debts with an oracle that implements the definitions
+ * of the algorithms in {@link BigInteger}.
  */
 class ExtremeDecisionsTest {
 
     private static final int TABLES = 400;
     private static final int REQUESTS = 25;
 
-    /** What one limit has counted. Times do not run backwards. */
+    /** What one limit has counted. Times do not decrease. */
     private abstract static class Counted {
         final BigInteger capacity;
 
@@ -49,7 +49,7 @@ class ExtremeDecisionsTest {
 
         void open(long nowMs) {}
 
-        /** For a cost of at most the capacity. */
+        /** Returns the wait for a cost of at most the capacity. */
         abstract BigInteger waitMs(BigInteger cost, long nowMs);
 
         final BigInteger used(long nowMs) {
@@ -57,7 +57,7 @@ class ExtremeDecisionsTest {
         }
     }
 
-    /** In parts of a token, of which {@code perMs} make one and {@code tokens} flow in a millisecond. */
+    /** Counts in units, of which {@code perMs} make a token and {@code tokens} flow per millisecond. */
     private static final class Bucket extends Counted {
         private final BigInteger tokens;
         private final BigInteger perMs;
@@ -266,7 +266,7 @@ class ExtremeDecisionsTest {
             previous = windows[0].add(sum.min(BigInteger.ZERO)).max(BigInteger.ZERO);
         }
 
-        /** What is available never falls while nothing is charged, so the first moment is found by halving. */
+        /** Bisects, since what is available never decreases while nothing is charged. */
         @Override
         BigInteger waitMs(BigInteger cost, long nowMs) {
             BigInteger low = BigInteger.ZERO;
@@ -284,8 +284,8 @@ class ExtremeDecisionsTest {
     }
 
     private static Counted counted(Limit<?> limit) {
-        if (limit instanceof Meter meter) {
-            return new Bucket(meter.rate(), meter.burst());
+        if (limit instanceof ContinuousBucket bucket) {
+            return new Bucket(bucket.rate(), bucket.burst());
         } else if (limit instanceof Gcra gcra) {
             return new Bucket(gcra.rate(), gcra.burst());
         } else if (limit instanceof IntervalBucket bucket) {
@@ -323,7 +323,7 @@ class ExtremeDecisionsTest {
         }
     }
 
-    /** What is compared of a decision. */
+    /** The compared parts of a decision. */
     private record Expected(
             Outcome outcome, String limitedBy, BigInteger remaining, BigInteger retry, BigInteger reset) {
 
@@ -436,12 +436,12 @@ class ExtremeDecisionsTest {
                     default -> new IntervalBucket(limit, Math.max(perMs, 1L << 36), burst, countDenied);
                 };
             } catch (IllegalArgumentException tooLarge) {
-                // another one
+                // try another one
             }
         }
     }
 
-    /** Of any magnitude, often next to a power of two. */
+    /** Returns a number of random magnitude, often next to a power of two. */
     private static long number(SplittableRandom random) {
         long power = 1L << random.nextInt(62);
         return Math.max(1, random.nextBoolean() ? power + random.nextInt(3) - 1 : random.nextLong(power) + 1);

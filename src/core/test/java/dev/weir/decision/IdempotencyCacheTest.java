@@ -26,7 +26,7 @@ class IdempotencyCacheTest {
     private static final ContentHash CONTENT = new ContentHash(1, 2, 3, 4);
     private static final long FAR_AHEAD = RequestRules.MAX_TIMESTAMP_MS;
 
-    /** A table that shows what it holds. */
+    /** A table whose entries the test can inspect. */
     private record MapTable<K, V>(Map<K, V> entries) implements KeyValueTable<K, V> {
         @Override
         public V get(K key) {
@@ -48,7 +48,7 @@ class IdempotencyCacheTest {
     private final TreeMap<Long, EvictionEntry> notes = new TreeMap<>();
     private IdempotencyCache memory;
 
-    /** Goes on with what is kept, as after a restart. */
+    /** Opens a cache on the stored entries, as after a restart. */
     private void open(int most, long lateMs) {
         long oldest = notes.isEmpty() ? 0 : notes.firstKey();
         long next = notes.isEmpty() ? 0 : notes.lastKey() + 1;
@@ -73,7 +73,7 @@ class IdempotencyCacheTest {
     }
 
     @Test
-    void the_oldest_go_when_there_are_too_many() {
+    void the_oldest_are_evicted_when_there_are_too_many() {
         open(3, 0);
         for (String id : List.of("a", "b", "c", "d", "e")) {
             put(id, 0, 1_000);
@@ -83,7 +83,7 @@ class IdempotencyCacheTest {
     }
 
     @Test
-    void one_is_the_fewest() {
+    void at_least_one_answer_is_kept() {
         open(1, 0);
         for (int i = 0; i < 10; i++) {
             put("r" + i, i, 1_000);
@@ -94,7 +94,7 @@ class IdempotencyCacheTest {
     }
 
     @Test
-    void fewer_than_before_is_reached_by_and_by() {
+    void a_lower_maximum_is_reached_gradually() {
         open(100, 0);
         for (int i = 0; i < 100; i++) {
             put("r" + i, i, 1_000);
@@ -110,20 +110,20 @@ class IdempotencyCacheTest {
     }
 
     @Test
-    void an_answer_in_place_of_one_that_is_over_outlives_its_note() {
+    void an_answer_that_replaces_an_expired_one_outlives_its_note() {
         open(3, 0);
         put("a", 0, 10);
         put("a", 20, 30);
         put("b", 20, 30);
         assertThat(memory.get(key("a")).answer()).isEqualTo(answer(20));
-        put("c", 20, 30); // the first note of a goes
+        put("c", 20, 30); // evicts the first entry of a
         assertThat(memory.get(key("a")).answer()).isEqualTo(answer(20));
-        put("d", 20, 30); // and the second
+        put("d", 20, 30); // evicts the second entry of a
         assertThat(memory.get(key("a"))).isNull();
     }
 
     @Test
-    void what_is_over_goes_two_an_answer_once_the_latest_thousand_are_past_it() {
+    void two_expired_answers_are_deleted_per_answer_once_the_latest_thousand_are_newer() {
         open(1_000_000, 500);
         for (int i = 0; i < 5_000; i++) {
             put("old" + i, 0, 100);
@@ -140,7 +140,7 @@ class IdempotencyCacheTest {
     }
 
     @Test
-    void one_clock_that_runs_ahead_ends_nothing() {
+    void one_clock_that_is_ahead_expires_nothing() {
         open(1_000_000, 0);
         for (int i = 0; i < 10_000; i++) {
             put("r" + i, 0, 1);
@@ -151,7 +151,7 @@ class IdempotencyCacheTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
-    void what_is_remembered_follows_from_the_answers_alone(long seed) {
+    void the_stored_answers_depend_only_on_the_answers_given(long seed) {
         Random random = new Random(seed);
         int most = seed % 2 == 0 ? 1 + random.nextInt(30) : 2_500;
         long lateMs = random.nextInt(50);
@@ -179,7 +179,7 @@ class IdempotencyCacheTest {
         }
     }
 
-    /** The rule written down plainly, over all there ever was. */
+    /** A direct implementation of the rule, over all answers so far. */
     private static final class Model {
         private final Map<RequestKey, IdempotentAnswer> answers = new HashMap<>();
         private final Map<RequestKey, Integer> latest = new HashMap<>();

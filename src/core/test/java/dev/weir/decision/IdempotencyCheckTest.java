@@ -66,9 +66,9 @@ class IdempotencyCheckTest {
         "1999, true",
         "2000, false", // the end of the window
         "2001, false",
-        "0, true" // it comes late
+        "0, true" // a late request
     })
-    void a_repeat_is_answered_as_the_first_time_until_its_window_ends(long atMs, boolean repeated) {
+    void a_repeat_receives_the_first_answer_until_its_window_ends(long atMs, boolean repeated) {
         Policy policy = idempotent(1_000, policy("p", log(5, 60_000)));
         Decision first = ask(policy, "r", 1_000);
         int puts = states.puts();
@@ -84,7 +84,7 @@ class IdempotencyCheckTest {
     }
 
     @Test
-    void a_repeat_does_not_prolong_the_window_and_a_first_request_after_it_begins_another() {
+    void a_repeat_does_not_extend_the_window_and_a_later_request_starts_another() {
         Policy policy = idempotent(1_000, policy("p", log(5, 60_000)));
         assertThat(ask(policy, "r", 0).repeated()).isFalse();
         assertThat(ask(policy, "r", 999).repeated()).isTrue();
@@ -115,7 +115,7 @@ class IdempotencyCheckTest {
     }
 
     @Test
-    void each_kind_is_remembered_on_its_own_and_a_peek_never() {
+    void each_kind_is_stored_separately_and_a_peek_never() {
         Policy policy = idempotent(1_000, policy("p", log(10, 60_000)));
         assertThat(ask(policy, RequestKind.PEEK, "r", 0).repeated()).isFalse();
         assertThat(ask(policy, RequestKind.CONSUME, "r", 0).remaining()).isEqualTo(9);
@@ -143,7 +143,7 @@ class IdempotencyCheckTest {
     }
 
     @Test
-    void the_longest_window_of_the_policies_that_apply_counts() {
+    void the_longest_window_of_the_applicable_policies_counts() {
         PolicyTable table = table(
                 idempotent(100, policy("p", log(5, 60_000))),
                 inLayer("b", policy("q", log(5, 60_000))),
@@ -157,17 +157,17 @@ class IdempotencyCheckTest {
     }
 
     @Test
-    void without_idempotency_nothing_is_looked_up_or_remembered() {
+    void without_idempotency_nothing_is_looked_up_or_stored() {
         Policy policy = policy("p", log(5, 60_000));
         ask(policy, "r", 0);
         assertThat(ask(policy, "r", 0).remaining()).isEqualTo(3);
         assertThat(ask(idempotent(1_000, policy), "r", 0).remaining()).isEqualTo(2);
         assertThat(ask(policy, "r", 0).remaining()).isEqualTo(1);
-        assertThat(ask(idempotent(1, policy), "r", 999).remaining()).isEqualTo(2); // as it was remembered
+        assertThat(ask(idempotent(1, policy), "r", 999).remaining()).isEqualTo(2); // the stored answer
     }
 
     @Test
-    void a_repeat_of_what_was_shaped_goes_to_the_same_queue_though_the_policy_has_changed() {
+    void a_repeat_of_a_shaped_request_goes_to_the_same_queue_after_a_policy_change() {
         Policy policy = onExceed(new OnExceed.Shape("sms"), policy("p", window(1, 60_000)));
         PolicyTable before = table(idempotent(1_000, policy));
         Decider.local(states).decide(request(RequestKind.CONSUME, "a", 0), before);
@@ -246,7 +246,7 @@ class IdempotencyCheckTest {
                     isOther && part.equals("cost") ? 2 : 1,
                     isOther && part.equals("size") ? 8L : 9L,
                     isOther && part.equals("attributes") ? Map.of() : attributes,
-                    isOther ? 5L : null, // a deadline is often counted from the attempt
+                    isOther ? 5L : null, // a deadline often depends on the time of the attempt
                     new byte[] {(byte) (isOther && part.equals("payload") ? 1 : 0)},
                     null,
                     0,
@@ -271,7 +271,7 @@ class IdempotencyCheckTest {
     }
 
     @Test
-    void a_policy_that_only_observes_denies_no_mismatch_but_another_one_does() {
+    void an_observing_policy_denies_no_mismatch_but_another_one_does() {
         Policy observing = inLayer("a", idempotent(9_000, onExceed(OnExceed.OBSERVE, policy("o", log(5, 60_000)))));
         PolicyTable table = table(observing, policy("p", log(3, 60_000)));
         Decider.local(states).decide(request(RequestKind.CONSUME, "c", "k", 1, Map.of(), 0), table);
@@ -288,7 +288,7 @@ class IdempotencyCheckTest {
     }
 
     @Test
-    void a_shadow_ban_hides_a_mismatch_from_the_outside() {
+    void a_shadow_ban_hides_a_mismatch_from_the_client() {
         PolicyTable table = table(idempotent(1_000, onExceed(OnExceed.SHADOW_BAN, policy("p", log(5, 60_000)))));
         Decider.local(states).decide(request(RequestKind.CONSUME, "c", "k", 1, Map.of(), 0), table);
         assertThat((Decision)
@@ -312,7 +312,7 @@ class IdempotencyCheckTest {
     }
 
     @Test
-    void a_cancel_is_not_remembered() {
+    void a_cancel_is_not_stored() {
         PolicyTable table = table(idempotent(1_000, policy("p", log(5, 60_000))));
         for (int i = 0; i < 2; i++) {
             Admission cancel = (Admission) Decider.local(states).decide(request(RequestKind.CANCEL, "r", 0), table);
@@ -323,7 +323,7 @@ class IdempotencyCheckTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6})
-    void random_repeats_are_answered_as_by_a_plain_memory(long seed) {
+    void random_repeats_are_answered_as_by_a_simple_model(long seed) {
         Random random = new Random(seed);
         List<Policy> policies = new ArrayList<>();
         for (String layer : List.of("a", "b", "c")) {
@@ -339,7 +339,7 @@ class IdempotencyCheckTest {
             }
         }
         PolicyTable table = new PolicyTable(policies);
-        PolicyTable forgetful = new PolicyTable(
+        PolicyTable withoutIdempotency = new PolicyTable(
                 policies.stream().map(policy -> idempotent(0, policy)).toList());
         MapStates plain = new MapStates();
         Map<RequestKey, Decision> firsts = new HashMap<>();
@@ -381,7 +381,7 @@ class IdempotencyCheckTest {
                 assertThat(decision.reason()).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
                 expected = decision;
             } else {
-                expected = (Decision) Decider.local(plain).decide(request, forgetful);
+                expected = (Decision) Decider.local(plain).decide(request, withoutIdempotency);
                 if (windowMs > 0 && !isRepeat) {
                     contents.put(key, List.of(request.cost(), request.attributes()));
                     firsts.put(key, expected);

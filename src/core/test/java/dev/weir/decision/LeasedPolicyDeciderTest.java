@@ -25,7 +25,7 @@ import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** What is decided without the decider is what the decider decides. */
+/** Tests that the fast path decides like the decider. */
 class LeasedPolicyDeciderTest {
 
     private static final long NOW = 1_000_000;
@@ -70,7 +70,7 @@ class LeasedPolicyDeciderTest {
     };
 
     @Test
-    void who_holds_enough_of_all_has_the_deciders_decision() {
+    void sufficient_leases_of_all_limits_give_the_same_decision_as_the_decider() {
         int permitted = 0;
         for (int round = 0; round < 20_000; round++) {
             PolicyTable table = new PolicyTable(policies());
@@ -99,7 +99,7 @@ class LeasedPolicyDeciderTest {
         assertThat(permitted).isGreaterThan(5_000);
     }
 
-    /** Null if not enough is held, or nothing applies. */
+    /** Returns null if the leases do not suffice, or no policy applies. */
     private Decision quick(Request request, List<Policy> found) {
         LeasedPolicyDecider binding = null;
         long remaining = 0;

@@ -45,7 +45,7 @@ class PolicyStateTest {
     }
 
     private PolicyState under(PolicyState state, long nowMs, Limit<?>... limits) {
-        return state.migrateTo(policy("p", limits), nowMs, shelf -> states.segments(KEY, shelf));
+        return state.migrateTo(policy("p", limits), nowMs, logId -> states.segments(KEY, logId));
     }
 
     private static List<Long> used(PolicyState state, long nowMs) {
@@ -68,7 +68,7 @@ class PolicyStateTest {
     @Test
     void a_fresh_state_is_full() {
         PolicyState state = PolicyState.fresh(
-                policy("p", window(5, 1_000), log(6, 1_000), log(7, 1_000)), 3, shelf -> states.segments(KEY, shelf));
+                policy("p", window(5, 1_000), log(6, 1_000), log(7, 1_000)), 3, logId -> states.segments(KEY, logId));
         assertThat(state.lastChargeMs()).isEqualTo(3);
         assertThat(used(state, 3)).containsExactly(0L, 0L, 0L);
         assertThat(shelvesOf(state)).containsExactly(0, 1);
@@ -76,7 +76,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void the_same_limit_goes_on_first_wherever_it_stands() {
+    void the_same_limit_is_continued_first_at_any_position() {
         after(2, 0, window(5, 1_000), window(6, 2_000));
         PolicyState state = after(1, 1_000, window(5, 1_000), window(6, 2_000));
         assertThat(used(state, 1_000)).containsExactly(1L, 3L);
@@ -88,7 +88,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void then_one_of_the_same_algorithm() {
+    void then_a_limit_of_the_same_algorithm_is_continued() {
         after(2, 0, window(5, 1_000), log(6, 2_000));
         PolicyState state = after(1, 1_000, window(5, 1_000), log(6, 2_000));
         assertThat(used(state, 1_000)).containsExactly(1L, 3L);
@@ -97,7 +97,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void then_what_is_left() {
+    void then_any_remaining_limit_is_continued() {
         PolicyState state = after(3, 0, window(5, 1_000));
         for (Limit<?> limit : List.of(
                 log(9, 1_000),
@@ -111,7 +111,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void else_a_limit_starts_fresh() {
+    void otherwise_a_limit_starts_fresh() {
         PolicyState state = after(3, 0, window(5, 1_000));
         assertThat(used(under(state, 0, window(5, 1_000), window(5, 2_000), log(5, 1_000)), 0))
                 .containsExactly(3L, 0L, 0L);
@@ -135,7 +135,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void a_log_keeps_its_shelf_a_new_one_gets_one_that_nobody_uses() {
+    void a_log_keeps_its_segments_and_a_new_one_gets_unused_ones() {
         PolicyState state = after(3, 0, log(5, 1_000), log(6, 1_000));
         assertThat(shelvesOf(under(state, 0, log(6, 1_000), log(5, 1_000)))).containsExactly(1, 0);
         assertThat(shelvesOf(under(state, 0, log(6, 1_000)))).containsExactly(1);
@@ -160,14 +160,14 @@ class PolicyStateTest {
     }
 
     @Test
-    void is_forgettable_when_all_of_its_accounts_are() {
+    void expires_with_the_last_of_its_accounts() {
         PolicyState state = after(3, 500, window(5, 1_000), log(5, 2_000), tokens(1, 1_000, 5));
         assertThat(state.expiresAtMs()).isEqualTo(3_500);
         assertThat(after(1, 600, window(9, 9_000)).expiresAtMs()).isEqualTo(9_000);
     }
 
     @Test
-    void is_never_forgettable_before_its_last_charge() {
+    void never_expires_before_its_last_charge() {
         after(3, 500, window(5, 1_000));
         Decider.local(states).decide(settle(-3, 600), table(policy("p", window(5, 1_000))));
         PolicyState state = states.of("c", "p");
@@ -176,7 +176,7 @@ class PolicyStateTest {
     }
 
     @Test
-    void without_a_log_is_forgotten_at_once() {
+    void without_a_log_is_deleted_at_once() {
         assertThat(after(3, 0, window(5, 1_000), tokens(1, 1, 5)).purge()).isNull();
         assertThat(after(1, 0, log(5, 1_000)).purge())
                 .as("a log without full segments")
@@ -184,17 +184,17 @@ class PolicyStateTest {
     }
 
     @Test
-    void with_a_log_is_forgotten_in_bounded_rounds() {
+    void with_a_log_is_deleted_in_bounded_rounds() {
         for (int i = 1; i <= 33 + 4 * 32; i++) {
             after(1, i, log(1_000, 100_000));
         }
         assertThat(states.segments()).isEqualTo(5);
-        assertThat(states.forget(KEY)).isEqualTo(3);
+        assertThat(states.purge(KEY)).isEqualTo(3);
         assertThat(states.segments()).isZero();
     }
 
     @Test
-    void a_request_in_the_midst_of_forgetting_starts_fresh_beside_the_garbage() {
+    void a_request_during_a_deletion_starts_fresh() {
         for (int i = 1; i <= 1_000; i++) {
             after(1, i, log(1_000, 5_000));
         }
@@ -211,7 +211,7 @@ class PolicyStateTest {
         assertThat(states.of("c", "p").retiredLogs()).isEmpty();
     }
 
-    /** Whatever changes: the waits stay finite, every segment that is read is there, and in the end none is left. */
+    /** Whatever changes, waits stay finite, every segment that is read exists, and in the end none is left. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
     void random_changes_under_traffic_leave_no_segment_behind(long seed) {
@@ -235,27 +235,27 @@ class PolicyStateTest {
                 assertThat(shelvesOf(state)).doesNotHaveDuplicates();
                 assertThat(states.segments()).isLessThan(600);
             }
-            if (state != null && random.nextInt(500) == 0) { // idle until it is forgettable
+            if (state != null && random.nextInt(500) == 0) { // idle until the state can be deleted
                 nowMs = Math.max(nowMs, state.expiresAtMs());
-                states.forget(KEY);
+                states.purge(KEY);
                 assertThat(states.segments()).isZero();
             }
         }
         if (states.of("c", "p") != null) {
-            states.forget(KEY);
+            states.purge(KEY);
         }
         assertThat(states.segments()).isZero();
     }
 
-    /** A state that is forgotten as soon as it may be decides like one that is kept for ever. */
+    /** A state that is deleted as soon as possible leads to the same decisions as one that is kept forever. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
-    void forgetting_never_changes_a_decision(long seed) {
+    void deleting_never_changes_a_decision(long seed) {
         Random random = new Random(seed);
         MapStates kept = new MapStates();
         Policy policy = randomPolicy(random);
         long nowMs = 0;
-        int forgotten = 0;
+        int expired = 0;
         for (int i = 0; i < 6_000; i++) {
             nowMs += switch (random.nextInt(60)) {
                 case 0 -> random.nextLong(3_000);
@@ -265,8 +265,8 @@ class PolicyStateTest {
             policy = random.nextInt(100) == 0 ? randomPolicy(random) : policy;
             PolicyState state = states.of("c", "p");
             if (state != null && nowMs >= state.expiresAtMs()) {
-                states.forget(KEY);
-                forgotten++;
+                states.purge(KEY);
+                expired++;
             }
             long cost = 1 + random.nextLong(80);
             Request request =
@@ -280,7 +280,7 @@ class PolicyStateTest {
                     .as("seed %d, request %d by %s", seed, i, policy)
                     .isEqualTo(Decider.local(kept).decide(request, table(policy)));
         }
-        assertThat(forgotten).as("worthwhile cases").isGreaterThan(50);
+        assertThat(expired).as("number of deleted states").isGreaterThan(50);
     }
 
     private static Policy randomPolicy(Random random) {

@@ -25,7 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Short ways to write policies and requests. */
+/** Short factories for policies and requests. */
 public final class Samples {
 
     private Samples() {}
@@ -66,7 +66,7 @@ public final class Samples {
         return new IntervalBucket(limit, perMs, burst, false);
     }
 
-    /** A policy for every request, with its limits labelled {@code id/0}, {@code id/1}, … */
+    /** Returns a policy for all requests, with its limits labelled {@code id/0}, {@code id/1}, … */
     public static Policy policy(String id, Limit<?>... limits) {
         return policy(id, Policy.DEFAULT_LAYER, 0, RequestMatcher.ALL, limits);
     }
@@ -131,7 +131,9 @@ public final class Samples {
         return new PolicyTable(Arrays.asList(policies));
     }
 
-    /** A match from pairs of a field and its patterns, separated by bars: {@code match("tier", "free|gold")}. */
+    /**
+     * Returns a matcher from pairs of a field and its patterns, separated by bars: {@code match("tier", "free|gold")}.
+     */
     public static RequestMatcher match(String... pairs) {
         Map<String, List<Glob>> conditions = new TreeMap<>();
         for (int i = 0; i < pairs.length; i += 2) {

@@ -39,7 +39,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Limits that are shared, asked by what is held of them. */
+/** Tests decisions on shared limits by leases. */
 class SharedDeciderTest {
 
     private static final long NOW = 1_000_000;
@@ -106,7 +106,7 @@ class SharedDeciderTest {
         books.put(key, LeaseBooks.plus(book, amount, NOW, TERMS.termMs()));
     }
 
-    /** Requests a lease of what waits, and has it refused. */
+    /** Requests a lease for what waits, and handles a refusal. */
     private void refuse(StateKey key, long retryAfterMs) {
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
         LeaseBook asked = books.get(key).nextMessage(session, 1, TERMS, NOW).book();
@@ -124,7 +124,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void the_state_of_what_is_shared_is_nobodys() {
+    void the_state_of_a_shared_limit_belongs_to_no_client() {
         assertThat(ofAll).isEqualTo(new StateKey(StateKey.NO_CLIENT, "all", List.of()));
         assertThat(keyed(List.of("tier"), all)
                         .stateKey(request("alice", 1, NOW))
@@ -134,7 +134,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void without_a_turn_what_is_shared_is_counted_for_all_clients_together() {
+    void without_a_lease_context_a_shared_limit_counts_all_clients_together() {
         for (int i = 0; i < 100; i++) {
             assertThat(decided(Decider.local(states).decide(request("c" + i, 1, NOW), table(all)))
                             .outcome())
@@ -146,7 +146,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void a_mismatch_is_denied_without_a_wait_and_uses_nothing_of_what_is_held() {
+    void a_mismatch_is_denied_without_a_wait_and_uses_no_lease() {
         Policy idempotent = new Policy(
                 all.id(),
                 1,
@@ -174,7 +174,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void what_is_held_is_used_together_with_ones_own() {
+    void leases_and_local_limits_are_charged_together() {
         grant(ofAll, 3);
         assertThat(decided(first(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.ALLOWED);
         assertThat(held(ofAll)).isEqualTo(1);
@@ -183,7 +183,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void where_nothing_is_at_hand_a_request_waits_and_nothing_is_charged() {
+    void without_a_lease_a_request_waits_and_nothing_is_charged() {
         assertThat(first(request("alice", 2, NOW), own, all)).isEqualTo(new AwaitLease(ofAll, 100));
         assertThat(ownUsed()).isZero();
         assertThat(books.get(ofAll).demand().current()).isEqualTo(2);
@@ -194,7 +194,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void one_that_waits_is_remembered_once_it_is_decided() {
+    void a_waiting_request_is_stored_once_it_is_decided() {
         Policy once = idempotent(60_000, all);
         assertThat(first(request("alice", 2, NOW), once)).isInstanceOf(AwaitLease.class);
         grant(ofAll, 5);
@@ -204,7 +204,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void what_the_own_limits_deny_neither_waits_nor_counts_as_wanted() {
+    void a_request_denied_by_local_limits_neither_waits_nor_counts_as_demand() {
         Decision decision = decided(first(request("alice", 6, NOW), own, all));
         assertThat(decision.policyId()).isEqualTo("own");
         assertThat(books).isEmpty();
@@ -230,7 +230,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void what_is_known_to_be_used_up_is_denied_at_once_with_the_time_to_come_again() {
+    void a_request_is_denied_at_once_with_its_retry_if_the_limit_is_known_to_be_used_up() {
         first(request("alice", 1, NOW), all);
         refuse(ofAll, 700);
         Decision decision = decided(first(request("bob", 1, NOW), all));
@@ -248,7 +248,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void who_comes_later_stands_behind_those_who_wait() {
+    void a_later_request_waits_behind_earlier_ones() {
         grant(ofAll, 3);
         awaited.add(ofAll);
         assertThat(first(request("alice", 1, NOW), all)).isInstanceOf(AwaitLease.class);
@@ -256,7 +256,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void two_shared_quotas_are_used_both_or_neither() {
+    void either_both_of_two_shared_limits_are_charged_or_neither() {
         Policy other = inLayer("tenant", keyed(List.of("tier"), policy("tenant", window(10, 60_000))));
         StateKey ofOther = other.stateKey(request("alice", 1, NOW));
         grant(ofAll, 3);
@@ -270,7 +270,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void who_only_observes_keeps_nobody_waiting() {
+    void an_observing_policy_makes_no_request_wait() {
         Decision decision = decided(first(request("alice", 1, NOW), onExceed(OnExceed.OBSERVE, all)));
         assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
         assertThat(decision.observed()).isTrue();
@@ -278,13 +278,13 @@ class SharedDeciderTest {
     }
 
     @Test
-    void a_decision_goes_by_the_time_of_its_turn_and_of_what_it_uses() {
+    void a_decision_has_the_time_of_its_context_and_its_leases() {
         books.put(ofAll, LeaseBooks.holding(5, NOW + 7, 5_000));
         assertThat(decided(first(request("alice", 1, 5), all)).decidedAtMs()).isEqualTo(NOW + 7);
     }
 
     @Test
-    void a_quota_of_which_no_lease_has_arrived_is_not_at_hand_rather_than_exceeded() {
+    void without_any_lease_the_reason_is_quota_not_at_hand() {
         first(request("alice", 1, NOW), all);
         Decision decision = decided(last(request("alice", 1, NOW), all));
         assertThat(decision.reason()).isEqualTo(Reason.QUOTA_NOT_AT_HAND);
@@ -294,7 +294,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void a_limit_that_left_nothing_is_exceeded_though_a_request_for_more_is_under_way() {
+    void a_used_up_limit_is_exceeded_although_a_lease_request_is_pending() {
         first(request("alice", 1, NOW), all);
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
         LeaseBook asked =
@@ -308,7 +308,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void a_decision_is_explained_by_ones_own_limit_rather_than_by_what_is_at_hand() {
+    void a_local_limit_explains_a_decision_before_a_missing_lease() {
         grant(ofAll, 2);
         Decision decision = decided(first(request("alice", 1, NOW), own, all));
         assertThat(decision.policyId()).isEqualTo("own");
@@ -316,7 +316,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void of_several_limits_that_are_lent_together_the_tightest_explains() {
+    void the_tightest_of_several_limits_of_a_lease_explains_a_decision() {
         Policy two = keyed(List.of(), policy("two", tokens(100, 1_000, 100), window(10, 60_000)));
         Decision decision = decided(last(request("alice", 1, NOW), two));
         assertThat(decision.limitedBy()).isEqualTo("two/1");
@@ -352,7 +352,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void a_refund_of_a_shared_limit_is_denied_and_nothing_is_charged_whatever_is_held() {
+    void a_refund_of_a_shared_limit_is_denied_and_charges_nothing_whatever_the_leases() {
         Policy counting = policy("own", new FixedWindow(5, 60_000, true));
         first(request("alice", 2, NOW), counting);
         for (long held : new long[] {0, 3}) {
@@ -367,13 +367,13 @@ class SharedDeciderTest {
             assertThat(missed).isEmpty();
         }
         assertThat(decided(first(settlement("s", -1), counting)).reason())
-                .as("of limits of its own")
+                .as("of a limit that is not shared")
                 .isEqualTo(Reason.SETTLED);
         assertThat(ownUsed()).isEqualTo(1);
     }
 
     @Test
-    void without_a_turn_a_refund_of_a_shared_limit_is_denied_too() {
+    void without_a_lease_context_a_refund_of_a_shared_limit_is_denied_too() {
         Decider.local(states).decide(request("alice", 7, NOW), table(all));
         assertRefundDenied(Decider.local(states).decide(settlement("s", -5), table(all)));
         assertThat(states.all().get(ofAll).accounts().get(0).used(NOW)).isEqualTo(7);
@@ -382,7 +382,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void a_denied_refund_is_answered_again_as_the_first_time() {
+    void a_repeated_denied_refund_receives_the_first_answer() {
         Policy once = inLayer("own", idempotent(60_000, own));
         Decision first = decided(first(settlement("s", -1), once, all));
         assertRefundDenied(first);
@@ -394,7 +394,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void a_refund_of_a_limit_that_is_lent_to_clients_is_denied() {
+    void a_refund_of_a_limit_with_client_leases_is_denied() {
         Policy lent = new Policy(
                 "all",
                 1,
@@ -412,7 +412,7 @@ class SharedDeciderTest {
     }
 
     @Test
-    void a_shared_policy_that_shapes_denies_a_refund_but_none_that_only_observes_or_counts_nothing() {
+    void a_shared_policy_that_shapes_denies_a_refund_but_one_that_observes_or_counts_nothing_does_not() {
         assertRefundDenied(first(settlement("s", -1), own, onExceed(new OnExceed.Shape("q"), all)));
         assertThat(decided(first(settlement("s", -1), own, onExceed(OnExceed.SHADOW_BAN, all))))
                 .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)

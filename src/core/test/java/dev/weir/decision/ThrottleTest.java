@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Delays add up to the rate: the moments at which requests may start are what the limits permit. */
+/** Tests that delays add up to the rate: requests start at times that the limits permit. */
 class ThrottleTest {
 
     private final MapStates states = new MapStates();
@@ -51,7 +51,7 @@ class ThrottleTest {
     }
 
     @Test
-    void requests_that_come_at_once_start_at_the_rate() {
+    void simultaneous_requests_start_at_the_rate() {
         Policy policy = throttle(350, policy("p", gcra(10, 1_000, 1)));
         for (long delayMs : new long[] {0, 100, 200, 300}) {
             Decision decision = decide(consume(1, 5_000), policy);
@@ -76,21 +76,21 @@ class ThrottleTest {
     }
 
     @Test
-    void a_window_is_put_off_to_the_next_one_and_not_before_an_earlier_start() {
+    void a_request_is_delayed_to_the_next_window_and_not_before_an_earlier_start() {
         Policy policy = throttle(10_000, policy("p", window(2, 1_000)));
         assertThat(decide(consume(2, 100), policy).delayMs()).isZero();
         Decision next = decide(consume(1, 200), policy);
         assertThat(next.delayMs()).isEqualTo(800);
-        assertThat(next.remaining()).as("nothing can be had now").isZero();
+        assertThat(next.remaining()).as("nothing is available now").isZero();
         assertThat(decide(consume(1, 300), policy).delayMs()).isEqualTo(700);
         assertThat(decide(consume(1, 400), policy).delayMs()).isEqualTo(1_600);
         assertThat(decide(consume(1, 1_500), policy).delayMs())
-                .as("it may not overtake")
+                .as("it must not overtake an earlier request")
                 .isEqualTo(500);
     }
 
     @Test
-    void what_peeks_or_settles_or_costs_nothing_is_not_put_off() {
+    void peeks_settlements_and_costs_of_zero_are_not_delayed() {
         Policy policy = throttle(1_000, policy("p", gcra(10, 1_000, 1)));
         assertThat(decide(consume(2, 0), policy).reason()).isEqualTo(Reason.COST_NEVER_FITS);
         assertThat(decide(consume(1, 0), policy).delayMs()).isZero();
@@ -104,12 +104,12 @@ class ThrottleTest {
         assertThat(settled.reason()).isEqualTo(Reason.SETTLED);
         assertThat(settled.delayMs()).isNull();
         assertThat(decide(consume(1, 0), policy).delayMs())
-                .as("the debt is waited for")
+                .as("the debt adds to the delay")
                 .isEqualTo(300);
     }
 
     @Test
-    void what_is_too_large_or_can_never_fit_is_denied_and_puts_nothing_off() {
+    void a_request_that_is_too_large_or_never_fits_is_denied_and_delays_nothing() {
         Policy policy = maxSize(10L, throttle(1_000, policy("p", gcra(10, 1_000, 1))));
         assertThat(decide(sized(11, consume(1, 0)), policy).httpStatus()).isEqualTo(413);
         Decision never = decide(consume(2, 0), throttle(1_000, policy("q", gcra(10, 1_000, 1), new Blocked())));
@@ -119,7 +119,7 @@ class ThrottleTest {
     }
 
     @Test
-    void a_layer_that_denies_goes_by_the_time_at_which_requests_come() {
+    void a_layer_that_denies_uses_the_arrival_time_of_requests() {
         Policy throttling = throttle(10_000, policy("t", gcra(1, 1_000, 1)));
         Policy denying = inLayer("other", policy("d", window(3, 60_000)));
         assertThat(decide(consume(1, 0), throttling, denying).delayMs()).isZero();
@@ -131,12 +131,12 @@ class ThrottleTest {
         assertThat(refused.decidedAtMs()).isZero();
         assertThat(refused.retryAfterMs()).isEqualTo(60_000);
         assertThat(decide(peek(1, 0), throttling).delayMs())
-                .as("a refusal puts nothing off")
+                .as("a refused request delays nothing")
                 .isEqualTo(3_000);
     }
 
     @Test
-    void two_that_throttle_put_off_together_and_the_shorter_patience_denies() {
+    void two_throttling_policies_delay_together_and_the_shorter_max_delay_denies() {
         Policy slow = throttle(10_000, policy("slow", gcra(1, 1_000, 1)));
         Policy fast = inLayer("other", throttle(500, policy("fast", gcra(10, 1_000, 1))));
         assertThat(decide(consume(1, 0), slow, fast).delayMs()).isZero();
@@ -148,12 +148,12 @@ class ThrottleTest {
         assertThat(putOff.delayMs()).isEqualTo(500);
         assertThat(putOff.policyId()).isEqualTo("slow");
         assertThat(decide(consume(1, 1_000), fast).delayMs())
-                .as("fast counts it when it starts")
+                .as("fast charges it at its start")
                 .isEqualTo(100);
     }
 
     @Test
-    void time_that_goes_back_is_the_time_of_the_last_request() {
+    void a_time_before_the_last_request_is_that_of_the_last_request() {
         Policy policy = throttle(500, policy("p", gcra(1_000, 1_000, 1_000)));
         assertThat(decide(consume(1, 10_000), policy).delayMs()).isZero();
         Decision late = decide(consume(1, 1_000), policy);
@@ -162,7 +162,7 @@ class ThrottleTest {
     }
 
     @Test
-    void once_it_throttles_no_more_only_its_own_time_is_ahead() {
+    void a_policy_that_stops_throttling_does_not_advance_the_time_of_others() {
         Policy throttling = throttle(3_600_000, policy("a", gcra(1, 60_000, 1)));
         Policy beside = inLayer("beside", policy("b", window(10, 60_000)));
         for (int i = 0; i < 4; i++) {
@@ -180,7 +180,7 @@ class ThrottleTest {
     }
 
     @Test
-    void what_goes_to_a_queue_is_denied_if_it_would_be_put_off() {
+    void a_request_for_a_queue_is_denied_if_it_would_be_delayed() {
         Policy slow = onExceed(new OnExceed.Throttle(86_400_000), policy("slow", tokens(1, 10_000, 1)));
         Policy waits = inLayer("queues", onExceed(new OnExceed.Shape("sms"), policy("waits", new Blocked())));
         int queued = 0;
@@ -216,14 +216,14 @@ class ThrottleTest {
     }
 
     @Test
-    void with_no_limit_nothing_is_put_off() {
+    void without_a_limit_nothing_is_delayed() {
         Policy policy = throttle(1_000, policy("p", new Unlimited()));
         assertThat(decide(consume(1, 0), policy).delayMs()).isZero();
         assertThat(decide(consume(1, 0), policy).limit()).isNull();
     }
 
     @Test
-    void where_limits_are_lifted_the_next_still_starts_no_earlier_than_the_last() {
+    void after_limits_are_removed_the_next_request_starts_no_earlier_than_the_last() {
         Policy limited = throttle(1_000, policy("p", gcra(10, 1_000, 1)));
         Policy lifted = throttle(1_000, policy("p", new Unlimited()));
         for (long delayMs : new long[] {0, 100, 200}) {
@@ -243,7 +243,7 @@ class ThrottleTest {
     }
 
     @Test
-    void a_limit_binds_before_what_is_unlimited() {
+    void a_limit_binds_before_an_unlimited_one() {
         Policy policy = throttle(100, policy("p", new Unlimited(), gcra(10, 1_000, 1), new Unlimited()));
         for (long delayMs : new long[] {0, 100}) {
             Decision decision = decide(consume(1, 0), policy);
@@ -258,7 +258,7 @@ class ThrottleTest {
     }
 
     @Test
-    void what_is_denied_or_settles_moves_no_others_time() {
+    void denials_and_settlements_do_not_advance_the_time_of_others() {
         Policy quick = throttle(500, policy("quick", counting(gcra(100, 1_000, 100))));
         Policy slow = inLayer("other", throttle(10_000, policy("slow", gcra(1, 9_000, 1))));
         decide(consume(1, 0), slow);
@@ -271,12 +271,12 @@ class ThrottleTest {
         Policy changed = throttle(500, policy("quick", gcra(50, 1_000, 100)));
         assertThat(decide(consume(1, 0), changed, slow).outcome()).isEqualTo(Outcome.DENIED);
         assertThat(decide(consume(1, 0), changed).delayMs())
-                .as("the terms changed with a denial")
+                .as("the denial stored the changed terms")
                 .isZero();
     }
 
     @Test
-    void a_denial_that_is_counted_is_part_of_the_retry_that_it_tells() {
+    void a_counted_denial_is_part_of_its_own_retry() {
         Policy policy = throttle(1_000, policy("p", counting(gcra(1, 1_000, 1))));
         decide(consume(1, 0), policy);
         assertThat(decide(consume(1, 0), policy).delayMs()).isEqualTo(1_000);
@@ -285,7 +285,7 @@ class ThrottleTest {
         assertThat(decide(peek(1, 2_000), policy).delayMs()).isEqualTo(1_000);
     }
 
-    /** Over two layers that throttle, whichever counts what. */
+    /** Over two layers that throttle, whichever limits count denied requests. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4})
     void the_retry_is_exact_where_denials_count(long seed) {
@@ -329,7 +329,8 @@ class ThrottleTest {
     }
 
     /**
-     * Every start is permitted where the same limits deny, none could be sooner, and what is denied would be too late.
+     * Each start is one that the same limits permit, no earlier start would be, and a denied request would start
+     * too late.
      */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})

@@ -69,13 +69,13 @@ class UsageReportTest {
 
     @ParameterizedTest
     @MethodSource("limits")
-    void tells_what_the_last_decision_told(Limit<?> limit) {
+    void reports_what_the_last_decision_reported(Limit<?> limit) {
         assertUsageIsWhatDecisionsTell(policy("p", limit), limit);
     }
 
     @ParameterizedTest
     @MethodSource("limits")
-    void tells_what_the_last_decision_of_a_policy_that_throttles_told(Limit<?> limit) {
+    void reports_what_the_last_decision_of_a_throttling_policy_reported(Limit<?> limit) {
         assertUsageIsWhatDecisionsTell(onExceed(new OnExceed.Throttle(800), policy("p", limit)), limit);
     }
 
@@ -100,7 +100,7 @@ class UsageReportTest {
     }
 
     @Test
-    void of_one_who_has_used_nothing_all_is_left() {
+    void a_client_without_usage_has_the_whole_limit_left() {
         assertThat(usage(policy("p", window(5, 1_000)), 70))
                 .isEqualTo(new PolicyUsage(
                         policy("p", window(5, 1_000)),
@@ -127,7 +127,7 @@ class UsageReportTest {
     }
 
     @Test
-    void changed_limits_are_told_as_they_go_on() {
+    void changed_limits_are_reported_with_their_usage() {
         Decider.local(states).decide(consume(40, 1_000), table(policy("p", log(100, 1_000))));
         Policy changed = policy("p", tokens(50, 1_000, 50), log(60, 1_000));
         assertThat(usage(changed, 1_500).limits())
@@ -156,7 +156,7 @@ class UsageReportTest {
     }
 
     @Test
-    void told_are_policies_that_apply_and_others_that_the_client_has_used_by_id_and_key() {
+    void reports_applicable_policies_and_others_with_usage_by_id_and_key() {
         Policy any = policy("any", window(5, 1_000));
         Policy byEndpoint = keyed(
                 List.of("endpoint", "client"),

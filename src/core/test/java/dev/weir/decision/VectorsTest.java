@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Cases from the tests and documents of other rate limiters; {@code vectors/NOTICE.md} says where they are from. */
+/** Cases from the tests and documents of other rate limiters; {@code vectors/NOTICE.md} lists their sources. */
 class VectorsTest {
 
     private static final List<String> FAMILIES = List.of(

@@ -9,11 +9,11 @@ import org.junit.jupiter.api.Test;
 class StateKeyTest {
 
     @Test
-    void keys_are_in_one_order_and_only_the_same_are_equal_in_it() {
+    void keys_have_a_total_order_consistent_with_equals() {
         List<List<String>> others = List.of(
                 List.of(), List.of("e", ""), List.of("e", "/a"), List.of("e", "/a", "ip", "1"), List.of("f", "/a"));
         List<StateKey> inOrder = new ArrayList<>();
-        for (String client : List.of("", "Aa", "BB", "a")) { // of which two have the same hash
+        for (String client : List.of("", "Aa", "BB", "a")) { // "Aa" and "BB" have the same hash code
             for (String policy : List.of("p", "q")) {
                 others.forEach(other -> inOrder.add(new StateKey(client, policy, other)));
             }

@@ -58,7 +58,7 @@ class ClockStepDetectorTest {
         assertThat(observeAfter(10, 11)).as("100 ms ahead of the first reading").isEqualTo(1);
     }
 
-    /** A clock that lags by less than a step must not turn a smaller difference into one. */
+    /** A clock that lags by less than a step must not make a smaller difference count as a step. */
     @Test
     void a_small_lag_is_not_subtracted_from_the_next_step() {
         observe();

@@ -13,7 +13,7 @@ class LeaseBookTest {
 
     private static final LeaseTerms TERMS = new LeaseTerms(1_000, 100, 0);
 
-    /** The holder's clock has nothing to do with the broker's. */
+    /** A time of the holder's clock, which is unrelated to the broker's. */
     private static final long NOW = 5_000;
 
     private static final long BROKER = 1_000_000;
@@ -47,7 +47,7 @@ class LeaseBookTest {
         book = book.withResponse(response, TERMS, nowMs);
     }
 
-    /** Requests a lease at {@link #NOW}, and receives one that the broker granted at {@link #BROKER}. */
+    /** Requests a lease at {@link #NOW} and receives one that the broker granted at {@link #BROKER}. */
     private void lend(long amount) {
         want(amount, NOW);
         next(amount, NOW);
@@ -59,7 +59,7 @@ class LeaseBookTest {
     }
 
     @Test
-    void a_book_that_nobody_uses_requests_nothing() {
+    void an_unused_book_requests_nothing() {
         assertThat(next(0, NOW)).isNull();
         assertThat(book.dueAtMs(TERMS, NOW)).isEqualTo(Long.MAX_VALUE);
         assertThat(book.isIdle(TERMS, NOW)).isTrue();
@@ -128,9 +128,9 @@ class LeaseBookTest {
         assertThat(book.isScarce(49, NOW)).isFalse();
     }
 
-    /** Five in a second are one in two leads. */
+    /** A demand of five a second is one within two leads. */
     @Test
-    void what_was_refused_is_requested_again_though_no_request_waits_if_it_is_wanted_within_two_leads() {
+    void a_refused_amount_is_requested_again_without_a_waiting_request_if_it_is_in_demand_within_two_leads() {
         want(5, NOW - 1);
         next(1, NOW);
         respond(new LeaseResponse.Refused(1, BROKER, 100), NOW);
@@ -140,7 +140,7 @@ class LeaseBookTest {
     }
 
     @Test
-    void what_was_refused_and_is_seldom_wanted_is_requested_again_when_a_request_waits() {
+    void a_refused_amount_in_rare_demand_is_requested_again_when_a_request_waits() {
         want(4, NOW - 1);
         next(1, NOW);
         respond(new LeaseResponse.Refused(1, BROKER, 100), NOW);
@@ -148,7 +148,7 @@ class LeaseBookTest {
     }
 
     @Test
-    void what_is_refused_to_a_large_request_is_not_refused_to_a_small_one() {
+    void a_refusal_of_a_large_amount_does_not_apply_to_a_small_one() {
         want(11, NOW);
         next(11, NOW);
         respond(new LeaseResponse.Refused(1, BROKER, Long.MAX_VALUE), NOW);
@@ -157,7 +157,8 @@ class LeaseBookTest {
     }
 
     /**
-     * Sent at 5.000, appended at 1000.000, received at 5.040: at 5.100 the broker's clock shows 1000.100 at the latest.
+     * Sent at 5.000, appended at 1000.000, received at 5.040: at 5.100 the broker's clock is at least at 1000.060 and
+     * at most at 1000.100.
      */
     @Test
     void decision_times_are_the_brokers_clock_as_of_when_the_request_was_sent() {
@@ -210,9 +211,11 @@ class LeaseBookTest {
         next(100, NOW);
         respond(granted(102, BROKER, BROKER + 1_000), NOW);
         take(2, NOW);
-        assertThat(next(0, NOW + 100)).as("100 are one request").isNull();
+        assertThat(next(0, NOW + 100))
+                .as("100 tokens are the cost of one request")
+                .isNull();
         take(1, NOW + 50);
-        assertThat(next(0, NOW + 99)).as("so soon after a response").isNull();
+        assertThat(next(0, NOW + 99)).as("too soon after a response").isNull();
         assertThat(next(0, NOW + 100))
                 .isEqualTo(new LeaseRequest(2, "me", 0, 1, List.of(new Report(1, 3, BROKER + 50, 99)), 0, 0));
     }
@@ -231,7 +234,7 @@ class LeaseBookTest {
     }
 
     @Test
-    void what_is_not_wanted_is_returned_before_the_lease_expires() {
+    void unused_quota_is_returned_before_the_lease_expires() {
         book = LeaseBooks.holding(5, NOW, 1_000);
         long dueMs = book.dueAtMs(TERMS, NOW);
         assertThat(dueMs).isEqualTo(NOW + 980 - 100);
@@ -291,7 +294,7 @@ class LeaseBookTest {
         take(2, NOW + 10);
         book = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.settled())
                 .revoked();
-        assertThat(book.decisionTimeMs(NOW)).as("its clock").isEqualTo(BROKER + 10);
+        assertThat(book.decisionTimeMs(NOW)).as("the clock of the book").isEqualTo(BROKER + 10);
         assertThat(available(book, NOW)).isZero();
         assertThat(book.dueAtMs(TERMS, NOW)).isLessThan(NOW);
         assertThat(next(0, NOW)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 2, BROKER + 10, 0)), 0));
@@ -308,7 +311,7 @@ class LeaseBookTest {
     }
 
     @Test
-    void a_correction_is_taken_of_the_leases_and_the_rest_sent_to_the_ledger() {
+    void a_correction_uses_the_leases_and_sends_the_rest_to_the_ledger() {
         LeaseBook held = LeaseBooks.holding(10, NOW, 5_000);
         assertThat(held.settle(7, NOW, NOW)).isEqualTo(held.take(7, NOW, NOW));
         LeaseBook beyond = held.settle(13, NOW, NOW);

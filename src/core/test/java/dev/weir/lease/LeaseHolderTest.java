@@ -10,7 +10,7 @@ class LeaseHolderTest {
 
     private static final LeaseTerms TERMS = new LeaseTerms(1_000, 100, 0);
 
-    /** The holder's clock; the ledger's is {@link #AHEAD} ms ahead of it. */
+    /** A time of the holder's clock. The ledger's clock is {@link #AHEAD} ms ahead of it. */
     private static final long NOW = 5_000;
 
     private static final long AHEAD = 995_000;
@@ -20,7 +20,7 @@ class LeaseHolderTest {
     private final LeaseHolder<String> holder = LeaseHolder.empty(session, TERMS);
     private long lastLease;
 
-    /** Parks a request that waits 500 ms at most, and sends what follows from it. */
+    /** Parks a request that waits at most 500 ms, and sends the next message. */
     private LeaseRequest park(String request, long cost, long nowMs) {
         holder.setBook(holder.book().withDemand(cost, nowMs));
         holder.park(request, cost, nowMs + 500);
@@ -139,16 +139,16 @@ class LeaseHolderTest {
     }
 
     @Test
-    void unmet_demand_is_requested_once_though_no_request_waits() {
+    void unmet_demand_is_requested_once_without_a_waiting_request() {
         assertThat(holder.shouldRequest(NOW)).isFalse();
         holder.recordUnmetDemand(4);
         holder.recordUnmetDemand(2);
         assertThat(holder.shouldRequest(NOW)).isTrue();
         LeaseRequest sent = holder.nextMessage(NOW).orElseThrow();
         assertThat(sent.minTokens()).isEqualTo(4);
-        assertThat(holder.shouldRequest(NOW)).as("it was sent").isFalse();
+        assertThat(holder.shouldRequest(NOW)).as("it has just been sent").isFalse();
         holder.recordUnmetDemand(4);
-        assertThat(holder.shouldRequest(NOW)).as("a request is under way").isFalse();
+        assertThat(holder.shouldRequest(NOW)).as("a request is pending").isFalse();
         refuse(sent, 300, NOW);
         assertThat(holder.shouldRequest(NOW + 299)).as("it was refused").isFalse();
         assertThat(holder.shouldRequest(NOW + 300)).isTrue();
@@ -163,7 +163,7 @@ class LeaseHolderTest {
     }
 
     @Test
-    void it_is_due_when_a_lease_is_to_be_returned() {
+    void it_is_due_when_a_lease_must_be_returned() {
         grant(park("r1", 3, NOW), 3, NOW);
         holder.removeFirst();
         assertThat(holder.dueAtMs(NOW)).isBetween(NOW + 1, NOW + 900);
@@ -190,7 +190,7 @@ class LeaseHolderTest {
     }
 
     @Test
-    void a_restored_holder_returns_the_leases_of_the_one_before() {
+    void a_restored_holder_returns_the_leases_of_its_predecessor() {
         grant(park("r1", 5, NOW), 5, NOW);
         take(2, NOW);
         LeaseHolder<String> restored = LeaseHolder.restored(session, holder.book(), TERMS);

@@ -27,7 +27,7 @@ class LeaseTermsTest {
     }
 
     @Test
-    void parts_out_of_range_are_refused_by_name() {
+    void values_out_of_range_are_rejected_by_name() {
         assertThat(new LeaseTerms(3_600_000, 0, 0).termMs()).isEqualTo(3_600_000);
         assertThat(new LeaseTerms(1, 0, 3_600_000).graceMs()).isEqualTo(3_600_000);
         assertThatThrownBy(() -> new LeaseTerms(0, 0, 0)).hasMessage("term must be 1 to 3600000 ms, is 0");

@@ -42,7 +42,7 @@ class LedgerTest {
     }
 
     @Test
-    void a_slice_is_what_is_wanted_if_there_is_enough_and_else_a_share() {
+    void a_lease_is_the_requested_amount_if_it_is_free_and_otherwise_a_share() {
         assertThat(ask("a", 1, 4, NOW)).isEqualTo(granted(FIRST, 4, NOW, NOW + 1_000));
         assertThat(ask("b", 1, 9, NOW)).isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
         assertThat(ask("c", 3, 9, NOW)).isEqualTo(grantedTheLast(FIRST + 2, 3, NOW, NOW + 1_000));
@@ -51,15 +51,15 @@ class LedgerTest {
     }
 
     @Test
-    void where_there_is_not_enough_it_is_told_when_there_may_be() {
+    void a_refusal_says_when_enough_may_be_free() {
         ask("a", 8, 8, NOW);
         assertThat(ask("b", 3, 3, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
         assertThat(ask("b", 11, 11, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, Long.MAX_VALUE));
-        assertThat(ask("b", 3, 3, NOW + 1_999)).as("one has flowed in").isInstanceOf(LeaseResponse.Granted.class);
+        assertThat(ask("b", 3, 3, NOW + 1_999)).as("one token was refilled").isInstanceOf(LeaseResponse.Granted.class);
     }
 
     @Test
-    void a_slice_ends_with_its_window_unless_that_ends_very_soon() {
+    void a_lease_ends_with_its_window_unless_that_ends_very_soon() {
         ledger = Ledger.open(List.of(new FixedWindow(100, 5_700, false), new FixedWindow(100, 60_000, false)), NOW);
         assertThat(ask("a", 1, 1, NOW)).isEqualTo(granted(FIRST, 1, NOW, NOW + 700));
         assertThat(ask("a", 1, 1, NOW + 500)).isEqualTo(granted(FIRST + 1, 1, NOW + 500, NOW + 1_500));
@@ -68,7 +68,7 @@ class LedgerTest {
     }
 
     @Test
-    void what_is_given_back_is_free_at_once() {
+    void a_returned_amount_is_free_at_once() {
         ask("a", 10, 10, NOW);
         assertThat(ask("a", 0, 0, NOW, new Report(FIRST, 3, NOW, 2))).isNull();
         assertThat(ledger.free()).isEqualTo(5);
@@ -76,7 +76,7 @@ class LedgerTest {
     }
 
     @Test
-    void a_report_that_comes_twice_or_late_counts_once() {
+    void a_duplicate_or_late_report_counts_once() {
         ask("a", 10, 10, NOW);
         Report early = new Report(FIRST, 3, NOW, 7);
         Report late = new Report(FIRST, 5, NOW + 10, 4);
@@ -89,7 +89,7 @@ class LedgerTest {
     }
 
     @Test
-    void what_is_never_reported_is_charged_when_the_slice_ends() {
+    void an_unreported_lease_is_charged_when_it_ends() {
         ask("a", 10, 10, NOW);
         Ledger ended = ledger.advancedTo(NOW + 1_000);
         assertThat(ended.lent()).isZero();
@@ -97,7 +97,7 @@ class LedgerTest {
         ledger = ended;
         ask("a", 0, 0, NOW + 1_000, new Report(FIRST, 0, 0, 0));
         assertThat(ledger.accounts().get(0).used(NOW + 1_000))
-                .as("too late to be given back")
+                .as("too late to return tokens")
                 .isEqualTo(10);
     }
 
@@ -117,7 +117,7 @@ class LedgerTest {
     }
 
     @Test
-    void a_use_by_a_clock_ahead_makes_it_later_but_not_later_than_its_slice_ends() {
+    void usage_by_a_clock_ahead_advances_the_ledger_up_to_the_end_of_the_lease() {
         ask("a", 10, 10, NOW);
         ask("a", 0, 0, NOW + 1, new Report(FIRST, 4, NOW + 500, 6));
         assertThat(ledger.clockMs()).isEqualTo(NOW + 500);
@@ -127,7 +127,7 @@ class LedgerTest {
     }
 
     @Test
-    void a_limit_that_becomes_smaller_lends_nothing_until_enough_has_come_back() {
+    void a_lowered_limit_grants_nothing_until_enough_has_been_returned() {
         ask("a", 8, 8, NOW);
         ask("a", 0, 0, NOW, new Report(FIRST, 6, NOW, 2));
         ledger = ledger.advancedTo(NOW + 900);
@@ -138,12 +138,12 @@ class LedgerTest {
         long used = ledger.accounts().get(0).used(NOW + 900);
         ask("a", 0, 0, NOW + 900, new Report(FIRST, 7, NOW, 0));
         assertThat(ledger.accounts().get(0).used(NOW + 900))
-                .as("one more, at no time before the change")
+                .as("one more, not charged before the change")
                 .isEqualTo(used + 1);
     }
 
     @Test
-    void nobody_accounts_for_what_another_one_has() {
+    void a_holder_cannot_report_the_lease_of_another() {
         ask("a", 8, 8, NOW);
         ask("b", 0, 0, NOW, new Report(FIRST, 0, 0, 0));
         assertThat(ledger.lent()).isEqualTo(8);
@@ -183,7 +183,7 @@ class LedgerTest {
     }
 
     @Test
-    void each_limit_has_a_maximum_of_its_own() {
+    void each_limit_has_its_own_maximum() {
         ledger = Ledger.open(List.of(new FixedWindow(100, 60_000, false), new FixedWindow(7, 60_000, false)), NOW);
         ledger = ledger.handle(settlement(1_000), TERMS, List.of(150L, 7L), NOW).ledger();
         assertThat(ledger.accounts().get(0).used(NOW)).isEqualTo(150);
@@ -204,20 +204,20 @@ class LedgerTest {
         }
         LeaseRequest request = new LeaseRequest(9, "a", 3, 3, List.of(new Report(FIRST, 6, NOW, 0)), -50, 0);
         Ledger.Result answer = ledger.handle(request, TERMS, NOW);
-        assertThat(answer.response()).as("what it reports counts").isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
+        assertThat(answer.response()).as("its report is applied").isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
         assertThat(answer.ledger().free()).isEqualTo(1);
     }
 
     /** One token becomes free each second. */
     @Test
-    void of_two_refused_holders_the_one_that_was_refused_first_gets_the_next_token() {
+    void the_holder_that_was_refused_first_gets_the_next_token() {
         useAll();
         assertThat(ask("a", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
         assertThat(ask("b", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 2_000));
-        assertThat(ask("b", 1, 10, NOW + 1_000)).as("that is for a").isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("b", 1, 10, NOW + 1_000)).as("reserved for a").isInstanceOf(LeaseResponse.Refused.class);
         assertThat(ask("a", 1, 10, NOW + 1_001)).isEqualTo(grantedTheLast(FIRST + 1, 1, NOW + 1_001, NOW + 2_001));
         ask("a", 1, 10, NOW + 1_010, new Report(FIRST + 1, 1, NOW + 1_001, 0));
-        assertThat(ask("a", 1, 10, NOW + 2_000)).as("that is for b").isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(ask("a", 1, 10, NOW + 2_000)).as("reserved for b").isInstanceOf(LeaseResponse.Refused.class);
         assertThat(ask("b", 1, 10, NOW + 2_001)).isInstanceOf(LeaseResponse.Granted.class);
         assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("a");
     }
@@ -233,7 +233,7 @@ class LedgerTest {
     }
 
     @Test
-    void a_refused_holder_has_a_place_only_if_it_wants_as_much_again_within_two_leads() {
+    void a_refused_holder_keeps_a_place_only_if_it_needs_as_much_again_within_two_leads() {
         useAll();
         ask("large", 3, 30, NOW);
         ask("ahead", 0, 30, NOW);
@@ -259,7 +259,7 @@ class LedgerTest {
     }
 
     @Test
-    void a_lease_that_no_request_waits_for_is_granted_while_a_quarter_of_the_limit_is_free() {
+    void a_lease_without_a_waiting_request_is_granted_while_a_quarter_of_the_limit_is_free() {
         ledger = Ledger.open(List.of(new TokenBucket(Rate.of(160, 10_000), 160, false)), NOW);
         long scarce = 40;
         ask("a", 160 - scarce, 160 - scarce, NOW);
@@ -279,7 +279,7 @@ class LedgerTest {
         assertThat(ledger.free()).isEqualTo(5);
     }
 
-    /** A holder of a new lease may not know yet what it wants; a quarter of a term later, its want is known. */
+    /** The demand of a holder with a new lease may be unknown; a quarter of a term later it counts as known. */
     @Test
     void a_holder_with_a_new_lease_is_left_an_even_share() {
         ask("a", 1, 1, NOW);
@@ -288,13 +288,13 @@ class LedgerTest {
         ask("a", 1, 1, NOW);
         long knownMs = NOW + TERMS.termMs() / 4;
         assertThat(ask("b", 1, 9, knownMs))
-                .as("all but what a wanted")
+                .as("all but what a requested")
                 .extracting(LedgerTest::amount)
                 .isEqualTo(8L);
     }
 
     @Test
-    void a_refused_holder_is_left_what_it_wanted() {
+    void a_refused_holder_is_left_what_it_requested() {
         useAll();
         ask("a", 1, 10, NOW);
         ask("b", 1, 10, NOW);
@@ -305,9 +305,9 @@ class LedgerTest {
     }
 
     @Test
-    void the_number_of_loans_is_bounded_and_the_first_that_ends_makes_room() {
+    void the_number_of_leases_is_bounded_and_the_first_to_end_makes_room() {
         ledger = Ledger.open(List.of(new TokenBucket(Rate.of(1_000_000, 10_000), 1_000_000, false)), NOW);
-        for (int i = 0; i < Ledger.MAX_LOANS; i++) {
+        for (int i = 0; i < Ledger.MAX_LEASES; i++) {
             assertThat(ask("h" + i, 1, 1, NOW + i % 2)).isInstanceOf(LeaseResponse.Granted.class);
         }
         assertThat(ask("new", 1, 1, NOW + 1)).isEqualTo(new LeaseResponse.Refused(9, NOW + 1, 999));

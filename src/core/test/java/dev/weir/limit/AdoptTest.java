@@ -12,13 +12,13 @@ import java.util.Random;
 import java.util.function.BiFunction;
 import org.junit.jupiter.api.Test;
 
-/** A limit changed on live counters keeps what was used. */
+/** Tests that usage is kept when a limit is changed. */
 class AdoptTest {
 
     private static final int SEEDS = 4;
     private static final int REQUESTS = 12;
 
-    /** A change of terms, tried on an account in the middle of its traffic. */
+    /** A change of terms, tried on an account in the middle of random traffic. */
     private interface Change {
         void tried(LimitCase<?> before, LimitCase<?> after, TrialAccount<?> trial, long nowMs, Random random);
     }
@@ -49,7 +49,7 @@ class AdoptTest {
         return !(terms.limit() instanceof Unlimited) && !(terms.limit() instanceof Blocked);
     }
 
-    /** A log goes on with its entries, so a shorter window holds fewer of them. */
+    /** A log keeps its entries, so a shorter window contains fewer of them. */
     private static boolean isAShorterLog(LimitCase<?> before, LimitCase<?> after) {
         return before.limit() instanceof SlidingWindowLog
                 && after.limit() instanceof SlidingWindowLog
@@ -57,12 +57,12 @@ class AdoptTest {
     }
 
     @Test
-    void whatever_changes_what_was_used_stays_used() {
+    void usage_is_kept_across_every_change() {
         tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             if (!counts(after) || isAShorterLog(before, after)) {
                 return;
             }
-            // a strict counter rounds the same windows up, a lenient one down
+            // a strict counter rounds the same windows up, a non-strict one down
             long rounding = before.limit() instanceof SlidingWindowCounter ? 1 : 0;
             assertThat(trial.under(after.limit(), nowMs).used(nowMs))
                     .isBetween(stays(trial, after.limit(), nowMs) - rounding, trial.used(nowMs) + 1);
@@ -70,8 +70,8 @@ class AdoptTest {
     }
 
     /**
-     * How much of what is in use stays in use: where the wait grows with it, one full limit, and a debt of up to as
-     * much.
+     * Returns how many of the tokens in use stay in use: for limits whose wait grows with usage, one full limit and a
+     * debt of up to as much.
      */
     private static long stays(TrialAccount<?> trial, Limit<?> after, long nowMs) {
         boolean endsWithTheWindow = after instanceof AlignedWindow || after instanceof SlidingWindowLog;
@@ -84,7 +84,7 @@ class AdoptTest {
     }
 
     @Test
-    void whatever_changes_the_wait_is_no_longer_than_that_of_a_client_that_has_just_used_the_new_limit() {
+    void after_every_change_the_wait_is_at_most_that_of_a_client_that_has_just_used_the_new_limit() {
         tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             if (!counts(after)) {
                 return;
@@ -95,7 +95,7 @@ class AdoptTest {
             for (long cost : new long[] {1, 1 + random.nextLong(adopted.capacity()), adopted.capacity()}) {
                 assertThat(adopted.waitMs(cost, nowMs)).isLessThanOrEqualTo(other.waitMs(cost, nowMs));
             }
-            boolean isEstimate = after.limit() instanceof SlidingWindowCounter; // keeps the window before in view
+            boolean isEstimate = after.limit() instanceof SlidingWindowCounter; // still weighs the previous window
             if (mostUsed == adopted.capacity() && !isEstimate) {
                 assertThat(adopted.waitMs(adopted.capacity(), nowMs))
                         .isLessThanOrEqualTo(after.limit().windowMs(nowMs));
@@ -104,7 +104,7 @@ class AdoptTest {
     }
 
     @Test
-    void a_thousand_an_hour_used_up_lowered_to_ten_is_served_again_within_the_hour() {
+    void a_used_up_limit_lowered_from_a_thousand_an_hour_to_ten_permits_again_within_the_hour() {
         long hourMs = 3_600_000;
         Rate many = Rate.of(1_000, hourMs);
         Rate few = Rate.of(10, hourMs);
@@ -133,7 +133,7 @@ class AdoptTest {
     }
 
     @Test
-    void whatever_changes_unlimited_and_blocked_count_nothing() {
+    void unlimited_and_blocked_count_nothing_after_every_change() {
         tryAll(LimitCase.all(), new ArrayList<>(LimitCase.uncounted()), (before, after, trial, nowMs, random) -> {
             TrialAccount<?> adopted = trial.under(after.limit(), nowMs);
             assertThat(adopted.used(nowMs)).isZero();
@@ -142,13 +142,13 @@ class AdoptTest {
     }
 
     @Test
-    void whatever_changes_the_waits_are_exact_afterwards() {
+    void waits_are_exact_after_every_change() {
         tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             TrialAccount<?> adopted = trial.under(after.limit(), nowMs);
             if (adopted.capacity() > 0) {
                 long most = Math.min(adopted.capacity(), Limit.MAX_LEVEL);
                 for (long cost : new long[] {1, 1 + random.nextLong(most), most}) {
-                    if (adopted.waitMs(cost, nowMs) < Limit.MAX_LEVEL / 2) { // longer ones are cut short
+                    if (adopted.waitMs(cost, nowMs) < Limit.MAX_LEVEL / 2) { // longer waits are clamped
                         LimitLaws.assertExactWait(adopted, cost, nowMs, random);
                     }
                 }
@@ -157,7 +157,7 @@ class AdoptTest {
     }
 
     @Test
-    void adopting_leaves_the_old_account_as_it_was() {
+    void adopting_does_not_modify_the_old_account() {
         tryAll(LimitCase.all(), LimitCase.all(), (before, after, trial, nowMs, random) -> {
             String state = trial.state().toString();
             int calls = trial.segments().puts() + trial.segments().deletes();
@@ -167,7 +167,7 @@ class AdoptTest {
         });
     }
 
-    /** Changes only the number of tokens, and expects to find as much in use as before, or one more by rounding up. */
+    /** Changes only the number of tokens. Expects the same usage as before, or one token more by rounding up. */
     private static <S> void assertSizeKeepsUse(
             List<LimitCase<S>> before, BiFunction<Limit<S>, Long, Limit<?>> resized, int rounding) {
         for (LimitCase<S> old : before) {
@@ -223,9 +223,13 @@ class AdoptTest {
     @Test
     void a_bucket_of_another_burst_keeps_its_level_exactly() {
         assertSizeKeepsUse(
-                LimitCase.tokenBuckets(false), (old, size) -> new TokenBucket(((Meter) old).rate(), size, false), 0);
+                LimitCase.tokenBuckets(false),
+                (old, size) -> new TokenBucket(((ContinuousBucket) old).rate(), size, false),
+                0);
         assertSizeKeepsUse(
-                LimitCase.leakyBuckets(false), (old, size) -> new LeakyBucket(((Meter) old).rate(), size, false), 0);
+                LimitCase.leakyBuckets(false),
+                (old, size) -> new LeakyBucket(((ContinuousBucket) old).rate(), size, false),
+                0);
         assertSizeKeepsUse(LimitCase.gcras(false), (old, size) -> new Gcra(((Gcra) old).rate(), size, false), 0);
     }
 
@@ -233,8 +237,8 @@ class AdoptTest {
     void a_bucket_of_another_rate_keeps_its_level_in_whole_tokens() {
         assertSizeKeepsUse(
                 LimitCase.tokenBuckets(false),
-                (old, size) ->
-                        new TokenBucket(Rate.of(size, ((Meter) old).rate().perMs()), size, false),
+                (old, size) -> new TokenBucket(
+                        Rate.of(size, ((ContinuousBucket) old).rate().perMs()), size, false),
                 1);
         assertSizeKeepsUse(
                 LimitCase.gcras(false),
@@ -252,17 +256,17 @@ class AdoptTest {
         TrialAccount<IntervalBucket.Steps> trial = TrialAccount.open(new IntervalBucket(1, 1_000, 5, false), 400);
         trial.charge(5, 400);
         assertThat(trial.under(new IntervalBucket(2, 1_000, 5, false), 900).waitMs(2, 900))
-                .as("the next step stays at 1400")
+                .as("the next step is still at 1400")
                 .isEqualTo(500);
     }
 
     @Test
-    void token_bucket_and_leaky_bucket_turn_into_each_other_exactly() {
+    void token_bucket_and_leaky_bucket_convert_exactly() {
         Rate rate = Rate.of(7, 11_000);
-        TrialAccount<Meter.Level> trial =
+        TrialAccount<ContinuousBucket.Level> trial =
                 TrialAccount.open(new TokenBucket(rate, 7, false), 0).charge(7, 0);
         for (long nowMs = 0; nowMs < 12_000; nowMs += 7) {
-            TrialAccount<Meter.Level> leaky = trial.under(new LeakyBucket(rate, 7, false), nowMs);
+            TrialAccount<ContinuousBucket.Level> leaky = trial.under(new LeakyBucket(rate, 7, false), nowMs);
             for (long cost = 1; cost <= 7; cost++) {
                 assertThat(leaky.waitMs(cost, nowMs)).isEqualTo(trial.waitMs(cost, nowMs));
             }
@@ -270,7 +274,7 @@ class AdoptTest {
     }
 
     @Test
-    void a_larger_limit_on_alive_counter_gives_only_the_difference() {
+    void a_larger_limit_on_a_live_counter_frees_only_the_difference() {
         TrialAccount<AlignedWindow.Window> trial =
                 TrialAccount.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
         assertThat(trial.under(new FixedWindow(15, 60_000, false), 1).available(1))
@@ -278,7 +282,7 @@ class AdoptTest {
     }
 
     @Test
-    void a_smaller_limit_on_alive_counter_leaves_a_debt() {
+    void a_smaller_limit_on_a_live_counter_leaves_a_debt() {
         TrialAccount<AlignedWindow.Window> trial =
                 TrialAccount.open(new FixedWindow(10, 60_000, false), 0).charge(10, 0);
         assertThat(trial.under(new FixedWindow(4, 60_000, false), 1).available(1))
@@ -286,7 +290,7 @@ class AdoptTest {
     }
 
     @Test
-    void from_the_clock_to_the_calendar_and_from_zone_to_zone_what_was_used_stays_used() {
+    void usage_is_kept_between_clock_and_calendar_windows_and_time_zones() {
         long nowMs = Instant.parse("2026-03-31T22:30:00Z").toEpochMilli();
         TrialAccount<?> daily =
                 TrialAccount.open(new FixedWindow(10, 86_400_000, false), nowMs).charge(4, nowMs);
@@ -295,7 +299,7 @@ class AdoptTest {
 
         assertThat(berlin.available(nowMs)).isEqualTo(6);
         assertThat(berlin.waitMs(10, nowMs))
-                .as("all of April is to come")
+                .as("April has not begun")
                 .isEqualTo(Duration.ofHours(719).plusMinutes(30).toMillis());
         assertThat(utc.available(nowMs)).isEqualTo(6);
         assertThat(utc.waitMs(10, nowMs))
@@ -306,7 +310,7 @@ class AdoptTest {
     }
 
     @Test
-    void a_log_under_a_shorter_window_holds_what_lies_in_it() {
+    void a_log_under_a_shorter_window_keeps_the_entries_in_it() {
         TrialAccount<SlidingWindowLog.Log> trial = TrialAccount.open(new SlidingWindowLog(10, 60_000, false), 0);
         trial.charge(4, 0).charge(3, 50_000);
         assertThat(trial.under(new SlidingWindowLog(10, 20_000, false), 55_000).available(55_000))
@@ -314,7 +318,7 @@ class AdoptTest {
     }
 
     @Test
-    void a_log_under_a_longer_window_does_not_revive_what_had_left() {
+    void a_log_under_a_longer_window_does_not_restore_expired_entries() {
         TrialAccount<SlidingWindowLog.Log> trial = TrialAccount.open(new SlidingWindowLog(10, 60_000, false), 0);
         trial.charge(4, 0).charge(3, 50_000);
         assertThat(trial.under(new SlidingWindowLog(10, 120_000, false), 70_000).available(70_000))

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Edges, by name. */
+/** Tests boundary cases of each algorithm. */
 class BoundariesTest {
 
     private static final long YEAR_9999_MS = 253_402_300_799_999L;
@@ -61,7 +61,7 @@ class BoundariesTest {
         }
 
         @Test
-        void denied_that_count_do_not_reach_the_next_window() {
+        void counted_denials_do_not_reach_the_next_window() {
             TrialAccount<?> trial = TrialAccount.open(new FixedWindow(1, 1_000, true), 0);
             for (int i = 0; i < 50; i++) {
                 trial.request(1, 0);
@@ -105,14 +105,14 @@ class BoundariesTest {
         }
 
         @Test
-        void a_window_in_between_forgets_all() {
+        void an_empty_window_in_between_clears_the_usage() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 999);
             assertThat(trial.available(2_000)).isEqualTo(10);
         }
 
         @Test
-        void giving_back_reaches_into_the_previous_window() {
+        void a_refund_reaches_into_the_previous_window() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(8, 0).charge(1, 1_500);
             assertThat(trial.available(1_500)).isEqualTo(5);
@@ -121,7 +121,7 @@ class BoundariesTest {
         }
 
         @Test
-        void a_long_max_cost_does_not_give_anything_back() {
+        void a_cost_of_long_max_refunds_nothing() {
             TrialAccount<?> trial = TrialAccount.open(new SlidingWindowCounter(10, 1_000, false, false), 0);
             trial.charge(10, 0).charge(2, 1_000).charge(Long.MAX_VALUE, 1_000);
             assertThat(trial.available(1_000)).isEqualTo(-MAX_LEVEL / 1_000);
@@ -154,8 +154,8 @@ class BoundariesTest {
         }
 
         @Test
-        void refill_late_by_apart_of_a_millisecond_when_full_loses_that_part() {
-            // T = 1571.43 ms: the bucket of one is full at 1571.43, is asked at 1572, and starts anew from there
+        void refill_late_by_a_part_of_a_millisecond_when_full_loses_that_part() {
+            // T = 1571.43 ms: the bucket of one is full at 1571.43, is used at 1572, and refills from there
             TrialAccount<?> trial = TrialAccount.open(new Gcra(Rate.of(7, 11_000), 1, false), 0);
             assertThat(trial.request(1, 0)).isTrue();
             assertThat(trial.waitMs(1, 0)).isEqualTo(1_572);
@@ -174,14 +174,14 @@ class BoundariesTest {
         }
 
         @Test
-        void debt_of_apart_of_a_token_counts_as_a_whole_one() {
+        void debt_of_a_part_of_a_token_counts_as_a_whole_one() {
             TrialAccount<?> trial = TrialAccount.open(new TokenBucket(Rate.of(1, 1_000), 1, false), 0);
             trial.charge(2, 0);
             assertThat(trial.available(1)).as("−0.999, rounded down").isEqualTo(-1);
         }
 
         @Test
-        void giving_back_never_banks_beyond_the_burst() {
+        void a_refund_never_fills_beyond_the_burst() {
             TrialAccount<?> trial = TrialAccount.open(new Gcra(Rate.of(5, 1_000), 10, false), 0);
             trial.charge(1, 0).charge(-50, 0);
             assertThat(trial.available(0)).isEqualTo(10);
@@ -193,7 +193,7 @@ class BoundariesTest {
     class OfIntervalBucket {
 
         @Test
-        void usage_beyond_the_burst_is_bounded_by_what_the_steps_of_the_longest_time_bring() {
+        void usage_beyond_the_burst_is_bounded_by_the_refill_of_the_longest_time() {
             assertThat(new IntervalBucket(2, 1_000, 7, false).maxUsed()).isEqualTo(2 * (Limit.MAX_LEVEL / 1_000 - 1));
             long longMs = Limit.MAX_LEVEL / 3;
             assertThat(new IntervalBucket(3, longMs, 2, false).maxUsed())
@@ -235,13 +235,13 @@ class BoundariesTest {
         }
 
         @Test
-        void phase_is_forgotten_after_a_day_of_idleness_whether_the_state_is_kept_or_not() {
+        void phase_expires_after_a_day_of_idleness_whether_the_state_is_kept_or_not() {
             TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, 1_000, 1, false), 300);
             trial.charge(1, 300);
-            long forgottenMs = 1_300 + IntervalBucket.PHASE_RETENTION_MS;
-            assertThat(trial.forgettableAtMs(300)).isEqualTo(forgottenMs);
-            trial.charge(1, forgottenMs + 77);
-            assertThat(trial.waitMs(1, forgottenMs + 77)).isEqualTo(1_000);
+            long expiredMs = 1_300 + IntervalBucket.PHASE_RETENTION_MS;
+            assertThat(trial.expiresAtMs(300)).isEqualTo(expiredMs);
+            trial.charge(1, expiredMs + 77);
+            assertThat(trial.waitMs(1, expiredMs + 77)).isEqualTo(1_000);
         }
 
         @Test
@@ -285,7 +285,7 @@ class BoundariesTest {
                 TrialAccount<?> trial = TrialAccount.open(limit, 5);
                 LimitAccount<?> before = trial.account();
                 assertThat(trial.charge(3, 5).charge(-9, 5).account()).isSameAs(before);
-                assertThat(trial.forgettableAtMs(5)).isEqualTo(5);
+                assertThat(trial.expiresAtMs(5)).isEqualTo(5);
             }
         }
     }
@@ -312,7 +312,7 @@ class BoundariesTest {
         }
 
         @Test
-        void a_denial_says_what_remains_all_the_same() {
+        void a_denial_still_reports_what_remains() {
             LimitAccount<?> account =
                     LimitAccount.open(new FixedWindow(5, 1_000, false), 0).charge(3, 0);
             assertThat(account.permits(4, 100)).isFalse();
@@ -338,7 +338,7 @@ class BoundariesTest {
 
         @ParameterizedTest
         @MethodSource("notPositive")
-        void out_of_range_is_refused(long number) {
+        void out_of_range_is_rejected(long number) {
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(number, 1, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(1, number, false));
             assertThatIllegalArgumentException()
@@ -372,7 +372,7 @@ class BoundariesTest {
         }
 
         @Test
-        void a_capacity_of_which_a_debt_could_not_be_counted_is_refused() {
+        void a_capacity_whose_debt_cannot_be_counted_is_rejected() {
             long number = MAX_CAPACITY + 1;
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(number, 1, false));
             assertThatIllegalArgumentException()
@@ -385,31 +385,31 @@ class BoundariesTest {
 
         @ParameterizedTest
         @CsvSource({"1000, 1152921504606846", "60000, 19215358410114", "86400000, 13343998895"})
-        void counter_limit_too_large_to_weigh_is_refused(long perMs, long most) {
+        void counter_limit_too_large_to_weigh_is_rejected(long perMs, long most) {
             assertThat(new SlidingWindowCounter(most, perMs, false, false).limit())
                     .isEqualTo(most);
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> new SlidingWindowCounter(most + 1, perMs, false, false))
-                    .withMessageContaining("the most is " + most);
+                    .withMessageContaining("the maximum is " + most);
         }
 
         @ParameterizedTest
         @CsvSource({"1, 86400000, 13343998895", "7, 11000, 104811045873349", "10, 1000, 11529215046068469"})
-        void bucket_burst_too_large_to_count_is_refused(long tokens, long perMs, long most) {
+        void bucket_burst_too_large_to_count_is_rejected(long tokens, long perMs, long most) {
             Rate rate = Rate.of(tokens, perMs);
             assertThat(new Gcra(rate, most, false).burst()).isEqualTo(most);
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> new Gcra(rate, most + 1, false))
-                    .withMessageContaining("the most is " + most);
+                    .withMessageContaining("the maximum is " + most);
             assertThatIllegalArgumentException().isThrownBy(() -> new TokenBucket(rate, most + 1, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new LeakyBucket(rate, most + 1, false));
         }
 
         @Test
-        void interval_bucket_that_takes_too_long_to_fill_is_refused() {
+        void interval_bucket_that_takes_too_long_to_fill_is_rejected() {
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> new IntervalBucket(1, 1_000, MAX_LEVEL / 1_000 / 2 + 1, false))
-                    .withMessageContaining("takes too long to fill");
+                    .withMessageContaining("takes too long to refill");
             long most = MAX_LEVEL / 1_000 / 2 - 1;
             TrialAccount<?> trial = TrialAccount.open(new IntervalBucket(1, 1_000, most, false), 0);
             trial.charge(2 * trial.capacity(), 0);

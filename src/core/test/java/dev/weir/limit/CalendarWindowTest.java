@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Where the windows of a calendar lie. */
+/** Tests where calendar windows start and end. */
 class CalendarWindowTest {
 
     private static final Instant FIRST = Instant.parse("1800-01-01T00:00:00Z");
@@ -39,7 +39,7 @@ class CalendarWindowTest {
 
     @ParameterizedTest
     @CsvSource({
-        // by the clock of the zone, the end being the start of the next
+        // local time in the zone; the end is the start of the next window
         "DAY,   UTC,               2024-02-29T12:00Z, 2024-02-29T00:00Z, 2024-03-01T00:00Z, PT24H",
         "WEEK,  UTC,               2024-02-29T12:00Z, 2024-02-26T00:00Z, 2024-03-04T00:00Z, PT168H",
         "WEEK,  UTC,               1970-01-01T00:00Z, 1969-12-29T00:00Z, 1970-01-05T00:00Z, PT168H",
@@ -49,24 +49,24 @@ class CalendarWindowTest {
         "MONTH, UTC,               2000-02-29T00:00Z, 2000-02-01T00:00Z, 2000-03-01T00:00Z, PT696H",
         "MONTH, UTC,               2100-02-28T23:59Z, 2100-02-01T00:00Z, 2100-03-01T00:00Z, PT672H",
         "MONTH, UTC,               1969-12-31T23:59Z, 1969-12-01T00:00Z, 1970-01-01T00:00Z, PT744H",
-        // clocks go forward, or back, by day
+        // clocks are set forward or back during the day
         "DAY,   Europe/Berlin,     2026-03-29T12:00Z, 2026-03-28T23:00Z, 2026-03-29T22:00Z, PT23H",
         "DAY,   Europe/Berlin,     2026-10-25T12:00Z, 2026-10-24T22:00Z, 2026-10-25T23:00Z, PT25H",
         "WEEK,  Europe/Berlin,     2026-10-25T22:59Z, 2026-10-18T22:00Z, 2026-10-25T23:00Z, PT169H",
         "MONTH, Europe/Berlin,     2026-03-01T00:00Z, 2026-02-28T23:00Z, 2026-03-31T22:00Z, PT743H",
         "DAY,   Australia/Lord_Howe, 2026-10-04T00:00Z, 2026-10-03T13:30Z, 2026-10-04T13:00Z, PT23H30M",
-        // clocks skip midnight
+        // midnight is skipped
         "DAY,   America/Sao_Paulo, 2018-11-04T03:00Z, 2018-11-04T03:00Z, 2018-11-05T02:00Z, PT23H",
         "DAY,   Asia/Beirut,       2024-03-31T12:00Z, 2024-03-30T22:00Z, 2024-03-31T21:00Z, PT23H",
         "DAY,   America/Havana,    2024-03-10T12:00Z, 2024-03-10T05:00Z, 2024-03-11T04:00Z, PT23H",
         "DAY,   America/Toronto,   1919-03-31T12:00Z, 1919-03-31T04:30Z, 1919-04-01T04:00Z, PT23H30M",
-        // clocks are put back to midnight, from it, and across it
+        // clocks are set back to midnight, from it, and across it
         "DAY,   America/Havana,    2024-11-03T05:00Z, 2024-11-03T04:00Z, 2024-11-04T05:00Z, PT25H",
         "DAY,   Asia/Beirut,       2024-10-26T21:59Z, 2024-10-25T21:00Z, 2024-10-26T22:00Z, PT25H",
         "DAY,   America/St_Johns,  2006-10-29T02:29Z, 2006-10-28T02:30Z, 2006-10-29T02:30Z, PT24H",
         "DAY,   America/St_Johns,  2006-10-29T02:31Z, 2006-10-29T02:30Z, 2006-10-30T03:30Z, PT25H",
         "WEEK,  America/St_Johns,  2006-10-29T02:31Z, 2006-10-23T02:30Z, 2006-10-30T03:30Z, PT169H",
-        // a date that never was, and one that was twice
+        // a date that was skipped, and one that occurred twice
         "DAY,   Pacific/Apia,      2011-12-30T09:59Z, 2011-12-29T10:00Z, 2011-12-30T10:00Z, PT24H",
         "DAY,   Pacific/Apia,      2011-12-30T10:00Z, 2011-12-30T10:00Z, 2011-12-31T10:00Z, PT24H",
         "WEEK,  Pacific/Apia,      2011-12-30T10:00Z, 2011-12-26T10:00Z, 2012-01-01T10:00Z, PT144H",
@@ -85,7 +85,7 @@ class CalendarWindowTest {
     }
 
     @Test
-    void where_clocks_are_put_back_across_midnight_the_day_before_does_not_come_back() {
+    void the_previous_day_does_not_return_when_clocks_are_put_back_across_midnight() {
         TrialAccount<?> trial =
                 TrialAccount.open(window(DAY, ZoneId.of("America/St_Johns")), ms("2006-10-29T02:29:59.999Z"));
         assertThat(trial.request(5, ms("2006-10-29T02:29:59.999Z")))
@@ -105,7 +105,7 @@ class CalendarWindowTest {
                 .isEqualTo(5);
     }
 
-    /** Every change of a zone's clocks in the years that are looked at. */
+    /** Returns all clock changes of a zone in the tested years. */
     private static List<Instant> changes(ZoneRules rules) {
         List<Instant> changes = new ArrayList<>();
         ZoneOffsetTransition change = rules.nextTransition(FIRST);
@@ -117,7 +117,7 @@ class CalendarWindowTest {
     }
 
     @Test
-    void around_every_change_of_every_zones_clocks_windows_follow_each_other_and_are_those_of_the_model() {
+    void windows_around_every_clock_change_of_every_zone_are_contiguous_and_equal_the_model() {
         int changes = 0;
         for (String id : ZoneId.getAvailableZoneIds()) {
             ZoneId zone = ZoneId.of(id);
@@ -172,7 +172,7 @@ class CalendarWindowTest {
 
     @ParameterizedTest
     @CsvSource({"UTC, 47847", "Europe/Berlin, 47847", "America/St_Johns, 47847", "Pacific/Apia, 47846"})
-    void from1970_to2100_each_date_is_one_window_but_for_those_that_clocks_skip(ZoneId zone, int days) {
+    void from_1970_to_2100_each_date_that_clocks_do_not_skip_is_one_window(ZoneId zone, int days) {
         CalendarWindow daily = window(DAY, zone);
         CalendarWindow monthly = window(MONTH, zone);
         long endMs = LocalDate.of(2101, 1, 1).atStartOfDay(zone).toInstant().toEpochMilli();

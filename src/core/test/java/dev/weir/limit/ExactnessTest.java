@@ -8,7 +8,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** No drift: after a billion tokens the answers are still those of exact rationals. */
+/** Tests that rounding does not accumulate: after a billion tokens the results still equal those of exact rationals. */
 class ExactnessTest {
 
     private static final int STEPS = 1_000_000;
@@ -64,7 +64,9 @@ class ExactnessTest {
         }
     }
 
-    /** The bucket is never full again, so nothing is lost: token k beyond the burst is there at ⌈k · 11000 / 7⌉ ms. */
+    /**
+     * The bucket is never full again, so no token is lost: token k beyond the burst is available at ⌈k · 11000 / 7⌉ ms.
+     */
     @ParameterizedTest
     @EnumSource
     void seven_per_eleven_seconds_is_exact_after_a_billion_tokens(Algorithm algorithm) {
@@ -90,7 +92,7 @@ class ExactnessTest {
             long burst = numbers[2];
             TrialAccount<?> trial = TrialAccount.open(algorithm.limit(tokens, perMs, burst), START_MS);
             Random random = new Random(7);
-            // the level in parts of a token, perMs parts each
+            // the level in units, perMs of which make a token
             long parts = 0;
             long nowMs = START_MS;
             for (int i = 0; i < STEPS / 5; i++) {

@@ -2,7 +2,7 @@ package dev.weir.limit;
 
 import java.math.BigInteger;
 
-/** An exact rational number, for the models. */
+/** An exact rational number for the models. */
 record Fraction(BigInteger numerator, BigInteger denominator) implements Comparable<Fraction> {
 
     static final Fraction ZERO = of(0);

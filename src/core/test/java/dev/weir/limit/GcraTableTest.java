@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-/** GCRA of 1 a second, 5 at once, as a table in the manner of throttled: every output in every row. */
+/**
+ * Tests GCRA with 1 token a second and a burst of 5, in a table like that of throttled: all outputs of each request.
+ */
 class GcraTableTest {
 
     private static final String ROWS = """

@@ -2,6 +2,7 @@ package dev.weir.limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.testing.Effort;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -9,16 +10,16 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** How much an algorithm admits in any stretch of time, whatever comes. */
+/** Tests how much each algorithm permits in any interval, whatever the traffic. */
 class GuaranteesTest {
 
-    private static final int SEEDS = 60;
+    private static final int SEEDS = Effort.times(30);
     private static final int REQUESTS = 300;
 
-    /** One request that was let through. */
+    /** A request that was permitted. */
     private record Admitted(long atMs, long cost) {}
 
-    /** Drives traffic that wants more than it gets, and collects what passed. */
+    /** Generates more traffic than the limit permits, and collects what was permitted. */
     private static List<Admitted> admitted(Limit<?> limit, long perMs, int seed) {
         Random random = new Random(seed);
         RandomCharges traffic = new RandomCharges(seed, perMs);
@@ -37,7 +38,7 @@ class GuaranteesTest {
         return admitted;
     }
 
-    /** The most that passed in any window {@code (t − per, t]}. */
+    /** Returns the most that was permitted in any window {@code (t − per, t]}. */
     private static long mostInAWindow(List<Admitted> admitted, long perMs) {
         long most = 0;
         for (int last = 0; last < admitted.size(); last++) {
@@ -124,7 +125,7 @@ class GuaranteesTest {
     }
 
     @Test
-    void the_buckets_never_admit_more_than_the_burst_and_what_flows_in() {
+    void the_buckets_never_admit_more_than_the_burst_and_the_refill() {
         for (long[] numbers : NUMBERS) {
             Rate rate = Rate.of(numbers[0], numbers[1]);
             for (long burst : new long[] {1, numbers[0], 3 * numbers[0]}) {

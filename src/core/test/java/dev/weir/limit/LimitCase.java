@@ -8,11 +8,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Limits of every algorithm, from the least to the largest that can be counted.
+ * Limits of each algorithm, from the smallest to the largest that can be counted.
  *
  * @param limit the limit
- * @param perMs its window; where they differ in length, the longest
- * @param ceiling the most tokens that its state can hold; a debt beyond it is forgotten
+ * @param perMs its window; the longest one if windows differ in length
+ * @param ceiling the most tokens that its state can hold; debt beyond it is lost
  */
 record LimitCase<S>(Limit<S> limit, long perMs, long ceiling) {
 
@@ -79,8 +79,8 @@ record LimitCase<S>(Limit<S> limit, long perMs, long ceiling) {
         return terms;
     }
 
-    static List<LimitCase<Meter.Level>> tokenBuckets(boolean countDenied) {
-        List<LimitCase<Meter.Level>> terms = new ArrayList<>();
+    static List<LimitCase<ContinuousBucket.Level>> tokenBuckets(boolean countDenied) {
+        List<LimitCase<ContinuousBucket.Level>> terms = new ArrayList<>();
         for (long[] numbers : BUCKETS) {
             Rate rate = Rate.of(numbers[0], numbers[1]);
             terms.add(new LimitCase<>(
@@ -89,8 +89,8 @@ record LimitCase<S>(Limit<S> limit, long perMs, long ceiling) {
         return terms;
     }
 
-    static List<LimitCase<Meter.Level>> leakyBuckets(boolean countDenied) {
-        List<LimitCase<Meter.Level>> terms = new ArrayList<>();
+    static List<LimitCase<ContinuousBucket.Level>> leakyBuckets(boolean countDenied) {
+        List<LimitCase<ContinuousBucket.Level>> terms = new ArrayList<>();
         for (long[] numbers : BUCKETS) {
             Rate rate = Rate.of(numbers[0], numbers[1]);
             terms.add(new LimitCase<>(
@@ -133,7 +133,7 @@ record LimitCase<S>(Limit<S> limit, long perMs, long ceiling) {
                 new LimitCase<>(new Unlimited(), 1_000, MAX_LEVEL), new LimitCase<>(new Blocked(), 1_000, MAX_LEVEL));
     }
 
-    /** Every one, of every algorithm. */
+    /** Returns all cases of all algorithms. */
     static List<LimitCase<?>> all() {
         List<LimitCase<?>> all = new ArrayList<>();
         for (boolean countDenied : new boolean[] {false, true}) {

@@ -2,47 +2,48 @@ package dev.weir.limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.testing.Effort;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * What holds for every limit, whatever its algorithm, at each moment of any traffic. Each law is tried before every
- * request of seeded random traffic, on a copy of the account, so that it disturbs nothing. A failure names the seed.
+ * Laws that hold for each limit, whatever its algorithm, at any point of any traffic. Each law is checked before each
+ * request of seeded random traffic, on a copy of the account. A failure reports the seed.
  */
 abstract class LimitLaws<S> {
 
-    private static final int SEEDS = 25;
+    private static final int SEEDS = Effort.times(10);
     private static final int REQUESTS = 40;
 
-    /** The epoch, today, the year 9999, and a quarter of all the milliseconds there are. */
+    /** The epoch, a current time, the year 9999, and a quarter of the range of a long. */
     private static final long[] STARTS_MS = {0, 1_700_000_000_000L, 253_402_300_799_000L, Long.MAX_VALUE / 4};
 
-    /** The limits that the laws are tried on. */
+    /** Returns the limits on which the laws are checked. */
     abstract List<LimitCase<S>> terms();
 
     /**
-     * Whether what is given back is had again at once, token for token. The sliding window counter gives back to the
-     * window before where this one has nothing left, and of that only a share counts.
+     * Returns whether a refund is available at once, token for token. The sliding window counter refunds the previous
+     * window when the current one has nothing left, and only a share of the previous window counts.
      */
     boolean givesBackWhole() {
         return true;
     }
 
     /**
-     * Whether the state knows how far it is in debt. A log that counts denied requests drops what is older than the
-     * newest that fill the limit alone, so its debt is somewhere below zero.
+     * Returns whether the state knows the size of a debt. A log that counts denied requests drops entries that are
+     * older than the newest ones that fill the limit, so it only knows that there is a debt.
      */
     boolean knowsItsDebt() {
         return true;
     }
 
-    /** After how long the windows lie as they do now; {@link Long#MAX_VALUE} if that cannot be said. */
+    /** Returns the period after which the windows have the same position; {@link Long#MAX_VALUE} if there is none. */
     long repeatsAfterMs(LimitCase<S> terms) {
         return terms.perMs();
     }
 
-    /** A law, tried on an account just before a request. */
+    /** A law, checked on an account just before a request. */
     interface Law<S> {
         void holds(LimitCase<S> terms, TrialAccount<S> trial, long cost, long nowMs, RandomCharges traffic);
     }
@@ -77,7 +78,7 @@ abstract class LimitLaws<S> {
         }
     }
 
-    /** What can be had, as far as the state knows it. */
+    /** Returns what is available, as far as the state knows it. */
     private long known(TrialAccount<S> trial, long nowMs) {
         return knowsItsDebt() ? trial.available(nowMs) : trial.remaining(nowMs);
     }
@@ -123,7 +124,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void a_charge_never_frees_anything() {
+    void a_charge_never_frees_tokens() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long before = known(trial, nowMs);
             long waitMs = trial.waitMs(trial.capacity(), nowMs);
@@ -149,7 +150,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void time_alone_never_takes_anything() {
+    void time_alone_never_takes_tokens() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long available = trial.available(nowMs);
             for (int i = 0; i < 4; i++) {
@@ -204,7 +205,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void an_account_says_what_remains_and_when_all_is_free_again() {
+    void an_account_reports_what_remains_and_when_it_is_reset() {
         always((terms, trial, cost, nowMs, traffic) -> {
             LimitAccount<?> account = trial.account();
             assertThat(account.remaining(nowMs)).isEqualTo(Math.max(0, trial.available(nowMs)));
@@ -226,7 +227,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void giving_back_at_once_undoes_a_charge() {
+    void an_immediate_refund_undoes_a_charge() {
         always((terms, trial, cost, nowMs, traffic) -> {
             if (trial.used(nowMs) > terms.ceiling() - cost) {
                 return;
@@ -242,7 +243,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void giving_back_never_fills_beyond_the_capacity() {
+    void a_refund_never_fills_beyond_the_capacity() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long before = trial.available(nowMs);
             long used = trial.used(nowMs);
@@ -256,7 +257,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void giving_back_never_delays_anything() {
+    void a_refund_never_delays_a_request() {
         always((terms, trial, cost, nowMs, traffic) -> {
             if (trial.capacity() > 0) {
                 long any = traffic.anyCost(trial);
@@ -267,7 +268,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void giving_back_everything_is_like_a_fresh_start() {
+    void a_full_refund_is_like_a_fresh_start() {
         always((terms, trial, cost, nowMs, traffic) -> {
             trial.charge(-Limit.MAX_LEVEL, nowMs);
             assertThat(trial.available(nowMs)).isEqualTo(trial.capacity());
@@ -276,7 +277,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void a_charge_leaves_the_state_before_it_as_it_was() {
+    void a_charge_does_not_modify_the_previous_state() {
         always((terms, trial, cost, nowMs, traffic) -> {
             S state = trial.state();
             String before = state.toString();
@@ -299,7 +300,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void splitting_what_is_given_back_changes_nothing() {
+    void splitting_a_refund_changes_nothing() {
         always((terms, trial, cost, nowMs, traffic) -> {
             long part = traffic.random().nextLong(cost + 1);
             TrialAccount<S> whole = trial.copy().charge(-cost, nowMs);
@@ -321,14 +322,14 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void once_forgettable_it_answers_like_a_fresh_one_for_ever() {
+    void an_expired_state_decides_like_a_fresh_one() {
         always((terms, trial, cost, nowMs, traffic) -> {
             traffic.pass(trial, cost, nowMs, knowsItsDebt());
-            long forgettableMs = trial.forgettableAtMs(nowMs);
-            assertThat(forgettableMs).isGreaterThanOrEqualTo(nowMs);
-            long atMs = forgettableMs + Math.max(0, traffic.random().nextInt(5) - 1);
+            long expiresAtMs = trial.expiresAtMs(nowMs);
+            assertThat(expiresAtMs).isGreaterThanOrEqualTo(nowMs);
+            long atMs = expiresAtMs + Math.max(0, traffic.random().nextInt(5) - 1);
             TrialAccount<S> fresh = TrialAccount.open(terms.limit(), atMs);
-            boolean kept = false; // a fresh state is not kept before it is charged
+            boolean kept = false; // an initial state is not stored before it is charged
             for (int i = 0; i < 12; i++) {
                 fresh = kept ? fresh : TrialAccount.open(terms.limit(), atMs);
                 assertSameAnswers(trial, fresh, traffic, atMs);
@@ -342,13 +343,13 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void forgettable_does_not_depend_on_when_it_is_asked() {
+    void expiry_does_not_depend_on_the_time_of_the_call() {
         always((terms, trial, cost, nowMs, traffic) -> {
             traffic.pass(trial, cost, nowMs, knowsItsDebt());
-            long forgettableMs = trial.forgettableAtMs(nowMs);
+            long expiresAtMs = trial.expiresAtMs(nowMs);
             long laterMs = traffic.nextMs(trial, nowMs);
-            if (laterMs < forgettableMs) {
-                assertThat(trial.forgettableAtMs(laterMs)).isEqualTo(forgettableMs);
+            if (laterMs < expiresAtMs) {
+                assertThat(trial.expiresAtMs(laterMs)).isEqualTo(expiresAtMs);
             }
         });
     }
@@ -375,7 +376,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void a_client_that_stops_is_served_again_within_two_windows_however_much_it_was_denied() {
+    void a_client_that_stops_is_allowed_again_within_two_windows_after_any_number_of_denials() {
         for (LimitCase<S> terms : terms()) {
             for (int seed = 0; seed < SEEDS; seed++) {
                 RandomCharges traffic = new RandomCharges(seed, terms.perMs());
@@ -394,7 +395,7 @@ abstract class LimitLaws<S> {
     }
 
     @Test
-    void what_is_charged_up_to_a_bound_leaves_no_more_in_use() {
+    void a_charge_up_to_a_bound_leaves_at_most_the_bound_in_use() {
         always((terms, trial, cost, nowMs, traffic) -> {
             if (terms.limit().capacity() == 0 || terms.limit() instanceof Unlimited || !knowsItsDebt()) {
                 return;
@@ -432,7 +433,7 @@ abstract class LimitLaws<S> {
                 for (long any : new long[] {0, Math.min(1, trial.capacity()), trial.capacity()}) {
                     assertThat(trial.waitMs(any, nowMs)).as("wait for %d", any).isNotNegative();
                 }
-                assertThat(trial.forgettableAtMs(nowMs)).isGreaterThanOrEqualTo(nowMs);
+                assertThat(trial.expiresAtMs(nowMs)).isGreaterThanOrEqualTo(nowMs);
             }
         });
     }

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Nested;
 
-/** The laws of all limits, tried on each algorithm. */
+/** Checks the laws of limits for each algorithm. */
 class LimitLawsTest {
 
     @Nested
@@ -34,7 +34,7 @@ class LimitLawsTest {
         long repeatsAfterMs(LimitCase<AlignedWindow.Window> terms) {
             boolean sameOffset =
                     ((CalendarWindow) terms.limit()).zone().getRules().isFixedOffset();
-            return sameOffset ? Duration.ofDays(146_097).toMillis() : Long.MAX_VALUE; // 400 years, in weeks too
+            return sameOffset ? Duration.ofDays(146_097).toMillis() : Long.MAX_VALUE; // 400 years, in whole weeks
         }
     }
 
@@ -107,25 +107,25 @@ class LimitLawsTest {
     }
 
     @Nested
-    class OfTokenBucket extends LimitLaws<Meter.Level> {
+    class OfTokenBucket extends LimitLaws<ContinuousBucket.Level> {
         @Override
-        List<LimitCase<Meter.Level>> terms() {
+        List<LimitCase<ContinuousBucket.Level>> terms() {
             return LimitCase.tokenBuckets(false);
         }
     }
 
     @Nested
-    class OfTokenBucketThatCountsDenied extends LimitLaws<Meter.Level> {
+    class OfTokenBucketThatCountsDenied extends LimitLaws<ContinuousBucket.Level> {
         @Override
-        List<LimitCase<Meter.Level>> terms() {
+        List<LimitCase<ContinuousBucket.Level>> terms() {
             return LimitCase.tokenBuckets(true);
         }
     }
 
     @Nested
-    class OfLeakyBucket extends LimitLaws<Meter.Level> {
+    class OfLeakyBucket extends LimitLaws<ContinuousBucket.Level> {
         @Override
-        List<LimitCase<Meter.Level>> terms() {
+        List<LimitCase<ContinuousBucket.Level>> terms() {
             return LimitCase.leakyBuckets(false);
         }
     }

@@ -9,30 +9,30 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A limit written down as plainly as it is described, with no thought of speed or size: what was charged, in exact
- * numbers. The limits are held against these.
+ * A reference model of a limit: a direct implementation of its definition with exact numbers, without regard to speed
+ * or memory. The limits are compared with these models.
  */
 public interface LimitModel {
 
-    /** Whole tokens that can be had now, rounded down; below zero while in debt. */
+    /** Returns the whole tokens available now, rounded down; negative while in debt. */
     long available(long nowMs);
 
     void charge(long cost, long nowMs);
 
-    /** A denied cost counts up to one capacity beyond the limit; a log keeps each one. */
+    /** A denied cost counts up to one capacity beyond the limit; a log counts each one in full. */
     default void chargeDenied(long cost, Limit<?> limit, long nowMs) {
         charge(limit instanceof SlidingWindowLog ? cost : inReserve(cost, limit.capacity(), nowMs), nowMs);
     }
 
-    /** How much of a cost can be charged so that at most {@code maxDebt} tokens beyond the limit are in use. */
+    /** Returns how much of a cost can be charged so that at most {@code maxDebt} tokens beyond the limit are in use. */
     default long inReserve(long cost, long maxDebt, long nowMs) {
         return Math.min(cost, Math.max(0, available(nowMs) + maxDebt));
     }
 
-    /** The first request came; a limit that is reckoned from there remembers when. */
+    /** Called for the first request; limits whose windows start there store its time. */
     default void open(long nowMs) {}
 
-    /** The model of a limit. */
+    /** Returns the model of a limit. */
     static LimitModel of(Limit<?> limit) {
         if (limit instanceof FixedWindow window) {
             return new OfFixedWindow(window.limit(), window.perMs());
@@ -54,7 +54,7 @@ public interface LimitModel {
         return new OfNothing(limit.capacity());
     }
 
-    /** The first time from now on at which the cost fits, looked for millisecond by millisecond. */
+    /** Returns the first time from now on at which the cost fits, found by testing each millisecond. */
     default long waitMs(long cost, long nowMs) {
         long waitMs = 0;
         while (available(nowMs + waitMs) < cost) {
@@ -63,7 +63,7 @@ public interface LimitModel {
         return waitMs;
     }
 
-    /** A count for each window. */
+    /** One count per window. */
     final class OfFixedWindow implements LimitModel {
         private final long limit;
         private final long perMs;
@@ -85,7 +85,7 @@ public interface LimitModel {
         }
     }
 
-    /** A count for each day, week or month by its name, found by going through the dates one by one. */
+    /** One count for each day, week or month by its name, found by iterating over the dates. */
     final class OfCalendarWindow implements LimitModel {
         private final long limit;
         private final CalendarPeriod period;
@@ -151,7 +151,7 @@ public interface LimitModel {
         }
     }
 
-    /** Every single charge, in a list. */
+    /** A list of all charges. */
     final class OfLog implements LimitModel {
         private record Entry(long atMs, long cost) {}
 
@@ -189,7 +189,7 @@ public interface LimitModel {
         }
     }
 
-    /** A count for each window, the last one weighed by its share. */
+    /** One count per window, with the previous one weighted by its share. */
     final class OfCounter implements LimitModel {
         private final long limit;
         private final long perMs;
@@ -215,13 +215,13 @@ public interface LimitModel {
             long window = Math.floorDiv(nowMs, perMs);
             long count = counts.getOrDefault(window, 0L) + cost;
             counts.put(window, Math.max(0, count));
-            if (count < 0) { // what this window does not hold was taken in the one before
+            if (count < 0) { // the rest was used in the previous window
                 counts.put(window - 1, Math.max(0, counts.getOrDefault(window - 1, 0L) + count));
             }
         }
     }
 
-    /** Tokens, as a fraction. */
+    /** The tokens, as a fraction. */
     final class OfTokenBucket implements LimitModel {
         private final Fraction perMs;
         private final Fraction burst;
@@ -250,7 +250,7 @@ public interface LimitModel {
         }
     }
 
-    /** A level, as a fraction. */
+    /** The level, as a fraction. */
     final class OfLeakyBucket implements LimitModel {
         private final Fraction leakPerMs;
         private final Fraction burst;
@@ -278,7 +278,7 @@ public interface LimitModel {
         }
     }
 
-    /** A theoretical arrival time, as a fraction; the rule is that of the design's table. */
+    /** The theoretical arrival time, as a fraction; the condition is that of the definition. */
     final class OfGcra implements LimitModel {
         private final Fraction emissionMs;
         private final Fraction burst;
@@ -302,7 +302,7 @@ public interface LimitModel {
             Fraction ahead = tatMs.max(now).minus(now);
             long guess = burst.minus(ahead.dividedBy(emissionMs)).floor();
             if (!permits(guess, nowMs) || permits(guess + 1, nowMs)) {
-                throw new AssertionError(guess + " is not the most that passes at " + nowMs);
+                throw new AssertionError(guess + " is not the largest cost that passes at " + nowMs);
             }
             return guess;
         }
@@ -314,7 +314,7 @@ public interface LimitModel {
         }
     }
 
-    /** Tokens that come step by step after the first charge. */
+    /** Tokens that are added in steps after the first charge. */
     final class OfIntervalBucket implements LimitModel {
         private final long limit;
         private final long perMs;
@@ -356,7 +356,7 @@ public interface LimitModel {
         }
     }
 
-    /** Nothing is counted. */
+    /** Counts nothing. */
     record OfNothing(long capacity) implements LimitModel {
         @Override
         public long available(long nowMs) {

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 class LogSegmentTest {
 
     @Test
-    void adds_up_what_came_before() {
+    void adds_up_earlier_entries() {
         LogSegment segment = LogSegment.empty(100).withEntry(5, 3).withEntry(9, 4);
         assertThat(segment.size()).isEqualTo(2);
         assertThat(segment.sum(-1)).isEqualTo(100);
@@ -35,7 +35,7 @@ class LogSegmentTest {
     }
 
     @Test
-    void less_of_the_newest_entry_is_a_part_of_it_or_nothing() {
+    void reducing_the_newest_entry_leaves_a_part_of_it_or_nothing() {
         LogSegment segment = LogSegment.empty(100).withEntry(5, 3).withEntry(9, 4);
         assertThat(segment.reducedBy(1))
                 .isEqualTo(LogSegment.empty(100).withEntry(5, 3).withEntry(9, 3));
@@ -66,7 +66,7 @@ class LogSegmentTest {
     }
 
     @Test
-    void refuses_what_is_no_segment() {
+    void rejects_invalid_segments() {
         assertThatThrownBy(() -> LogSegment.of(0, new long[2], new long[1]))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("2 times and 1 sums");

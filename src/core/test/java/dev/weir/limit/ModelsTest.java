@@ -2,6 +2,7 @@ package dev.weir.limit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.testing.Effort;
 import java.time.Duration;
 import java.time.ZoneId;
 import java.util.ArrayList;
@@ -10,13 +11,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Each limit gives the answers of its {@link LimitModel}: what can be had, what passes, and how long to wait. */
+/** Tests that each limit gives the results of its {@link LimitModel}: what is available, what passes, and the waits. */
 class ModelsTest {
 
-    private static final int SEEDS = 12;
+    private static final int SEEDS = Effort.times(6);
     private static final int REQUESTS = 60;
 
-    /** By the clock, short enough to look for the end of a wait millisecond by millisecond. */
+    /** Limits by the clock whose windows are short enough to find the end of a wait by testing each millisecond. */
     static List<Limit<?>> shortLimits() {
         List<Limit<?>> limits = new ArrayList<>();
         for (boolean countDenied : new boolean[] {false, true}) {
@@ -54,8 +55,8 @@ class ModelsTest {
             return log.perMs();
         } else if (limit instanceof SlidingWindowCounter counter) {
             return counter.perMs();
-        } else if (limit instanceof Meter meter) {
-            return meter.rate().perMs();
+        } else if (limit instanceof ContinuousBucket bucket) {
+            return bucket.rate().perMs();
         } else if (limit instanceof Gcra gcra) {
             return gcra.rate().perMs();
         } else if (limit instanceof IntervalBucket bucket) {
@@ -83,7 +84,7 @@ class ModelsTest {
         long nowMs = seed % 2 == 0 ? traffic.random().nextInt(3) : 1_700_000_000_000L + seed;
         TrialAccount<?> trial = null;
         for (int i = 0; i < REQUESTS; i++) {
-            // a first request opens the account, as long as nothing was charged
+            // the first request opens the account; a preliminary one serves to choose that request
             trial = trial == null ? TrialAccount.open(limit, nowMs) : trial;
             nowMs = traffic.nextMs(trial, nowMs);
             long cost = traffic.nextCost(trial, nowMs);
@@ -97,7 +98,7 @@ class ModelsTest {
                     .isEqualTo(dropsOld ? Math.max(0, available) : available);
             assertSameWaits(trial, model, nowMs);
             int kind = dropsOld ? 2 : traffic.random().nextInt(12);
-            if (kind < 2) { // corrected afterwards, up or down
+            if (kind < 2) { // a settlement, up or down
                 long change = kind == 0 ? cost : -cost;
                 trial.charge(change, nowMs);
                 model.charge(change, nowMs);
@@ -136,8 +137,10 @@ class ModelsTest {
             for (int seed = 0; seed < 50; seed++) {
                 RandomCharges traffic = new RandomCharges(seed, numbers[1]);
                 long nowMs = 1_700_000_000_000L;
-                TrialAccount<Meter.Level> tokens = TrialAccount.open(new TokenBucket(rate, numbers[2], false), nowMs);
-                TrialAccount<Meter.Level> leaky = TrialAccount.open(new LeakyBucket(rate, numbers[2], false), nowMs);
+                TrialAccount<ContinuousBucket.Level> tokens =
+                        TrialAccount.open(new TokenBucket(rate, numbers[2], false), nowMs);
+                TrialAccount<ContinuousBucket.Level> leaky =
+                        TrialAccount.open(new LeakyBucket(rate, numbers[2], false), nowMs);
                 TrialAccount<Gcra.Arrival> gcra = TrialAccount.open(new Gcra(rate, numbers[2], false), nowMs);
                 for (int i = 0; i < 400; i++) {
                     nowMs = traffic.nextMs(tokens, nowMs);

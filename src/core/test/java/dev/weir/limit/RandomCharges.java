@@ -2,10 +2,10 @@ package dev.weir.limit;
 
 import java.util.Random;
 
-/** Seeded random requests, drawn to the places where limits go wrong: the same millisecond, edges, and idle gaps. */
+/** Seeded random requests, biased towards critical cases: the same millisecond, window boundaries, and idle gaps. */
 final class RandomCharges {
 
-    /** Longer gaps would carry far times out of the range of a long. */
+    /** The longest gap; longer ones would let late times overflow. */
     private static final long LONGEST_GAP_MS = 1L << 50;
 
     private final Random random;
@@ -20,7 +20,7 @@ final class RandomCharges {
         return random;
     }
 
-    /** When the next request comes. */
+    /** Returns the time of the next request. */
     long nextMs(TrialAccount<?> trial, long nowMs) {
         long around = random.nextLong(3) - 1;
         long gapMs =
@@ -40,7 +40,7 @@ final class RandomCharges {
         return nowMs + Math.max(0, Math.min(gapMs, LONGEST_GAP_MS));
     }
 
-    /** What the next request costs: 0 to two more than the capacity. */
+    /** Returns the cost of the next request: 0 to two more than the capacity. */
     long nextCost(TrialAccount<?> trial, long nowMs) {
         long most = Math.min(trial.capacity(), Limit.MAX_LEVEL);
         return switch (random.nextInt(10)) {
@@ -54,7 +54,7 @@ final class RandomCharges {
         };
     }
 
-    /** A cost from 1 to the capacity, often at either end; the capacity must not be 0. */
+    /** Returns a cost from 1 to the capacity, often at either end. The capacity must not be 0. */
     long anyCost(TrialAccount<?> trial) {
         long most = Math.min(trial.capacity(), Limit.MAX_LEVEL);
         return switch (random.nextInt(4)) {
@@ -65,7 +65,7 @@ final class RandomCharges {
         };
     }
 
-    /** One request of traffic, now and then a correction afterwards of either sign. */
+    /** Charges one request, or sometimes a settlement of either sign. */
     void pass(TrialAccount<?> trial, long cost, long nowMs, boolean corrects) {
         int kind = corrects ? random.nextInt(12) : 2;
         if (kind == 0) {

@@ -9,10 +9,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The log's segments: their edges, what is left behind in the store, and what a request costs. */
+/** Tests the segments of a log: their boundaries, what remains in the store, and the cost of a request. */
 class SlidingWindowLogTest {
 
-    /** A log of {@code entries} entries of cost 1, at 10, 20, 30, … */
+    /** Returns a log of {@code entries} entries of cost 1, at 10, 20, 30, … */
     private static TrialAccount<Log> filled(int entries, long perMs) {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(entries, perMs, false), 0);
         for (int i = 1; i <= entries; i++) {
@@ -21,7 +21,7 @@ class SlidingWindowLogTest {
         return trial;
     }
 
-    /** How many segments the store holds that no live entry is in. */
+    /** Returns the number of stored segments without live entries. */
     private static long garbage(TrialAccount<Log> trial) {
         return trial.segments().size()
                 - (trial.state().tailNumber() - trial.state().headNumber());
@@ -29,7 +29,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @CsvSource({"1, 0", "31, 0", "32, 0", "33, 1", "63, 1", "64, 1", "65, 2", "96, 2", "97, 3"})
-    void a_segment_is_put_away_when_the_thirty_third_entry_comes(int entries, int segments) {
+    void a_segment_is_stored_when_the_thirty_third_entry_arrives(int entries, int segments) {
         TrialAccount<Log> trial = filled(entries, 10_000);
         assertThat(trial.segments().size()).isEqualTo(segments);
         assertThat(trial.available(10L * entries)).isZero();
@@ -37,7 +37,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 31, 32, 33, 34, 63, 64, 65, 66, 100})
-    void entries_leave_one_by_one(int entries) {
+    void entries_expire_one_by_one(int entries) {
         TrialAccount<Log> trial = filled(entries, 10_000);
         for (int gone = 0; gone <= entries; gone++) {
             long nowMs = 10L * gone + 10_000;
@@ -58,7 +58,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {31, 32, 33, 64, 65, 100})
-    void entries_that_leave_while_new_ones_come_are_replaced_one_for_one(int entries) {
+    void expiring_entries_are_replaced_one_for_one_by_new_ones(int entries) {
         TrialAccount<Log> trial = filled(entries, 10L * entries);
         for (long nowMs = 10L * (entries + 1); nowMs < 100L * entries; nowMs += 10) {
             assertThat(trial.permits(1, nowMs - 1)).isFalse();
@@ -84,7 +84,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {31, 32, 33, 64, 65, 100})
-    void giving_back_takes_the_newest_entries_across_segments(int entries) {
+    void a_refund_removes_the_newest_entries_across_segments(int entries) {
         long nowMs = 10L * entries;
         for (int credit = 0; credit <= entries + 1; credit++) {
             TrialAccount<Log> trial = filled(entries, 10_000).charge(-credit, nowMs);
@@ -102,7 +102,7 @@ class SlidingWindowLogTest {
 
     @ParameterizedTest
     @ValueSource(ints = {32, 33, 64, 65})
-    void taking_and_giving_back_at_a_segments_edge_leaves_nothing_behind(int entries) {
+    void a_charge_and_refund_at_a_segment_boundary_leave_nothing_behind(int entries) {
         TrialAccount<Log> trial = filled(entries, 10_000);
         int segments = trial.segments().size();
         for (int i = 0; i < 10; i++) {
@@ -114,7 +114,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void an_entry_of_which_a_part_is_given_back_keeps_its_time() {
+    void a_partly_refunded_entry_keeps_its_time() {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
         trial.charge(4, 100).charge(6, 200).charge(-2, 300);
         assertThat(trial.available(300)).isEqualTo(2);
@@ -123,7 +123,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void giving_back_does_not_revive_what_has_left_the_window() {
+    void a_refund_does_not_restore_expired_entries() {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
         trial.charge(4, 100).charge(6, 1_050).charge(-8, 1_150);
         assertThat(trial.available(1_150)).isEqualTo(10);
@@ -157,7 +157,7 @@ class SlidingWindowLogTest {
         assertThat(trial.permits(1, 60_000)).isTrue();
     }
 
-    /** Long logs on traffic with gaps, debts and credits, against the plain list. */
+    /** Compares long logs, on traffic with gaps, debts and credits, with a plain list. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
     void long_logs_agree_with_the_model(long seed) {
@@ -207,7 +207,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void a_retired_log_is_deleted_bit_by_bit() {
+    void a_retired_log_is_deleted_in_steps() {
         TrialAccount<Log> trial = filled(330, 100_000);
         Log log = trial.state().retired();
         int rounds = 0;
@@ -220,7 +220,7 @@ class SlidingWindowLogTest {
         assertThat(log.liveCost()).isZero();
     }
 
-    /** What a decision asks of a limit. */
+    /** Calls everything that a decision needs of a limit. */
     private static void decide(TrialAccount<?> trial, long cost, long nowMs) {
         boolean permitted = trial.request(cost, nowMs);
         trial.account().remaining(nowMs);
@@ -230,7 +230,9 @@ class SlidingWindowLogTest {
         }
     }
 
-    /** The most calls to the store that one request makes, of requests that keep the log full for many windows. */
+    /**
+     * Returns the most calls to the store that one request makes, for requests that keep the log full for many windows.
+     */
     private static int mostCalls(int limit, int requestsAMs) {
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(limit, limit, false), 0);
         int most = 0;
@@ -253,7 +255,7 @@ class SlidingWindowLogTest {
     }
 
     @Test
-    void the_cost_of_a_refusal_does_not_grow_with_the_limit() {
+    void the_cost_of_a_denial_does_not_grow_with_the_limit() {
         int small = mostCalls(1_000, 3);
         assertThat(small).isLessThanOrEqualTo(10);
         assertThat(mostCalls(10, 3)).isLessThanOrEqualTo(small);
@@ -283,15 +285,17 @@ class SlidingWindowLogTest {
             trial.request(1, nowMs);
             assertThat(trial.segments().size()).isLessThanOrEqualTo(SlidingWindowLog.EXCESS_SEGMENTS + 5);
         }
-        assertThat(trial.waitMs(1, 100_000)).as("the newest five fill it").isEqualTo(1_000_000 - 4);
+        assertThat(trial.waitMs(1, 100_000))
+                .as("the newest five fill the limit")
+                .isEqualTo(1_000_000 - 4);
         assertThat(trial.waitMs(5, 100_000)).isEqualTo(1_000_000);
     }
 
     @Test
-    void what_is_given_back_of_counted_denials_leaves_the_rest_counted() {
+    void a_refund_of_counted_denials_keeps_the_rest() {
         LimitAccount<Log> account = LimitAccount.open(new SlidingWindowLog(1, 1_000, true), 0)
                 .charge(1, 1) // admitted
-                .charge(1, 2) // denied, counted
+                .charge(1, 2) // denied and counted
                 .charge(-1, 3);
         assertThat(account.limit().available(account.state(), 3)).isZero();
         assertThat(account.limit().available(account.state(), 1_001)).isEqualTo(1);

@@ -2,7 +2,7 @@ package dev.weir.limit;
 
 import dev.weir.limit.SlidingWindowLog.Log;
 
-/** An account that changes as it is charged, and that can be copied with all that belongs to it, to try things out. */
+/** A mutable account that can be copied, with its segments, for experiments. */
 final class TrialAccount<S> {
 
     private LimitAccount<S> account;
@@ -23,13 +23,13 @@ final class TrialAccount<S> {
         return new TrialAccount<>(shelved(account, copy), copy);
     }
 
-    /** What becomes of this account under other terms; this one stays as it is. */
+    /** Returns a copy of this account under other terms. */
     <T> TrialAccount<T> under(Limit<T> terms, long nowMs) {
         MapSegments copy = new MapSegments(segments);
         return new TrialAccount<>(shelved(shelved(account, copy).migrateTo(terms, nowMs), copy), copy);
     }
 
-    @SuppressWarnings("unchecked") // an account whose state is a Log is an account of a log
+    @SuppressWarnings("unchecked") // an account whose state is a Log has a limit for logs
     private static <S> LimitAccount<S> shelved(LimitAccount<S> account, MapSegments segments) {
         return account.state() instanceof Log log
                 ? new LimitAccount<>(account.limit(), (S) log.withSegments(0, segments))
@@ -60,7 +60,7 @@ final class TrialAccount<S> {
         return limit().available(state(), nowMs);
     }
 
-    /** What may be had, not below zero. */
+    /** Returns the available tokens, not below zero. */
     long remaining(long nowMs) {
         return Math.max(0, available(nowMs));
     }
@@ -77,7 +77,7 @@ final class TrialAccount<S> {
         return limit().waitMs(state(), cost, nowMs);
     }
 
-    long forgettableAtMs(long nowMs) {
+    long expiresAtMs(long nowMs) {
         return account.expiresAtMs(nowMs);
     }
 
@@ -86,7 +86,7 @@ final class TrialAccount<S> {
         return this;
     }
 
-    /** Charges as a request does: if it is permitted, or if denied ones count too. */
+    /** Charges like a decision: if the request is permitted, or if the limit counts denied requests. */
     boolean request(long cost, long nowMs) {
         boolean permitted = permits(cost, nowMs);
         if (permitted) {

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import org.junit.jupiter.api.Test;
 
-/** The examples that the documentation and the comments give. */
+/** Tests the worked examples in the documentation and the comments. */
 class WorkedCasesTest {
 
     private static final long MINUTE_MS = 60_000;
@@ -57,7 +57,7 @@ class WorkedCasesTest {
     }
 
     @Test
-    void meter_burst_ten_five_a_second_refuses_two_at700ms_until900ms() {
+    void meter_burst_ten_five_a_second_denies_two_at700ms_until900ms() {
         TrialAccount<?> trial = TrialAccount.open(new LeakyBucket(Rate.of(5, 1_000), 10, false), 0);
         assertThat(trial.request(10, 500)).isTrue();
         assertThat(trial.used(700)).as("the level").isEqualTo(9);
@@ -90,7 +90,7 @@ class WorkedCasesTest {
     }
 
     @Test
-    void fixed_window_lets_twice_the_limit_pass_around_an_edge() {
+    void fixed_window_permits_twice_the_limit_around_a_boundary() {
         TrialAccount<?> trial = TrialAccount.open(new FixedWindow(5, MINUTE_MS, false), 0);
         assertThat(trial.request(5, MINUTE_MS - 1)).isTrue();
         assertThat(trial.request(5, MINUTE_MS)).isTrue();

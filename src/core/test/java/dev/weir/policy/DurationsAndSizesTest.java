@@ -59,7 +59,7 @@ class DurationsAndSizesTest {
                 "1000000000000000000s",
                 "12345678901234567890ms"
             })
-    void refuses_what_is_no_duration(String text) {
+    void rejects_invalid_durations(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.durationMs(text))
                 .withMessage("must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '%s'", text);
@@ -67,13 +67,13 @@ class DurationsAndSizesTest {
 
     @ParameterizedTest
     @CsvSource({"0, 0", "0ms, 0", "' 00 s', 0", "0 days, 0", "1ms, 1", "2s, 2000"})
-    void reads_durations_that_may_be_none(String text, long ms) {
+    void reads_optional_durations(String text, long ms) {
         assertThat(DurationsAndSizes.durationOrZeroMs(text)).isEqualTo(ms);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", "1", "0 weeks", "-0", "0.0", "s"})
-    void refuses_what_is_no_duration_and_not_none(String text) {
+    void rejects_invalid_optional_durations(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.durationOrZeroMs(text))
                 .withMessage("must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '%s'", text);
@@ -81,7 +81,7 @@ class DurationsAndSizesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"999999999999999999s", "106751991168d", "999999999999999999 days"})
-    void refuses_durations_that_overflow(String text) {
+    void rejects_durations_that_overflow(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.durationMs(text))
                 .withMessage("is too large: '%s'", text);
@@ -106,7 +106,7 @@ class DurationsAndSizesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "0", "0KiB", "-5", "1.5MB", "64kib", "64K", "KiB", "1TB", "10s"})
-    void refuses_what_is_no_size(String text) {
+    void rejects_invalid_sizes(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.sizeBytes(text))
                 .withMessage("must be a size such as 1500, 64KiB or 10MB, is '%s'", text);

@@ -2,7 +2,7 @@ package dev.weir.policy;
 
 import java.util.List;
 
-/** Globs over code points by their definition, one case after the other, without a thought of speed. */
+/** A direct implementation of the definition of globs over code points, without regard to speed. */
 final class NaiveGlob {
 
     private NaiveGlob() {}

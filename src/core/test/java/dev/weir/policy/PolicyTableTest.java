@@ -111,14 +111,14 @@ class PolicyTableTest {
     }
 
     @Test
-    void a_policy_applies_from_its_time_on() {
+    void a_policy_applies_from_its_effective_from_on() {
         PolicyTable table = table(version(1, 100, policy("p", 0)));
         assertThat(versionsAt(table, 99)).isEmpty();
         assertThat(versionsAt(table, 100)).containsExactly(1L);
     }
 
     @Test
-    void of_several_versions_the_newest_whose_time_has_come_applies() {
+    void the_newest_effective_version_applies() {
         PolicyTable table = table(
                 version(3, 200, policy("p", -5, "tier", "free")),
                 version(1, 0, policy("p", 0)),
@@ -129,12 +129,12 @@ class PolicyTableTest {
         assertThat(versionsAt(table, 100)).containsExactly(2L);
         assertThat(versionsAt(table, 199)).containsExactly(2L);
         assertThat(versionsAt(table, 200))
-                .as("the other has the higher priority then")
+                .as("the other policy has the higher priority at that time")
                 .containsExactly(4L);
     }
 
     @Test
-    void a_later_version_that_holds_sooner_replaces_the_ones_before() {
+    void a_later_version_that_is_effective_sooner_replaces_earlier_ones() {
         PolicyTable table =
                 table(version(1, 0, policy("p", 0)), version(2, 100, policy("p", 0)), version(3, 50, policy("p", 0)));
         assertThat(versionsAt(table, 49)).containsExactly(1L);
@@ -143,7 +143,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void in_force_is_the_newest_version_whose_time_has_come_whichever_applies() {
+    void the_newest_effective_version_is_in_force_whichever_applies() {
         PolicyTable table = table(
                 version(1, 10, policy("p", 0)),
                 version(2, 100, policy("p", 0)),
@@ -157,7 +157,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void a_negative_priority_stands_back() {
+    void a_negative_priority_ranks_last() {
         assertThat(applicable(table(policy("a", -1, "tier", "free"), policy("b", 0)), request("c", "free", Map.of())))
                 .containsExactly("b");
     }
@@ -183,7 +183,7 @@ class PolicyTableTest {
     }
 
     @Test
-    void any_value_of_a_list_leads_to_the_policy() {
+    void any_value_of_a_list_selects_the_policy() {
         PolicyTable table = table(policy("some", 0, "tier", "free|gold|b*"));
         for (String tier : List.of("free", "gold", "b", "bronze")) {
             assertThat(applicable(table, request("c", tier, Map.of()))).as(tier).containsExactly("some");
@@ -229,14 +229,14 @@ class PolicyTableTest {
     }
 
     @Test
-    void two_policies_of_one_id_are_refused() {
+    void two_policies_with_the_same_id_are_rejected() {
         assertThatIllegalArgumentException()
                 .isThrownBy(
                         () -> table(policy("a", "x", 0, RequestMatcher.ALL), policy("a", "y", 0, RequestMatcher.ALL)))
-                .withMessage("two policies have the id a");
+                .withMessage("two policies have the id a and the version 1");
     }
 
-    /** The definition: of each layer, the best of all policies that match. */
+    /** The definition: in each layer, the best of all policies that match. */
     private static List<String> byScanning(List<Policy> policies, Request request) {
         TreeMap<String, Policy> best = new TreeMap<>();
         for (Policy policy : policies) {
@@ -285,7 +285,7 @@ class PolicyTableTest {
                         .isEqualTo(expected);
             }
         }
-        assertThat(found).as("worthwhile cases").isGreaterThan(10_000);
+        assertThat(found).as("number of applicable policies").isGreaterThan(10_000);
     }
 
     private static final String[] FIELDS = {"client", "tier", "endpoint", "method"};
@@ -317,7 +317,7 @@ class PolicyTableTest {
         return request(VALUES[random.nextInt(VALUES.length)], tier, attributes);
     }
 
-    /** Attributes that count how often they are looked at. */
+    /** Attributes that count how often they are read. */
     private static final class CountedMap extends HashMap<String, String> {
         private int gets;
 
@@ -338,7 +338,7 @@ class PolicyTableTest {
         return counted.gets;
     }
 
-    /** A policy a plan, a policy an endpoint of each plan, a policy a path's start; one for all. */
+    /** A policy for each plan, for each endpoint of each plan, for each path prefix, and one for all requests. */
     private static PolicyTable largeTable(int policies) {
         List<Policy> all = new ArrayList<>();
         for (int i = 0; i < policies; i++) {
@@ -363,13 +363,13 @@ class PolicyTableTest {
                 Map.of("plan", "none", "method", "GET", "endpoint", "/nowhere-at-all-in-any-path"), "all");
         requests.forEach((attributes, expected) -> {
             int looks = looksAtAttributes(small, attributes, expected);
-            assertThat(looks).as("looks for %s", expected).isLessThan(15);
+            assertThat(looks).as("reads for %s", expected).isLessThan(15);
             assertThat(looksAtAttributes(large, attributes, expected)).isEqualTo(looks);
         });
     }
 
     @Test
-    void policies_that_share_all_their_words_are_tried_best_first() {
+    void policies_with_the_same_literals_are_tried_best_first() {
         List<Policy> all = new ArrayList<>();
         for (int i = 0; i < 1_000; i++) {
             all.add(policy("p" + i, i, "plan", "free"));

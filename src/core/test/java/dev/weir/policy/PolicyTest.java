@@ -24,7 +24,7 @@ class PolicyTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", " ", "a b", "a/b", "ä", "a\n"})
-    void refuses_ids_and_layers_that_are_no_names(String name) {
+    void rejects_invalid_ids_and_layers(String name) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> policy(name, window(1, 1)))
                 .withMessageContaining("id must be");
@@ -34,7 +34,7 @@ class PolicyTest {
     }
 
     @Test
-    void names_have_up_to128_characters() {
+    void names_have_up_to_128_characters() {
         assertThat(policy("a".repeat(128), window(1, 1)).id()).hasSize(128);
         assertThatIllegalArgumentException().isThrownBy(() -> policy("a".repeat(129), window(1, 1)));
     }
@@ -52,7 +52,7 @@ class PolicyTest {
     }
 
     @Test
-    void a_key_has_nothing_twice() {
+    void a_key_has_no_duplicates() {
         Policy policy = policy("a", window(1, 1));
         assertThatIllegalArgumentException().isThrownBy(() -> keyed(List.of("client", "a", "a"), policy));
         assertThatIllegalArgumentException()
@@ -60,7 +60,7 @@ class PolicyTest {
     }
 
     @Test
-    void the_state_key_has_the_keys_values_in_its_order() {
+    void the_state_key_has_the_values_of_the_key_in_order() {
         Policy policy = policy("a", window(1, 1));
         Request request = request("acme", "free", Map.of("endpoint", "/a", "ip", "1.2.3.4"));
         assertThat(policy.stateKey(request)).isEqualTo(new StateKey("acme", "a", List.of()));
@@ -73,7 +73,7 @@ class PolicyTest {
     }
 
     @Test
-    void is_too_large_above_its_max_size_only() {
+    void a_request_is_too_large_only_above_the_max_size() {
         Policy policy = maxSize(100L, policy("a", window(1, 1)));
         Request request = request("c", null, Map.of());
         assertThat(policy.isTooLarge(sized(100, request))).isFalse();

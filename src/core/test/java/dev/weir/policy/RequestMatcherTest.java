@@ -24,7 +24,7 @@ class RequestMatcherTest {
     }
 
     @Test
-    void looks_at_client_tier_and_attributes() {
+    void matches_client_tier_and_attributes() {
         assertThat(match("client", "acme").matches(REQUEST)).isTrue();
         assertThat(match("client", "other").matches(REQUEST)).isFalse();
         assertThat(match("tier", "free").matches(REQUEST)).isTrue();
@@ -34,7 +34,7 @@ class RequestMatcherTest {
     }
 
     @Test
-    void an_attribute_cannot_pose_as_client_or_tier() {
+    void an_attribute_cannot_replace_client_or_tier() {
         Request request = request("acme", null, Map.of("tier", "gold", "client", "other"));
         assertThat(match("tier", "gold").matches(request)).isFalse();
         assertThat(match("client", "other").matches(request)).isFalse();
@@ -90,7 +90,7 @@ class RequestMatcherTest {
     }
 
     @Test
-    void refuses_too_much_or_too_little() {
+    void rejects_too_many_or_too_few_conditions() {
         Map<String, List<Glob>> fields = new HashMap<>();
         for (int i = 0; i < RequestMatcher.MAX_FIELDS; i++) {
             fields.put("f" + i, List.of(new Glob("x")));

@@ -43,7 +43,7 @@ class RequestRulesTest {
         assertThat(rules.check(request(LONGEST, LONGEST, LONGEST, three))).isEmpty();
         assertThat(rules.check(request(LONGEST + "x", "c", null, Map.of())))
                 .hasValue(new RequestRules.Violation(
-                        Rejection.REQUEST_ID_TOO_LONG, "requestId has 257 characters, the most is 256"));
+                        Rejection.REQUEST_ID_TOO_LONG, "requestId has 257 characters; the maximum is 256"));
         assertThat(rules.check(request("r", LONGEST + "x", null, Map.of())))
                 .hasValueSatisfying(
                         violation -> assertThat(violation.rejection()).isEqualTo(Rejection.CLIENT_TOO_LONG));
@@ -52,7 +52,7 @@ class RequestRulesTest {
                         violation -> assertThat(violation.rejection()).isEqualTo(Rejection.TIER_TOO_LONG));
         assertThat(rules.check(request("r", "c", null, Map.of("a", FACE.repeat(4)))))
                 .hasValue(new RequestRules.Violation(
-                        Rejection.ATTRIBUTES_TOO_LARGE, "an attribute has 4 characters, the most is 3"));
+                        Rejection.ATTRIBUTES_TOO_LARGE, "an attribute has 4 characters; the maximum is 3"));
     }
 
     private static final long LAST_MS = RequestRules.MAX_TIMESTAMP_MS;
@@ -87,7 +87,7 @@ class RequestRulesTest {
     @Test
     void attributes_are_bounded_in_number() {
         assertThat(rules.check(request("r", "c", null, Map.of("a", "1", "b", "2"))))
-                .hasValue(new RequestRules.Violation(Rejection.ATTRIBUTES_TOO_LARGE, "2 attributes, the most is 1"));
+                .hasValue(new RequestRules.Violation(Rejection.ATTRIBUTES_TOO_LARGE, "2 attributes; the maximum is 1"));
     }
 
     private static Request with(

@@ -43,7 +43,7 @@ class ThrottleConflictTest {
         "/a/**, /a/b/*, true",
         "/a/*, /b/*, false",
         "**, /x, true",
-        "*/x, */y, true" // told from what precedes the wildcards
+        "*/x, */y, true" // only the literal prefixes are compared
     })
     void policies_of_different_layers_conflict_if_a_request_may_match_both(String one, String other, boolean conflict) {
         Policy slow = throttling("slow", "a", match("endpoint", one));
@@ -66,7 +66,7 @@ class ThrottleConflictTest {
     }
 
     @Test
-    void versions_that_are_never_in_force_at_one_time_do_not_conflict() {
+    void versions_that_are_never_in_force_together_do_not_conflict() {
         Policy slow = throttling("slow", "a", RequestMatcher.ALL);
         Policy waits = shaping("waits", "b", RequestMatcher.ALL);
         Policy later = new Policy(
@@ -97,7 +97,7 @@ class ThrottleConflictTest {
     }
 
     @Test
-    void of_many_policies_the_same_pairs_are_found_as_by_comparing_all() {
+    void among_many_policies_the_same_pairs_are_found_as_by_comparing_all() {
         Random random = new Random(5);
         for (int i = 0; i < 200; i++) {
             List<Policy> policies = new ArrayList<>();

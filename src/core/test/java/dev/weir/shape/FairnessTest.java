@@ -6,6 +6,7 @@ import dev.weir.shape.backlog.FairScheduler;
 import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.StartTimeFairQueue;
 import dev.weir.shape.backlog.TierShare;
+import dev.weir.testing.Effort;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -24,25 +25,26 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
- * The laws of {@link FairScheduler}, over many seeds, and against orders that are not fair, which break them. Below, c
- * is the largest cost that a member was served so far, w its weight, and its debt the last cost by the weight of that
- * moment: how far its tag may lie ahead of the virtual time, for at no service is the start ahead of it. Nor does a tag
- * lie further behind it than the largest debt of the others: the virtual time is a mean, so not ahead of every tag, and
- * while one waits the others are served only from tags no greater than its own. Tags are rounded up, by at most 1 /
- * TOKEN a request.
+ * Tests the laws of {@link FairScheduler} over many seeds, and that unfair orders violate them.
+ *
+ * <p>In the laws, c is the largest cost with which a member was served so far, w its weight, and its debt its last cost
+ * divided by its weight at that time. The debt bounds how far its tag lies ahead of the virtual time, because a member
+ * is never served from a tag ahead of the virtual time. A tag lies behind the virtual time by at most the largest debt
+ * of the others: the virtual time is a mean, so it is not ahead of all tags, and while a member waits, others are
+ * served only from tags no greater than its own. Tags are rounded up, by at most 1 / TOKEN per request.
  */
 class FairnessTest {
 
-    private static final int SEEDS = 40;
+    private static final int SEEDS = Effort.times(15);
     private static final int MAX_WEIGHT = 20;
 
-    /** Whose request leaves next: as the scheduler says, or as it should not be. */
+    /** The order in which requests leave: that of the scheduler, or an unfair one. */
     private enum Order {
         SCHEDULER,
         SCHEDULER_OF_THE_FIRST_SHARES,
         AS_THEY_CAME,
         IN_TURNS_WHATEVER_IT_COSTS,
-        LEAST_SERVED_EVER; // fair to those who always wait, but absence is banked
+        LEAST_SERVED_EVER; // fair to members that always wait, but idle ones save up service
 
         Flow next(Queue queue) {
             return switch (this) {
@@ -67,7 +69,7 @@ class FairnessTest {
         }
     }
 
-    /** One of those that share: a tier among those of its priority, a client among those of its tier. */
+    /** A member that shares: a tier among those of its priority, or a client among those of its tier. */
     private record Member(Object group, String name) {}
 
     private enum Level {
@@ -77,7 +79,7 @@ class FairnessTest {
 
     private record Request(int number, long cost) {}
 
-    /** Requests that come and go, served in some order under the eyes of a law, and what was served so far. */
+    /** Requests that arrive and leave in some order, checked by a law, and what was served so far. */
     private static final class Queue {
         final Order order;
         final Law law;
@@ -137,7 +139,7 @@ class FairnessTest {
             return debts.getOrDefault(member, 0.0);
         }
 
-        /** How far behind the virtual time its tag may lie. */
+        /** Returns a bound of how far a tag lies behind the virtual time. */
         double largestDebtBut(Member member) {
             return debts.entrySet().stream()
                     .filter(debt -> debt.getKey().group.equals(member.group)
@@ -147,7 +149,7 @@ class FairnessTest {
                     .orElse(0);
         }
 
-        /** In virtual time, at most. */
+        /** Returns a bound of all rounding, in virtual time. */
         double roundedUp() {
             return (double) served / StartTimeFairQueue.TOKEN;
         }
@@ -229,7 +231,7 @@ class FairnessTest {
         queue.serveAll();
     }
 
-    /** All are seen, half of them go on, then all are back. */
+    /** All flows are served, then half of them continue, then all return. */
     private static void comingBack(Queue queue) {
         queue.addUpTo(5);
         queue.serveAll();
@@ -251,7 +253,7 @@ class FairnessTest {
         queue.serveAll();
     }
 
-    /** One client has thousands waiting, another one of its tier comes with a few every now and then. */
+    /** One client has thousands of waiting requests, another one of its tier sends a few now and then. */
     private static void oneGreedy(Queue queue) {
         Flow greedy = new Flow("t0", "greedy");
         Flow modest = new Flow("t0", "modest");
@@ -266,11 +268,11 @@ class FairnessTest {
         queue.serveAll();
     }
 
-    /** Watches a queue and keeps the first violation. */
+    /** A law that observes a queue and stores the first violation. */
     private abstract static class Law {
         String violation;
 
-        /** Before something arrives, or after shares changed. */
+        /** Called before requests arrive, or after shares have changed. */
         void begins(boolean sharesChanged) {}
 
         void serving(Queue queue, Flow flow) {}
@@ -293,11 +295,11 @@ class FairnessTest {
     }
 
     /**
-     * While a waits throughout and no share changes, any b gets by weight at most c_b/w_b more than a gets and its tag
-     * is ahead of b's at first, for b is served only from tags no greater than a's. Once a has been served while it
-     * waits, that is at most c_a/w_a: Goyal's bound. Until then it is at most the largest debt of all but b: a may have
-     * come at the virtual time with b behind it. Every interval is looked at: from when a came or the shares changed,
-     * and by the least that b was ahead after a was served.
+     * While a waits throughout and no share changes, any b gets, divided by its weight, at most c_b/w_b more than a,
+     * plus the lead of a's tag over b's at the start; for b is served only from tags no greater than a's. Once a has
+     * been served while it waits, that lead is at most c_a/w_a: Goyal's bound. Until then it is at most the largest
+     * debt of all but b, since a may have arrived at the virtual time with b behind it. All intervals are checked: from
+     * when a arrived or shares changed, and from the service of a after which b was least ahead.
      */
     private static final class Pairs extends Law {
         private record Pair(Member waits, Member other) {}
@@ -368,15 +370,18 @@ class FairnessTest {
     }
 
     /**
-     * From any moment until something arrives or a share changes, a flow is ahead of the oracle by at most max(c + lag,
-     * the sum of the others' debts) and behind it by at most max(debt, the sum of the others' c + lag), in tokens: for
-     * its tier among those of the priority that wait, plus for itself among those of the tier. The lag is how far its
-     * tag may lie behind the virtual time at that moment, so w times the largest debt of the others. For of a backlog
-     * B, with the smallest tag u past the virtual time of that moment, at least min(B, wu - debt) and at most min(B, wu
-     * + lag + c) is served, by the fluid min(B, wV), and the sums are equal. So if u &lt; V nobody is ahead by more
-     * than c + lag, else nobody behind by more than its debt, and what one is behind the others are ahead. A client's
-     * part of the fluid grows by no more than its tier's, so the tier's difference adds at most itself. Across arrivals
-     * no such bound holds: every newcomer adds its own c.
+     * From any time until something arrives or a share changes, a flow is ahead of the oracle by at most max(c + lag,
+     * the sum of the others' debts) and behind it by at most max(debt, the sum of the others' c + lag), in tokens. That
+     * is the bound for its tier among the waiting tiers of the priority, plus the bound for itself among the flows of
+     * its tier. The lag is how far its tag may lie behind the virtual time at the start, so w times the largest debt of
+     * the others.
+     *
+     * <p>Proof: let u be the distance from the virtual time at the start to the smallest tag. Of a backlog B, at least
+     * min(B, wu - debt) and at most min(B, wu + lag + c) is served; the fluid serves min(B, wV); and the sums are
+     * equal. So if u &lt; V, no flow is ahead by more than c + lag; otherwise none is behind by more than its debt; and
+     * the amount by which one is behind, the others are ahead. A client's part of the fluid grows by no more than its
+     * tier's, so the difference of the tier adds at most itself. Across arrivals no such bound holds, since each new
+     * flow adds its own c.
      */
     private static final class Drift extends Law {
         private MaxMinOracle oracle;
@@ -420,7 +425,7 @@ class FairnessTest {
                 groupCosts.merge(member.group, queue.largest(member) + lags.get(member), Double::sum);
             });
             for (Flow f : oracle.flows()) {
-                double ahead = (MAX_WEIGHT + 1) * queue.roundedUp(); // of the tiers together, and of the clients
+                double ahead = (MAX_WEIGHT + 1) * queue.roundedUp(); // rounding of all tiers and of the client
                 double behind = ahead;
                 for (Level level : Level.values()) {
                     Member member = queue.member(level, f);
@@ -436,7 +441,7 @@ class FairnessTest {
         }
     }
 
-    /** The first violation of each seed that has one. */
+    /** Returns the first violation of each seed that has one. */
     private static List<String> violations(Consumer<Queue> scenario, Supplier<Law> laws, Order order) {
         List<String> violations = new ArrayList<>();
         for (int seed = 0; seed < SEEDS; seed++) {
@@ -482,13 +487,13 @@ class FairnessTest {
     }
 
     @Test
-    void each_flow_gets_at_every_moment_what_max_min_fairness_gives_it_within_the_bound() {
+    void each_flow_gets_its_max_min_fair_share_at_any_time_within_the_bound() {
         onlyTheSchedulerKeeps(Drift::new, FairnessTest::allAtTheStart);
         onlyTheSchedulerKeeps(Drift::new, FairnessTest::comingAndGoing);
     }
 
     @Test
-    void a_flow_that_was_idle_banks_nothing() {
+    void an_idle_flow_accumulates_nothing() {
         for (Supplier<Law> law : List.<Supplier<Law>>of(FairnessTest::tiers, FairnessTest::clients, Drift::new)) {
             onlyTheSchedulerKeeps(law, FairnessTest::comingBack);
             assertThat(violations(FairnessTest::comingBack, law, Order.LEAST_SERVED_EVER))
@@ -499,7 +504,7 @@ class FairnessTest {
     }
 
     @Test
-    void changed_shares_hold_from_that_moment_on() {
+    void changed_shares_apply_at_once() {
         for (Supplier<Law> law : List.<Supplier<Law>>of(Priority::new, FairnessTest::tiers, Drift::new)) {
             onlyTheSchedulerKeeps(law, FairnessTest::changingShares);
             assertThat(violations(FairnessTest::changingShares, law, Order.SCHEDULER_OF_THE_FIRST_SHARES))
@@ -514,8 +519,8 @@ class FairnessTest {
 
     /** Generalised processor sharing, by its virtual time. */
     private static final class Fluid {
-        final PriorityQueue<Double> finishes = new PriorityQueue<>(); // of those of weight 1 that it has not given all
-        int endless; // weight of those that have no end
+        final PriorityQueue<Double> finishes = new PriorityQueue<>(); // of unfinished finite members of weight 1
+        int endless; // total weight of members without end
         double virtualTime;
 
         void flow(double tokens) {
@@ -533,14 +538,17 @@ class FairnessTest {
     }
 
     /**
-     * One waits throughout with weight w, and whenever a request leaves one comes that was never seen, of cost 1 to k.
-     * The first must get at least w(v - k), with v the virtual time of the fluid that gives to whoever waits here, and
-     * of who left what it took: the scheduler's virtual time is v, for it is the mean of the tags as long as all tokens
-     * that left are wv, and v - e for each that waits, and min(c, v - e) for each that left, who came at e with cost c;
-     * and the first's tag is behind it by at most k, the largest debt of the others. Of plain processor sharing, with
-     * virtual time V, the sum has min(c, V - E) for all, so v never passes V, from one arrival to the next. How far it
-     * stays behind is no law: those count who wait here though that fluid is done with them, and a tenth is more than
-     * what they take.
+     * The first member waits throughout with weight w. Whenever a request leaves, a new member arrives with one request
+     * of cost 1 to k. The first must get at least w(v - k), where v is the virtual time of the fluid server that serves
+     * the members which wait here, and those that have left up to their cost.
+     *
+     * <p>Proof: v is the virtual time of the scheduler. That is the mean of the tags, as long as the tokens that have
+     * left are the sum of wv, of v - e for each member that waits, and of min(c, v - e) for each that has left, where
+     * it arrived at e with cost c. The tag of the first is behind v by at most k, the largest debt of the others.
+     *
+     * <p>In plain processor sharing with virtual time V, the sum has min(c, V - E) for all members, so v never exceeds
+     * V from one arrival to the next. How far v stays behind V is not bounded by a law, since members that wait here
+     * count although that fluid has finished them; they take less than a tenth.
      */
     private static final class Newcomers {
         private static final long TOKENS = 100_000;
@@ -558,7 +566,7 @@ class FairnessTest {
         private final Fluid processorSharing = new Fluid();
         private int number;
         private long got;
-        private long start; // of the first's head, and the virtual time, if that is the start of the last one served
+        private long start; // of the head of the first; lastStart is Goyal's virtual time
         private long lastStart;
 
         Newcomers(Level level, long seed) {
@@ -572,7 +580,11 @@ class FairnessTest {
             processorSharing.endless = weight;
         }
 
-        /** What is violated, if anything. */
+        /**
+         * Returns the violation, null if there is none.
+         *
+         * @param standsStill whether the virtual time is that of Goyal, which can stand still
+         */
         String violation(boolean standsStill) {
             for (long left = 0; left < TOKENS; ) {
                 come();
@@ -620,7 +632,7 @@ class FairnessTest {
             double finish = newcomer.cameAt + newcomer.cost;
             if (finish > fluid.virtualTime) {
                 fluid.finishes.add(finish);
-            } else { // what it was given beyond its cost is the others'
+            } else { // its surplus goes to the others
                 fluid.flow(fluid.virtualTime - finish);
             }
             return newcomer.cost;
@@ -633,14 +645,14 @@ class FairnessTest {
     }
 
     @Test
-    void newcomers_do_not_starve_who_waits() {
+    void new_clients_do_not_starve_waiting_ones() {
         for (Level level : Level.values()) {
             for (int seed = 0; seed < SEEDS; seed++) {
                 assertThat(new Newcomers(level, seed).violation(false))
                         .as("%s, seed %d", level, seed)
                         .isNull();
                 assertThat(new Newcomers(level, seed).violation(true))
-                        .as("%s, seed %d, still", level, seed)
+                        .as("%s, seed %d, with a virtual time that stands still", level, seed)
                         .isNotNull();
             }
         }

@@ -4,7 +4,7 @@ import dev.weir.decision.KeyValueTable;
 import java.util.HashMap;
 import java.util.Map;
 
-/** A table on the heap, that counts how often it is asked. */
+/** A table on the heap that counts its calls. */
 public final class HeapQueueStore<K, V> implements KeyValueTable<K, V> {
 
     public final Map<K, V> entries = new HashMap<>();

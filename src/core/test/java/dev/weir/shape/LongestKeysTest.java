@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The longest keys of a queue, among many more. */
+/** Tests the longest keys of a queue among many more. */
 class LongestKeysTest {
 
     private static final String FIELD = "destination";
@@ -36,7 +36,7 @@ class LongestKeysTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6})
-    void the_list_is_true_after_each_key_was_sent_one_more_request(long seed) {
+    void the_list_is_exact_after_one_more_request_to_each_key(long seed) {
         Random random = new Random(seed);
         QueueHarness queue = new QueueHarness(RULES);
         int keys = 1 + random.nextInt(200);
@@ -60,7 +60,7 @@ class LongestKeysTest {
         assertThat(queue.shaper.view("q", nowMs * MS).longest()).isEqualTo(truth(queue, keys, nowMs));
     }
 
-    /** However short its list is. */
+    /** Checks each listed key against its bucket, however long the list is. */
     private static void requireTrueFigures(QueueHarness queue, long nowMs) {
         QueueView view = queue.shaper.view("q", nowMs * MS);
         assertThat(view.longest().size()).isLessThanOrEqualTo(2 * LongestKeys.MAX_LISTED);

@@ -9,9 +9,9 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Max-min fairness as a fluid (generalised processor sharing), by its definition: every drop goes to the highest
- * priority that has something waiting, by weight over its tiers that have, evenly over each one's clients that have.
- * What a flow that ends no longer takes is the others'. Nothing arrives while it flows.
+ * Max-min fairness as a fluid (generalised processor sharing), by its definition: all service goes to the highest
+ * priority with a backlog, by weight over its tiers with a backlog, and evenly over their clients with a backlog. When
+ * a flow is finished, the others share its part. Nothing arrives during service.
  */
 final class MaxMinOracle {
 
@@ -19,7 +19,7 @@ final class MaxMinOracle {
     private final Map<Flow, Double> backlogs;
     private final Map<Flow, Double> served = new LinkedHashMap<>();
 
-    /** @param backlogs what waits at the start, in tokens */
+    /** @param backlogs the backlogs at the start, in tokens */
     MaxMinOracle(Map<String, TierShare> shares, Map<Flow, Double> backlogs) {
         this.shares = shares;
         this.backlogs = new LinkedHashMap<>(backlogs);
@@ -30,12 +30,12 @@ final class MaxMinOracle {
         return served.keySet();
     }
 
-    /** What a flow got since the start, in tokens. */
+    /** Returns what a flow has got since the start, in tokens. */
     double served(Flow flow) {
         return served.get(flow);
     }
 
-    /** Lets tokens flow, from one end of a flow to the next. */
+    /** Serves tokens, in steps that end whenever a flow is finished. */
     void serve(double tokens) {
         double left = tokens;
         while (left > 0 && !backlogs.isEmpty()) {
@@ -61,7 +61,7 @@ final class MaxMinOracle {
         }
     }
 
-    /** Which part of each drop each flow gets at the moment; they sum up to one. */
+    /** Returns the current share of each flow; the shares add up to one. */
     private Map<Flow, Double> rates() {
         int highest = backlogs.keySet().stream()
                 .mapToInt(flow -> shares.get(flow.tier()).priority())

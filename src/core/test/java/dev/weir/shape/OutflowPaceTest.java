@@ -15,7 +15,7 @@ class OutflowPaceTest {
     private record Left(long atNanos, long cost) {}
 
     @Test
-    void a_burst_may_leave_at_once_and_then_one_in_each_slot() {
+    void a_burst_may_be_released_at_once_and_then_one_request_per_slot() {
         OutflowPace pace = new OutflowPace(1_000, 2);
         assertThat(pace.earlyNanos(10, 0, 1)).isLessThanOrEqualTo(0);
         assertThat(pace.earlyNanos(10, 0, 1)).isLessThanOrEqualTo(0);
@@ -24,15 +24,15 @@ class OutflowPaceTest {
     }
 
     @Test
-    void what_costs_more_than_the_burst_holds_back_the_next() {
+    void a_cost_above_the_burst_delays_the_next_release() {
         OutflowPace pace = new OutflowPace(1_000, 2);
         assertThat(pace.earlyNanos(10, 0, 5)).isLessThanOrEqualTo(0);
         assertThat(pace.earlyNanos(10, 300 * MS, 1)).isEqualTo(100 * MS);
     }
 
-    /** Against the definition, interval by interval. */
+    /** Compares with the definition, interval by interval. */
     @Test
-    void one_is_early_if_some_interval_that_ends_with_it_holds_too_much() {
+    void a_release_is_early_if_an_interval_that_ends_with_it_exceeds_the_rate() {
         for (int seed = 0; seed < 200; seed++) {
             Random random = new Random(seed);
             long limit = 1 + random.nextInt(20);

@@ -12,10 +12,12 @@ class QueueClockTest {
 
     private static final long BROKER_MS = 1_800_000_000_000L;
 
-    /** Records that take 1 to 100 ms, of which some lag by seconds, and a marker a second that takes 20 to 120 ms. */
+    /**
+     * Records that take 1 to 100 ms, some of which lag by seconds, and a marker each second that takes 20 to 120 ms.
+     */
     @ParameterizedTest
     @CsvSource({"-3600000, 0", "3600000, 0", "0, 0", "250, 0.01", "-250, -0.01", "3600000, 0.01", "-3600000, -0.01"})
-    void it_follows_the_brokers_time_whatever_the_local_clock_and_never_runs_backwards(long skewMs, double drift) {
+    void it_follows_the_brokers_time_with_any_local_clock_and_never_decreases(long skewMs, double drift) {
         Random random = new Random(skewMs);
         QueueClock clock = new QueueClock(0);
         long latestMs = 0;
@@ -56,7 +58,7 @@ class QueueClockTest {
     }
 
     @Test
-    void a_small_difference_is_waited_for() {
+    void it_stands_still_until_a_small_difference_has_passed() {
         QueueClock clock = new QueueClock(BROKER_MS + 900);
         clock.observe(BROKER_MS, 0);
         assertThat(clock.observeMarker(0, BROKER_MS, 0)).isFalse();

@@ -25,7 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** A shaper on the heap with its queues, spoken to in a few words, and what came out of it. */
+/** A shaper on the heap with its queues, with short methods for tests, and its output. */
 public final class QueueHarness {
 
     public static final long MS = 1_000_000;
@@ -39,7 +39,7 @@ public final class QueueHarness {
     final Map<BucketId, QueueStore> stores =
             new HashMap<>(Map.of(new BucketId("q", List.of()), new QueueStore(slots, tickets, alarms)));
 
-    final IdempotencyCache firstAnswers = IdempotencyCache.inMemory(100, 0);
+    final IdempotencyCache idempotencyCache = IdempotencyCache.inMemory(100, 0);
     final List<Decision> decisions = new ArrayList<>();
     public final List<Release> releases = new ArrayList<>();
     final Map<BucketId, BucketState> saved = new HashMap<>();
@@ -112,8 +112,8 @@ public final class QueueHarness {
                     }
 
                     @Override
-                    public IdempotencyCache firstAnswers() {
-                        return firstAnswers;
+                    public IdempotencyCache idempotencyCache() {
+                        return idempotencyCache;
                     }
                 },
                 new Outlet() {
@@ -130,7 +130,7 @@ public final class QueueHarness {
                 hotKeys);
     }
 
-    /** Builds the shaper anew from what it had stored. */
+    /** Rebuilds the shaper from what it stored. */
     void restart() {
         shaper = newShaper();
         savedQueues.values().forEach(shaper::restore);
@@ -158,13 +158,13 @@ public final class QueueHarness {
         return Admission.of(request, "q", new PolicyVersion("p", 1), null);
     }
 
-    /** The outflow of the queue without key, null if it has no state. */
+    /** Returns the outflow of the queue without key, null if it has no state. */
     OutflowState outflow() {
         BucketState state = saved.get(new BucketId("q", List.of()));
         return state == null ? null : state.outflow();
     }
 
-    /** Offers one, and gives the decision that answers it. */
+    /** Offers a request and returns the decision on it. */
     public Decision offer(String id, String client, String tier, long cost, Long deadlineMs, long nowMs) {
         return send(admission(RequestKind.CONSUME, id, client, tier, cost, deadlineMs), nowMs);
     }
@@ -182,7 +182,7 @@ public final class QueueHarness {
         return decisions.get(decisions.size() - 1);
     }
 
-    /** Lets the virtual clock run: whatever falls due until then happens at its own time. */
+    /** Advances the virtual clock. Whatever becomes due is processed at its time. */
     void runUntil(long nowMs) {
         while (shaper.dueNanos() <= nowMs * MS) {
             shaper.tick(shaper.dueNanos(), 1_000);
@@ -195,7 +195,7 @@ public final class QueueHarness {
         }
     }
 
-    /** The releases as {@code "id@ms"}, since it was asked last. */
+    /** Returns the releases since the last call, as {@code "id@ms"}. */
     List<String> takeReleases() {
         List<String> taken = releases.stream()
                 .map(release -> release.requestId() + "@" + release.releaseAtNanos() / MS)

@@ -19,13 +19,13 @@ import java.util.TreeSet;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What holds for a queue whatever happens to it: random requests, withdrawals, changes of its rules, and restarts. */
+/** Tests laws of a queue under random requests, withdrawals, changes of its rules, and restarts. */
 class QueueLawsTest {
 
     private static final String[] TIERS = {"platinum", "gold", "free", null};
     private static final int STEPS = 3_000;
 
-    /** What was sent, and what has become of it. */
+    /** What was sent, and its outcome. */
     private static final class Sent {
         final Flow flow;
         final long number;
@@ -46,7 +46,7 @@ class QueueLawsTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
-    void each_that_is_queued_ends_once_in_order_and_in_time(long seed) {
+    void each_queued_request_ends_once_in_order_and_in_time(long seed) {
         Random random = new Random(seed);
         QueueRules rules = randomRules(random, 1);
         QueueHarness queue = new QueueHarness(rules);
@@ -108,7 +108,7 @@ class QueueLawsTest {
                 shares);
     }
 
-    /** Other shares at the same pace, so that conforming can be held against one rate. */
+    /** Changes the shares but not the pace, so that releases can be compared with one rate. */
     private static QueueRules changedShares(Random random, QueueRules rules) {
         return new QueueRules(
                 "q",
@@ -163,7 +163,7 @@ class QueueLawsTest {
         for (Release release : queue.releases) {
             Sent sent = waiting.get(release.requestId());
             assertThat(sent)
-                    .as("%s: %s leaves but does not wait", context, release)
+                    .as("%s: %s is released but does not wait", context, release)
                     .isNotNull();
             assertThat(release.releaseAtNanos() / MS).as(context).isLessThanOrEqualTo(sent.expiresAtMs);
             assertThat(numbersByFlow.get(sent.flow).first()).as(context).isEqualTo(sent.number);
@@ -172,7 +172,7 @@ class QueueLawsTest {
             end(release.requestId());
         }
         queue.releases.clear();
-        for (Sent sent : waiting.values()) { // expired in time: alarms may ring a tenth of a second late
+        for (Sent sent : waiting.values()) { // expired in time: timers may fire a tenth of a second late
             assertThat(nowMs - 101).as(context).isLessThanOrEqualTo(sent.expiresAtMs);
         }
     }

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is asked of a queue while it works: the answers are true, and change nothing. */
+/** Tests that queries of a working queue return the truth and change nothing. */
 class QueueViewTest {
 
     private static final String[] TIERS = {"platinum", "gold", "free", null};
@@ -29,7 +29,7 @@ class QueueViewTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
-    void views_and_checks_are_true_and_a_queue_that_is_asked_does_what_one_does_that_is_not(long seed) {
+    void views_and_checks_are_exact_and_do_not_affect_the_queue(long seed) {
         Random random = new Random(seed);
         QueueRules rules = rules(random, 1);
         QueueHarness queue = new QueueHarness(rules);
@@ -89,7 +89,10 @@ class QueueViewTest {
                 Map.of("platinum", new TierShare(1, 2), "gold", new TierShare(0, 3), "silver", new TierShare(-1, 1)));
     }
 
-    /** From the store; but the next release and the time to drain are taken as it is, since others test it. */
+    /**
+     * Computes the view from the store. The next release and the time to drain are copied, since other tests
+     * check them.
+     */
     private static QueueView bruteForce(QueueHarness queue, QueueRules rules, long nowMs) {
         List<Waiting> waiting = queue.slots.entries.values().stream()
                 .filter(Waiting.class::isInstance)
@@ -123,7 +126,7 @@ class QueueViewTest {
     }
 
     @Test
-    void the_next_release_is_when_it_says() {
+    void the_next_release_is_at_the_reported_time() {
         Random random = new Random(9);
         QueueHarness queue = new QueueHarness(QueueHarness.rules(7, 1_000, 3, 100, QueueRules.NO_MAX_WAIT));
         long nowMs = 0;
@@ -143,7 +146,7 @@ class QueueViewTest {
     }
 
     @Test
-    void the_time_to_drain_is_when_the_last_one_leaves() {
+    void the_time_to_drain_ends_with_the_last_release() {
         Random random = new Random(11);
         int drained = 0;
         for (int run = 0; run < 300; run++) {
@@ -173,10 +176,10 @@ class QueueViewTest {
     }
 
     @Test
-    void a_request_that_costs_more_than_the_burst_drains_when_it_leaves() {
+    void a_request_above_the_burst_drains_when_it_is_released() {
         QueueHarness queue = new QueueHarness(QueueHarness.rules(10, 1_000, 2, 100, QueueRules.NO_MAX_WAIT));
         queue.offer("a", "c", null, 5, null, 0);
-        assertThat(queue.shaper.view("q", 0).drainMs()).isZero(); // it leaves at once, and takes 500 ms
+        assertThat(queue.shaper.view("q", 0).drainMs()).isZero(); // it leaves at once; its slots take 500 ms
         queue.runUntil(0);
         queue.offer("b", "c", null, 5, null, 0);
         assertThat(queue.shaper.view("q", 100 * MS).drainMs()).isEqualTo(400);
@@ -189,7 +192,7 @@ class QueueViewTest {
     }
 
     @Test
-    void a_queue_that_was_never_used_is_empty_and_one_that_is_not_there_is_none() {
+    void an_unused_queue_is_empty_and_a_missing_one_has_no_view() {
         QueueRules rules =
                 QueueHarness.rules(10, 1_000, 1, 100, 5_000, "free", new TierShare(-1, 1), "a", new TierShare(0, 1));
         QueueHarness queue = new QueueHarness(rules);
@@ -215,7 +218,7 @@ class QueueViewTest {
     }
 
     @Test
-    void changed_and_deleted_rules_are_told_before_the_queue_itself_sees_them() {
+    void changed_and_deleted_rules_are_reported_before_the_queue_applies_them() {
         QueueHarness queue = new QueueHarness(QueueHarness.rules(10, 1_000, 1, 100, 5_000));
         for (int i = 0; i < 3; i++) {
             queue.offer("r" + i, "c", null, 0);

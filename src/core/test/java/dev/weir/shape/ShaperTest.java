@@ -73,7 +73,7 @@ class ShaperTest {
                 public void deleteLedger(String queue) {}
 
                 @Override
-                public IdempotencyCache firstAnswers() {
+                public IdempotencyCache idempotencyCache() {
                     return IdempotencyCache.inMemory(1, 0);
                 }
             },
@@ -130,7 +130,7 @@ class ShaperTest {
     }
 
     @Test
-    void a_queue_with_much_to_do_lets_the_others_have_their_turn() {
+    void a_busy_queue_does_not_block_the_others() {
         define("busy", 1_000_000, 1, 1_000_000);
         define("calm", 1, 1_000, 1);
         for (int i = 0; i < 5_000; i++) {
@@ -143,7 +143,7 @@ class ShaperTest {
     }
 
     @Test
-    void what_is_saved_is_saved_once_for_all_releases_of_a_tick() {
+    void state_is_saved_once_for_all_releases_of_a_tick() {
         define("q", 1_000, 1, 1_000);
         for (int i = 0; i < 400; i++) {
             admit("q", i);
@@ -155,11 +155,11 @@ class ShaperTest {
     }
 
     @Test
-    void a_repeat_whose_first_answer_is_dropped_counts_as_taken_in() {
+    void a_repeat_whose_first_answer_was_deleted_counts_as_admitted() {
         QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
         Admission first = admission("r", false);
         weir.send(first, 0);
-        for (int i = 0; i < 100; i++) { // as many as are remembered
+        for (int i = 0; i < 100; i++) { // the capacity of the cache
             weir.send(admission("other" + i, false), 0);
         }
         Decision again = weir.send(admission("r", true), 5);
@@ -174,7 +174,7 @@ class ShaperTest {
     }
 
     @Test
-    void a_repeat_whose_queue_cannot_be_asked_counts_as_taken_in_too() {
+    void a_repeat_whose_queue_is_missing_counts_as_admitted() {
         for (QueueRules rules : new QueueRules[] {null, QueueHarness.rules(1, 1_000, 1, 10, 60_000)}) {
             Decision told = QueueDecisions.provisional(admission("r", true), rules, 5);
             assertThat(told.repeated()).isTrue();
@@ -185,7 +185,7 @@ class ShaperTest {
     }
 
     @Test
-    void how_a_wait_ended_is_no_first_answer() {
+    void the_end_of_a_wait_is_not_stored_as_first_answer() {
         QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
         weir.send(admission("a", false), 0);
         Decision queued = weir.send(admission("b", false), 0);
@@ -194,7 +194,7 @@ class ShaperTest {
     }
 
     @Test
-    void a_queue_that_is_not_there_gives_the_same_answer_when_it_is() {
+    void a_missing_queue_gives_the_same_answer_once_it_exists() {
         QueueHarness weir = new QueueHarness(QueueHarness.rules(1, 1_000, 1, 10, 60_000));
         QueueRules q = weir.rules.remove("q");
         assertThat(weir.send(admission("a", false), 0).reason()).isEqualTo(Reason.NO_QUEUE);

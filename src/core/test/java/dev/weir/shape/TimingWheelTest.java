@@ -38,11 +38,11 @@ class TimingWheelTest {
     }
 
     /**
-     * A bucket that is put away again until the slot begins that it was noted in must not be read again before time
-     * passes.
+     * A bucket that is unloaded again until the start of the slot that it had before must not be read again before
+     * time passes.
      */
     @Test
-    void a_slot_of_the_future_has_not_begun_and_is_early_by_at_most_a_64th() {
+    void a_future_slot_has_not_begun_and_is_early_by_at_most_a_64th() {
         Random random = new Random(1);
         for (int i = 0; i < 100_000; i++) {
             long distance = 1 + (random.nextLong() >>> 1 + random.nextInt(62));
@@ -58,7 +58,7 @@ class TimingWheelTest {
     }
 
     @Test
-    void entries_are_read_in_the_order_of_their_slots_each_once() {
+    void each_entry_is_read_once_in_slot_order() {
         Random random = new Random(2);
         Map<BucketId, TimerKey> keys = new HashMap<>();
         for (int i = 0; i < 5_000; i++) {
@@ -90,7 +90,7 @@ class TimingWheelTest {
     }
 
     @Test
-    void removed_entries_are_passed_by_once_with_a_step_each() {
+    void removed_entries_are_skipped_once_with_a_step_each() {
         TimerKey[] keys = new TimerKey[100];
         for (int i = 0; i < 100; i++) {
             keys[i] = wheel.add(bucket(i), NOW + SECOND, NOW);
@@ -105,7 +105,7 @@ class TimingWheelTest {
     }
 
     @Test
-    void a_restored_wheel_goes_on_where_it_was() {
+    void a_restored_wheel_continues_at_its_position() {
         Random random = new Random(4);
         Map<BucketId, TimerKey> keys = new HashMap<>();
         for (int i = 0; i < 1_000; i++) {

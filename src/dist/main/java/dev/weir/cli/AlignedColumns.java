@@ -13,8 +13,8 @@ public final class AlignedColumns {
     /**
      * Returns one line for each row; control characters in a cell are escaped.
      *
-     * @param rows each with the same number of cells
-     * @param leftAligned how many columns are aligned left; those after them, numbers, are aligned right
+     * @param rows at least one row; all rows have the same number of cells
+     * @param leftAligned the number of columns that are aligned left; the columns after them are aligned right
      */
     public static List<String> lines(List<List<String>> rows, int leftAligned) {
         List<List<String>> legible = rows.stream()

@@ -26,16 +26,18 @@ import picocli.CommandLine.TypeConversionException;
 @Command(
         name = "audit",
         mixinStandardHelpOptions = true,
-        exitCodeOnExecutionException = 2, // 1 says that something differs
+        exitCodeOnExecutionException = 2, // 1 means that there are mismatches
         description = {
-            "Decides anew what a cluster has decided, from its topics, and prints each decision that differs,",
-            "is missing, or is one too many. It changes nothing."
+            "Recomputes past decisions and reports mismatches.",
+            "Reads the topics of a cluster, and prints each decision that differs from the recomputed one, is missing,"
+                    + " or was made twice. It changes nothing."
         },
         footer = {
             "",
-            "Give it the configuration that `weir run` has. It reads from the oldest request on, whatever it judges, since",
-            "what was used before counts. topology-docs/audit.md tells what is judged, and when.",
-            "Exit code: 0 if nothing differs, 1 if something does, 2 if that cannot be told.",
+            "Use the configuration of `weir run`. The audit reads each partition from its oldest request, also with"
+                    + " --from, because earlier usage counts.",
+            "Exit codes: 0 without mismatches, 1 with mismatches, 2 if the audit failed.",
+            "More: topology-docs/how-to/audit.md",
             "",
             "Examples:",
             "  weir audit -c weir.yaml",
@@ -49,11 +51,13 @@ final class AuditCommand implements Callable<Integer> {
     @Option(
             names = "--from",
             paramLabel = "TIME",
-            description =
-                    "Judge requests of this time and later, such as 2026-11-21T00:00:00Z (default: all that are retained).")
+            description = {
+                "Audit requests from this time on, for example",
+                "2026-11-21T00:00:00Z (default: all that are retained)."
+            })
     private Instant from;
 
-    @Option(names = "--to", paramLabel = "TIME", description = "Judge requests before this time (default: all).")
+    @Option(names = "--to", paramLabel = "TIME", description = "Audit requests before this time (default: all).")
     private Instant to;
 
     @Option(
@@ -61,20 +65,18 @@ final class AuditCommand implements Callable<Integer> {
             paramLabel = "DURATION",
             converter = Milliseconds.class,
             defaultValue = "30s",
-            description = "How long after a change of rules an instance may still decide by those before"
+            description = "How long after a policy change an instance may still have used the version before"
                     + " (default: ${DEFAULT-VALUE}).")
     private Duration lag;
 
     @Option(
-            names = "--most",
+            names = "--max-mismatches",
             paramLabel = "N",
             defaultValue = "100",
-            description = "Print so many differences at most; all are counted (default: ${DEFAULT-VALUE}).")
-    private long most;
+            description = "Print at most this many mismatches. All are counted (default: ${DEFAULT-VALUE}).")
+    private long maxMismatches;
 
-    @Option(
-            names = "--json",
-            description = "Print a JSON object for each difference, one a line, and one for the counts.")
+    @Option(names = "--json", description = "Print one JSON object per line: each mismatch, then the counts.")
     private boolean json;
 
     @Spec
@@ -95,15 +97,15 @@ final class AuditCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        if (most < 0) {
-            throw new InputException("--most must be 0 or more, is " + most, null);
+        if (maxMismatches < 0) {
+            throw new InputException("--max-mismatches must be 0 or more, is " + maxMismatches, null);
         }
         if (from != null && to != null && !from.isBefore(to)) {
             throw new InputException("--from must be before --to", null);
         }
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
-        AuditSummary totals = Audit.run(config, new AuditRange(from, to, lag), difference -> print(difference, out));
+        AuditSummary totals = Audit.run(config, new AuditRange(from, to, lag), mismatch -> print(mismatch, out));
         if (json) {
             out.println(SafeText.of(Json.write(json(totals))));
         } else {
@@ -113,68 +115,66 @@ final class AuditCommand implements Callable<Integer> {
         return totals.mismatchCount() == 0 ? 0 : 1;
     }
 
-    private void print(Mismatch difference, PrintWriter out) {
-        if (printed == most) {
+    private void print(Mismatch mismatch, PrintWriter out) {
+        if (printed == maxMismatches) {
             return;
         }
         printed++;
         if (json) {
-            out.println(SafeText.of(Json.write(json(difference))));
+            out.println(SafeText.of(Json.write(json(mismatch))));
         } else {
-            out.println(SafeText.of(line(difference)));
-            for (Mismatch.FieldMismatch field : difference.fields()) {
+            out.println(SafeText.of(line(mismatch)));
+            for (Mismatch.FieldMismatch field : mismatch.fields()) {
                 out.println("    "
                         + SafeText.of(field.name() + " is " + field.recorded() + ", should be " + field.expected()));
             }
         }
     }
 
-    private static String line(Mismatch difference) {
+    private static String line(Mismatch mismatch) {
         StringBuilder line = new StringBuilder();
-        Request.Source request = difference.request();
+        Request.Source request = mismatch.request();
         if (request != null) {
             line.append("request ").append(request.partition()).append('@').append(request.offset());
         }
-        if (difference.answer() != null) {
-            line.append(line.isEmpty() ? "" : ", ").append(difference.answer());
+        if (mismatch.answer() != null) {
+            line.append(line.isEmpty() ? "" : ", ").append(mismatch.answer());
         }
-        if (difference.client() != null) {
-            line.append(", client ").append(difference.client()).append(", ").append(difference.requestId());
+        if (mismatch.client() != null) {
+            line.append(", client ").append(mismatch.client()).append(", ").append(mismatch.requestId());
         }
-        line.append(": ").append(difference.kind().text());
-        return difference.note() == null
+        line.append(": ").append(mismatch.kind().text());
+        return mismatch.note() == null
                 ? line.toString()
-                : line.append(" (").append(difference.note()).append(')').toString();
+                : line.append(" (").append(mismatch.note()).append(')').toString();
     }
 
-    private static ObjectNode json(Mismatch difference) {
-        ObjectNode object = Json.MAPPER
-                .createObjectNode()
-                .put("difference", difference.kind().name());
-        if (difference.request() != null) {
-            object.put("sourcePartition", difference.request().partition())
-                    .put("sourceOffset", difference.request().offset());
+    private static ObjectNode json(Mismatch mismatch) {
+        ObjectNode object =
+                Json.MAPPER.createObjectNode().put("mismatch", mismatch.kind().name());
+        if (mismatch.request() != null) {
+            object.put("sourcePartition", mismatch.request().partition())
+                    .put("sourceOffset", mismatch.request().offset());
         }
-        if (difference.answer() != null) {
+        if (mismatch.answer() != null) {
             object.put(
                             "topic",
-                            difference
-                                    .answer()
+                            mismatch.answer()
                                     .topic()
                                     .name()
                                     .toLowerCase(Locale.ROOT)
                                     .replace('_', '-'))
-                    .put("partition", difference.answer().partition())
-                    .put("offset", difference.answer().offset());
+                    .put("partition", mismatch.answer().partition())
+                    .put("offset", mismatch.answer().offset());
         }
-        object.put("client", difference.client()).put("requestId", difference.requestId());
+        object.put("client", mismatch.client()).put("requestId", mismatch.requestId());
         ObjectNode fields = object.putObject("fields");
-        for (Mismatch.FieldMismatch field : difference.fields()) {
+        for (Mismatch.FieldMismatch field : mismatch.fields()) {
             fields.putObject(field.name())
-                    .<ObjectNode>set("told", Json.read(field.recorded()))
+                    .<ObjectNode>set("recorded", Json.read(field.recorded()))
                     .set("expected", Json.read(field.expected()));
         }
-        return object.put("note", difference.note());
+        return object.put("note", mismatch.note());
     }
 
     private static ObjectNode json(AuditSummary totals) {
@@ -186,10 +186,10 @@ final class AuditCommand implements Callable<Integer> {
                 .put("equal", totals.equal())
                 .put("sentToQueue", totals.sentToQueue())
                 .put("summed", totals.summed())
-                .put("summedByClients", totals.summedByClients())
-                .put("differing", totals.mismatchCount());
-        ObjectNode differences = object.putObject("differences");
-        totals.mismatches().forEach((kind, count) -> differences.put(kind.name(), count));
+                .put("reportedByClients", totals.reportedByClients())
+                .put("mismatches", totals.mismatchCount());
+        ObjectNode kinds = object.putObject("mismatchesByKind");
+        totals.mismatches().forEach((kind, count) -> kinds.put(kind.name(), count));
         ObjectNode unjudged = object.putObject("notJudged");
         totals.unverified().forEach((why, count) -> unjudged.put(why.name(), count));
         return object;
@@ -205,12 +205,12 @@ final class AuditCommand implements Callable<Integer> {
         line(out, totals.requests(), "requests");
         line(out, totals.deadLetters(), "dead letters");
         line(out, totals.decisions(), "decisions");
-        line(out, totals.equal(), "as recomputed, in every field");
-        line(out, totals.sentToQueue(), "sent to a queue, as recomputed");
-        line(out, totals.summed(), "in the sums of shared quotas");
-        line(out, totals.summedByClients(), "  told by clients that decide by themselves");
+        line(out, totals.equal(), "decisions equal to the recomputed ones");
+        line(out, totals.sentToQueue(), "requests sent to the recomputed queue");
+        line(out, totals.summed(), "decisions in the totals of shared limits");
+        line(out, totals.reportedByClients(), "  reported by leased clients");
         totals.unverified().forEach((why, count) -> line(out, count, "not judged: " + why.text()));
-        line(out, totals.mismatchCount(), "differences");
+        line(out, totals.mismatchCount(), "mismatches");
         totals.mismatches().forEach((kind, count) -> line(out, count, "  " + kind.text()));
     }
 

@@ -4,25 +4,25 @@ import dev.weir.wire.ChangeAuthor;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
-/** The author of a change and the reason, for the history. */
+/** The options for the author and the reason of a change, which the history records. */
 final class AuthorOptions {
 
     @Option(
             names = "--author",
             paramLabel = "NAME",
-            description = "Who makes the change, for the history (default: the user of this process).")
+            description = "The author of the change, for the history (default: the user of this process).")
     private String author;
 
-    @Option(names = "--reason", paramLabel = "TEXT", description = "Why, for the history.")
+    @Option(names = "--reason", paramLabel = "TEXT", description = "The reason for the change, for the history.")
     private String reason;
 
-    /** The operating system's name of the user; empty if unknown. */
+    /** Returns the name of the user of this process; empty if unknown. */
     static Optional<String> user() {
         return Optional.ofNullable(System.getProperty("user.name"))
                 .filter(name -> !name.isBlank() && !name.equals("?"));
     }
 
-    /** @throws InputException if an option is at fault */
+    /** @throws InputException if the author or the reason is invalid */
     ChangeAuthor changedBy() {
         try {
             return new ChangeAuthor(Optional.ofNullable(author).or(AuthorOptions::user), Optional.ofNullable(reason));

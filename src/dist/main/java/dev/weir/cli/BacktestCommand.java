@@ -24,15 +24,17 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "backtest",
         mixinStandardHelpOptions = true,
-        description =
-                "Decides requests from a file, with no broker, and tells who would be limited and who would wait.",
+        description = {
+            "Tests policies on requests from a file, without a broker.",
+            "Decides as the enforcer does for the same requests in the same order, and prints who would be limited and"
+                    + " how long requests would wait. Queues drain by the timestamps of the requests, and completely"
+                    + " at the end."
+        },
         footer = {
             "",
-            "Takes the decisions that the enforcer takes for the same requests in the same order. Queues drain by the",
-            "requests' times, and run dry after the last one. Requests are NDJSON:",
-            "  {\"requestId\":\"r1\",\"client\":\"c1\",\"timestamp\":1000,\"tier\":\"free\",\"cost\":1,"
-                    + "\"attributes\":{\"endpoint\":\"/a\"}}",
-            "The timestamp is in ms (absent: now), a file ending in .gz is decompressed, - is standard input or output."
+            "A request is a JSON object on one line, for example:",
+            "  {\"requestId\":\"r1\",\"client\":\"c1\",\"timestamp\":1000,\"tier\":\"free\",\"cost\":2}",
+            "The timestamp is in milliseconds since the epoch (default: the current time)."
         })
 final class BacktestCommand implements Callable<Integer> {
 
@@ -45,23 +47,26 @@ final class BacktestCommand implements Callable<Integer> {
             names = {"-p", "--policies"},
             paramLabel = "FILE",
             required = true,
-            description = "The policies.")
+            description = "The policy file (YAML or JSON).")
     private Path policies;
 
     @Option(
             names = {"-r", "--requests"},
             paramLabel = "FILE",
             required = true,
-            description = "The requests, NDJSON.")
+            description = "The file of requests (NDJSON, decompressed if the name ends in .gz); - is standard input.")
     private String requests;
 
     @Option(
             names = {"-d", "--decisions"},
             paramLabel = "FILE",
-            description = "Where the decisions go, NDJSON.")
+            description = "The file to which decisions are written (NDJSON); - is standard output.")
     private String decisions;
 
-    @Option(names = "--releases", paramLabel = "FILE", description = "Where the releases of queues go, NDJSON.")
+    @Option(
+            names = "--releases",
+            paramLabel = "FILE",
+            description = "The file to which releases of queues are written (NDJSON); - is standard output.")
     private String releases;
 
     @Spec
@@ -100,7 +105,7 @@ final class BacktestCommand implements Callable<Integer> {
         }
     }
 
-    /** What is written must not be written over what it is made of. */
+    /** @throws InputException if an output file is an input file */
     private static void requireOther(String option, String output, String input) throws IOException {
         if (isSameFile(output, input)) {
             throw new InputException(option + " would overwrite " + input, null);

@@ -6,7 +6,7 @@ import dev.weir.topics.KafkaSettings;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** Which cluster, and how it is reached. */
+/** The options of commands that connect to a cluster. */
 final class ClusterOptions {
 
     @Mixin
@@ -15,10 +15,11 @@ final class ClusterOptions {
     @Option(
             names = {"-b", "--bootstrap-server"},
             paramLabel = "HOST:PORT",
-            description = "The Kafka brokers (default: the configuration's, else "
+            description = "The Kafka brokers (default: those of the configuration, or "
                     + KafkaSettings.DEFAULT_BOOTSTRAP_SERVERS + ").")
     private String bootstrapServer;
 
+    /** @throws FaultsException if the configuration is invalid */
     WeirConfig read() throws FaultsException {
         WeirConfig read = config.read();
         return bootstrapServer == null ? read : read.withKafka("bootstrap.servers", bootstrapServer);

@@ -6,15 +6,16 @@ import dev.weir.fault.FaultsException;
 import java.nio.file.Path;
 import picocli.CommandLine.Option;
 
-/** The configuration, of which a command may use a part. */
+/** The option for the configuration file. */
 final class ConfigOption {
 
     @Option(
             names = {"-c", "--config"},
             paramLabel = "FILE",
-            description = "The configuration (YAML). Without it: all defaults.")
+            description = "The configuration file (YAML). Without it, all settings have their defaults.")
     private Path file;
 
+    /** @throws FaultsException if the configuration is invalid */
     WeirConfig read() throws FaultsException {
         return file == null ? ConfigFile.defaults(System.getenv()) : UserFiles.read(file, ConfigFile::read);
     }

@@ -35,14 +35,17 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "demo",
         mixinStandardHelpOptions = true,
-        description =
-                "Sends thirteen hours of real web traffic through a broker and an enforcer of its own, and sums up.")
+        description = {
+            "Replays real web traffic with an embedded broker.",
+            "Starts a broker and the enforcer in this process, sends thirteen hours of requests to a web server, and"
+                    + " prints who was limited and how long requests waited. All data is deleted at the end."
+        })
 final class DemoCommand implements Callable<Integer> {
 
-    /** Well below what two cores can do, so that the latencies are not those of a queue. */
+    /** Well below the capacity of two cores, so that no backlog adds to the latencies. */
     private static final int REQUESTS_PER_SECOND = 4_000;
 
-    /** How long the rate takes to rise to that: a JVM that has just started is slow. */
+    /** The time over which the rate rises to {@link #REQUESTS_PER_SECOND}, while the JVM warms up. */
     private static final double RAMP_UP_SECONDS = 4;
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);
@@ -78,7 +81,7 @@ final class DemoCommand implements Callable<Integer> {
         return 0;
     }
 
-    /** The trace on its way through. */
+    /** One replay of the trace, with its counts and latencies. */
     private static final class TraceRun {
         private final WeirConfig config;
         private final List<Request> requests;
@@ -86,7 +89,7 @@ final class DemoCommand implements Callable<Integer> {
         private final DecisionStats tally = new DecisionStats();
         private final Histogram latenciesMicros = new Histogram(3);
         private int answered;
-        private long waiting; // below 0 while a release is seen before the decision that the request waits
+        private long waiting; // queued requests; below 0 if a release is read before its QUEUED decision
         private double seconds;
 
         private record SentRequest(String tier, long atNanos) {}
@@ -121,7 +124,8 @@ final class DemoCommand implements Callable<Integer> {
                 while (answered < requests.size() || waiting != 0) {
                     if (System.nanoTime() - lastNanos > PATIENCE.toNanos()) {
                         throw new UnreachableException(
-                                (requests.size() - answered) + " requests got no decision, " + waiting + " still wait",
+                                "timed out: %d requests have no decision, %d are still queued"
+                                        .formatted(requests.size() - answered, waiting),
                                 null);
                     }
                     receive(decisions, releases, Duration.ofMillis(10), bar);
@@ -130,7 +134,7 @@ final class DemoCommand implements Callable<Integer> {
             }
         }
 
-        /** How many requests are to be sent by then. */
+        /** Returns how many requests are due after a time in seconds. */
         private static double due(double seconds) {
             double risen = Math.min(seconds, RAMP_UP_SECONDS);
             return REQUESTS_PER_SECOND * (risen * risen / (2 * RAMP_UP_SECONDS) + (seconds - risen));

@@ -29,17 +29,19 @@ import picocli.CommandLine.Spec;
         name = "doctor",
         mixinStandardHelpOptions = true,
         description = {
-            "Checks this machine, the brokers, topics, permissions, rules, instances and clocks,",
-            "and prints what to change. It changes nothing itself."
+            "Checks a deployment and prints a fix for each problem.",
+            "The checks cover this machine, brokers, topics, permissions, policies, instances and clocks. They change"
+                    + " nothing."
         },
         footer = {
             "",
-            "Give it what `weir run` is given: it looks with the same rights.",
-            "Exit code: 0 if nothing fails (there may be warnings), 1 if something does.",
+            "Use the configuration and credentials of `weir run`, so that the permissions are the same.",
+            "Exit codes: 0 if no check fails (warnings are possible), 1 if a check fails.",
             "",
             "Examples:",
             "  weir doctor -c weir.yaml",
-            "  weir doctor -b kafka-1:9092 --service http://weir-1:8680 --service http://weir-2:8680"
+            "  weir doctor -b kafka-1:9092 \\",
+            "    --service http://weir-1:8680 --service http://weir-2:8680"
         })
 final class DoctorCommand implements Callable<Integer> {
 
@@ -51,18 +53,18 @@ final class DoctorCommand implements Callable<Integer> {
     @Option(
             names = "--service",
             paramLabel = "URL",
-            description = "The service of an instance, to ask how it is; may be there several times"
-                    + " (default: the configuration's).")
+            description = "The URL of the HTTP service of an instance to check. Repeat the option for each instance"
+                    + " (default: the address in the configuration).")
     private List<String> services = new ArrayList<>();
 
     @Option(
             names = "--service-ca",
             paramLabel = "FILE",
-            description = "With https: the PEM file of their certificate authority (default: service.tls.ca of"
-                    + " the configuration, else those that Java trusts).")
+            description = "With https: the PEM file of the certificate authority (default: that of the configuration,"
+                    + " or those that Java trusts).")
     private Path serviceCa;
 
-    @Option(names = "--json", description = "Print a JSON object for each finding, one a line.")
+    @Option(names = "--json", description = "Print each finding as a JSON object on one line.")
     private boolean json;
 
     @Spec

@@ -1,6 +1,6 @@
 package dev.weir.cli;
 
-/** What the user named is not there or not usable; the message is one line. Exit code 2. */
+/** Thrown if an option or an input file is missing or invalid. The message is one line. The exit code is 2. */
 final class InputException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

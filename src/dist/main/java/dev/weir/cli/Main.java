@@ -5,19 +5,21 @@ import picocli.AutoComplete;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 
-/** The command line of the enforcer. */
+/** The command {@code weir}. */
 @Command(
         name = "weir",
         mixinStandardHelpOptions = true,
         versionProvider = RootCommand.Version.class,
         description = "Enforces quotas on request events that flow through Kafka.",
-        synopsisSubcommandLabel = "COMMAND",
+        synopsisSubcommandLabel = "[COMMAND]",
         footer = {
             "",
-            "Try it:",
-            "  weir demo                              a real trace through a broker of its own",
-            "  weir run --dev --policies rules.yaml   a broker and the enforcer, on localhost:9092",
-            "  weir send --await requests.ndjson      requests in, their decisions out"
+            "Without a command, weir runs the demo.",
+            "",
+            "Examples:",
+            "  weir demo                              replay real web traffic",
+            "  weir run --dev --policies rules.yaml   run Weir with an embedded broker",
+            "  weir send --await requests.ndjson      send requests, print decisions"
         },
         subcommands = {
             DemoCommand.class,
@@ -39,12 +41,12 @@ public final class Main extends RootCommand {
         new Main().runAndExit(args);
     }
 
-    /** Runs a command and returns its exit code. */
+    /** Runs a command with the given streams. Returns its exit code. */
     public static int execute(PrintWriter out, PrintWriter err, String... args) {
         return new Main().run(out, err, args);
     }
 
-    /** Runs the demo, if no command is given. */
+    /** Runs the demo: no command was given. */
     @Override
     public Integer call() {
         CommandLine own = spec().commandLine();

@@ -3,7 +3,7 @@ package dev.weir.cli;
 import java.io.IOException;
 import java.io.PrintWriter;
 
-/** Standard output takes no more, as when its reader has ended. */
+/** Thrown if standard output cannot be written, for example because the reader of a pipe has exited. */
 final class OutputException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
@@ -12,7 +12,7 @@ final class OutputException extends RuntimeException {
         super("cannot write to standard output", cause);
     }
 
-    /** Throws if something could not be written; a PrintWriter keeps that to itself. */
+    /** Throws if a write to a {@link PrintWriter} failed: the writer itself throws nothing. */
     static void check(PrintWriter out) {
         if (out.checkError()) {
             throw new OutputException(null);

@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
         name = "policies",
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        description = "Checks, applies, lists and deletes policies and queues, and tells what they were.",
+        description = "Validates, applies, lists and deletes policies and queues.",
         subcommands = {
             PoliciesCommand.Validate.class,
             PoliciesCommand.Apply.class,
@@ -51,15 +51,15 @@ final class PoliciesCommand implements Runnable {
     @Override
     public void run() {
         throw new picocli.CommandLine.ParameterException(
-                spec.commandLine(), "which? validate, apply, list, delete or history");
+                spec.commandLine(), "a subcommand is missing: validate, apply, list, delete or history");
     }
 
     @Command(
             name = "validate",
             mixinStandardHelpOptions = true,
             description = {
-                "Checks a policy file and prints every fault with its line. Needs no cluster,",
-                "so a policy can only name queues of the same file."
+                "Checks a policy file without a cluster.",
+                "Prints each fault with its line. Policies can refer only to queues of the file."
             })
     static final class Validate implements Callable<Integer> {
 
@@ -76,7 +76,7 @@ final class PoliciesCommand implements Runnable {
             spec.commandLine()
                     .getOut()
                     .printf(
-                            "%s: %s%s, no fault%n",
+                            "%s: %s%s, no faults%n",
                             file,
                             count(contents.policies().size(), "policy", "policies"),
                             queues == 0 ? "" : ", " + count(queues, "queue", "queues"));
@@ -92,9 +92,9 @@ final class PoliciesCommand implements Runnable {
             name = "apply",
             mixinStandardHelpOptions = true,
             description = {
-                "Puts the policies and queues of a file in force; those that did not change stay as they are.",
-                "A policy can name a queue of the file or one that is in force.",
-                "Prints what is done, and of each change what is different and which counts are carried over."
+                "Applies the policies and queues of a file.",
+                "Unchanged policies and queues keep their version. A policy can refer to queues of the file and of the"
+                        + " cluster. Prints each change, its differences, and which usage is carried over."
             })
     static final class Apply implements Callable<Integer> {
 
@@ -104,10 +104,10 @@ final class PoliciesCommand implements Runnable {
         @Mixin
         private AuthorOptions author;
 
-        @Option(names = "--prune", description = "Delete the policies and queues that are not in the file.")
+        @Option(names = "--prune", description = "Delete policies and queues that are not in the file.")
         private boolean prune;
 
-        @Option(names = "--dry-run", description = "Print what would be done, and write nothing.")
+        @Option(names = "--dry-run", description = "Print the changes without writing them.")
         private boolean dryRun;
 
         @Parameters(paramLabel = "FILE", description = "The policy file (YAML or JSON).")
@@ -136,8 +136,10 @@ final class PoliciesCommand implements Runnable {
     @Command(
             name = "list",
             mixinStandardHelpOptions = true,
-            description =
-                    "Prints the policies and queues in force or to come, one a line: policy or queue, id, version, definition.")
+            description = {
+                "Lists the policies and queues in force, and scheduled versions.",
+                "Each line has the fields policy or queue, id, version and definition, separated by tabs."
+            })
     static final class ListAll implements Callable<Integer> {
 
         @Mixin
@@ -162,7 +164,7 @@ final class PoliciesCommand implements Runnable {
         }
     }
 
-    @Command(name = "delete", mixinStandardHelpOptions = true, description = "Takes policies or queues out of force.")
+    @Command(name = "delete", mixinStandardHelpOptions = true, description = "Deletes policies or queues.")
     static final class Delete implements Callable<Integer> {
 
         @Mixin
@@ -173,13 +175,11 @@ final class PoliciesCommand implements Runnable {
 
         @Option(
                 names = "--queue",
-                description = {
-                    "The ids are those of queues. A deleted queue takes no more requests;",
-                    "those that wait in it leave by its last rules."
-                })
+                description = "Delete queues instead of policies. A deleted queue denies new requests; waiting requests"
+                        + " are released under its last definition.")
         private boolean queue;
 
-        @Parameters(paramLabel = "ID", arity = "1..*", description = "The ids.")
+        @Parameters(paramLabel = "ID", arity = "1..*", description = "The ids of the policies or queues.")
         private List<String> ids;
 
         @Spec
@@ -210,18 +210,19 @@ final class PoliciesCommand implements Runnable {
             name = "history",
             mixinStandardHelpOptions = true,
             description = {
-                "Prints the versions that a policy or queue had, newest first, one a line: version, time of the",
-                "change, from when on it applies if not at once, author, reason, and the definition or 'deleted'."
+                "Lists the versions of a policy or queue, newest first.",
+                "Each line has these fields, separated by tabs: version, time of the change, effective-from (empty if"
+                        + " the version applied at once), author, reason, and the definition or 'deleted'."
             })
     static final class History implements Callable<Integer> {
 
         @Mixin
         private ClusterOptions cluster;
 
-        @Option(names = "--queue", description = "The id is that of a queue.")
+        @Option(names = "--queue", description = "List the versions of a queue instead of a policy.")
         private boolean queue;
 
-        @Parameters(paramLabel = "ID", description = "The id.")
+        @Parameters(paramLabel = "ID", description = "The id of the policy or queue.")
         private String id;
 
         @Spec
@@ -249,7 +250,7 @@ final class PoliciesCommand implements Runnable {
             return 0;
         }
 
-        /** Empty if it applies at once. */
+        /** Returns the effective time of a version; empty if the version applied at once. */
         private static String effectiveFrom(PolicyAvro.Applied version) {
             if (version.isDeleted() || version.kind() == PolicyAvro.Kind.QUEUE) {
                 return "";
@@ -259,7 +260,7 @@ final class PoliciesCommand implements Runnable {
                         .effectiveFromMs();
                 return fromMs == 0 ? "" : Instant.ofEpochMilli(fromMs).toString();
             } catch (FaultsException e) {
-                return ""; // of another version of Weir
+                return ""; // a definition that this version of Weir cannot read
             }
         }
     }

@@ -8,10 +8,10 @@ import java.io.PrintWriter;
 import java.util.List;
 import java.util.Locale;
 
-/** Tells what was done with policies and queues, one a line, and under each that changed, what is different. */
+/** Prints one line for each policy and queue of a change, and the differences under each that changed. */
 final class PolicyChangePrinter {
 
-    /** If more did not change, they are counted instead. */
+    /** The maximum number of unchanged policies and queues that are listed. If there are more, they are counted. */
     private static final int MAX_UNCHANGED = 20;
 
     private PolicyChangePrinter() {}
@@ -39,7 +39,7 @@ final class PolicyChangePrinter {
                 queue ? "queue " : "",
                 change.id(),
                 change.version(),
-                drains ? ": takes no more; what waits in it leaves by these rules" : "");
+                drains ? ": denies new requests; waiting requests drain" : "");
         ChangeDetails.of(change).forEach(line -> out.printf("    %s%n", line));
     }
 

@@ -26,8 +26,9 @@ import picocli.CommandLine.Spec;
         name = "queues",
         mixinStandardHelpOptions = true,
         description = {
-            "Prints the queues and their current state. With an ID, prints one queue with its tiers and, if it has a key, its longest keys.",
-            "Any running instance answers for every queue."
+            "Prints queues and their current state.",
+            "With an ID, prints one queue with its tiers and, if it has a key, the keys with the longest backlogs. Any"
+                    + " running instance responds for every queue."
         },
         footer = {
             "",
@@ -43,7 +44,7 @@ final class QueuesCommand implements Callable<Integer> {
     @Mixin
     private ServiceClient service;
 
-    @Parameters(paramLabel = "ID", arity = "0..1", description = "The queue. Without it, all queues are printed.")
+    @Parameters(paramLabel = "ID", arity = "0..1", description = "The id of a queue (default: all queues).")
     private String id;
 
     @Option(
@@ -52,7 +53,7 @@ final class QueuesCommand implements Callable<Integer> {
             description = "Print one key of the queue. Repeat the option for each key field of the queue.")
     private Map<String, String> key = new TreeMap<>();
 
-    @Option(names = "--json", description = "Print the answer of the service unchanged.")
+    @Option(names = "--json", description = "Print the response of the service unchanged.")
     private boolean json;
 
     @Spec
@@ -78,7 +79,7 @@ final class QueuesCommand implements Callable<Integer> {
         String after = "";
         while (after != null) {
             JsonNode page = service.get("/v1/queues?after=" + ServiceClient.encoded(after))
-                    .orElseThrow(() -> new InputException("this service does not tell of queues", null));
+                    .orElseThrow(() -> new InputException("the service has no /v1/queues; check --service", null));
             for (JsonNode one : page.get("queues")) {
                 Optional<JsonNode> queue = queue(one.get("id").asText());
                 if (json) {
@@ -115,7 +116,7 @@ final class QueuesCommand implements Callable<Integer> {
     }
 
     private static TextTable head(String keys) {
-        return new TextTable("QUEUE", "VERSION", "RATE", keys, "WAITING", "OLDEST", "DRAINED IN", "RELEASED");
+        return new TextTable("QUEUE", "VERSION", "RATE", keys, "WAITING", "OLDEST", "DRAINS IN", "RELEASED");
     }
 
     private static TextTable byTier(JsonNode tiers) {
@@ -146,7 +147,7 @@ final class QueuesCommand implements Callable<Integer> {
                     .limit(MAX_KEYS)
                     .forEach(shown::add);
         }
-        TextTable table = new TextTable("LONGEST KEYS", "WAITING", "OLDEST", "DRAINED IN");
+        TextTable table = new TextTable("LONGEST KEYS", "WAITING", "OLDEST", "DRAINS IN");
         for (int i : shown) {
             JsonNode of = longest.get(i);
             table.add(
@@ -158,7 +159,7 @@ final class QueuesCommand implements Callable<Integer> {
         return table;
     }
 
-    /** Of a queue whose keys are on several instances, reports those that did not answer. */
+    /** Returns a queue. Prints a line for each instance with keys of the queue that did not respond. */
     private Optional<JsonNode> queue(String name) {
         Optional<JsonNode> queue = service.get(path(name));
         queue.map(found -> found.path("missing"))
@@ -167,7 +168,7 @@ final class QueuesCommand implements Callable<Integer> {
                     PrintWriter err = spec.commandLine().getErr();
                     for (JsonNode address : missing) {
                         err.println("weir queues: the keys of " + SafeText.of(name) + " on "
-                                + SafeText.of(address.asText()) + " are missing: the instance does not answer");
+                                + SafeText.of(address.asText()) + " are missing: the instance does not respond");
                     }
                 });
         return queue;

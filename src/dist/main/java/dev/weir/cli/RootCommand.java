@@ -27,38 +27,41 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 
-/** The top of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage or bad input. */
+/**
+ * The root of a command line. Exit codes: 0 for success, 1 for a failure, 2 for wrong usage or bad input. A command can
+ * define another code for failures by {@link CommandSpec#exitCodeOnExecutionException}.
+ */
 public abstract class RootCommand implements Callable<Integer> {
 
     private static final int BAD_INPUT = 2;
 
     private static final Logger LOG = LoggerFactory.getLogger(RootCommand.class);
 
-    /** How many lines of a stack trace are logged. */
+    /** The system property for the number of lines of a stack trace in the log, or {@code full}. */
     private static final String TRACES = "weir.log.traces";
 
-    /** Which of the patterns of {@code log4j2.properties} lines are written by. */
+    /** The system property for the name of the log pattern in {@code log4j2.properties}. */
     private static final String FORMAT = "weir.log.format";
 
-    /** The commands that go on until they are stopped. */
+    /** The commands that run until they are stopped. */
     private static final Set<String> LONG_RUNNING = Set.of("run", "watch");
 
     @Option(
             names = "--verbose",
             scope = ScopeType.INHERIT,
-            description = "Log what happens; show stack traces. Twice: log what Kafka's clients do, too.")
+            description = "Log informational messages and stack traces. Repeat the option to include Kafka's log.")
     private boolean[] verbose = {};
 
-    /** Whether machines read the log: all that goes to standard error is in it then. */
+    /** Whether the log is JSON. Then errors are logged instead of printed, so that standard error is JSON only. */
     private boolean logsJson;
 
-    /** The exit code of a command that failed. */
+    /** The exit code of the command for a failure that is not bad input. */
     private int failureExitCode = CommandLine.ExitCode.SOFTWARE;
 
     @Spec
     private CommandSpec spec;
 
-    /** Prints the version that the jar was built as. */
+    /** Provides the version of the jar. */
     public static final class Version implements CommandLine.IVersionProvider {
 
         @Spec
@@ -71,17 +74,17 @@ public abstract class RootCommand implements Callable<Integer> {
         }
     }
 
-    /** The command as it was parsed. */
+    /** Returns the specification of this command. */
     public final CommandSpec spec() {
         return spec;
     }
 
-    /** Runs a command with the process's standard streams and ends the process with its exit code. */
+    /** Runs a command with the standard streams, and exits the process with the exit code of the command. */
     public final void runAndExit(String... args) {
         System.exit(run(new PrintWriter(System.out, true, UTF_8), new PrintWriter(System.err, true, UTF_8), args));
     }
 
-    /** Runs a command and returns its exit code. */
+    /** Runs a command with the given streams. Returns its exit code. */
     public final int run(PrintWriter out, PrintWriter err, String... args) {
         CommandLine line = new CommandLine(this).setOut(out).setErr(err);
         line.setCaseInsensitiveEnumValuesAllowed(true);
@@ -97,8 +100,8 @@ public abstract class RootCommand implements Callable<Integer> {
         try {
             return line.execute(args);
         } catch (OutOfMemoryError e) {
-            // A client without TLS takes the first bytes that a broker with TLS says for a length.
-            String why = "out of memory; if the brokers speak TLS, kafka.security.protocol must say SSL or SASL_SSL";
+            // A client without TLS reads the first bytes of a TLS response as the size of a buffer.
+            String why = "out of memory; if the brokers use TLS, set kafka.security.protocol to SSL or SASL_SSL";
             if (logsJson) {
                 LOG.error(why);
             } else {
@@ -108,22 +111,27 @@ public abstract class RootCommand implements Callable<Integer> {
         }
     }
 
-    /** A command that comes to an end tells in its one line what failed; what the clients log would only repeat it. */
-    private void configureLogging(boolean lasts) {
+    /**
+     * Sets the log levels and the format.
+     *
+     * @param longRunning whether the command runs until it is stopped. Other commands print a failure themselves, in
+     *     one line, so warnings of the Kafka clients about the same failure are not logged.
+     */
+    private void configureLogging(boolean longRunning) {
         if (isVerbose()) {
             System.setProperty(TRACES, "full");
         }
         if (logsJson) {
             System.setProperty(FORMAT, "json");
             Thread.setDefaultUncaughtExceptionHandler(
-                    (thread, failure) -> LOG.error("the thread {} failed", thread.getName(), failure));
+                    (thread, failure) -> LOG.error("Thread {} failed", thread.getName(), failure));
         }
         if (isVerbose() || logsJson) {
             Configurator.reconfigure();
         }
         if (isVerbose()) {
             Configurator.setAllLevels(verbose.length > 1 ? "" : "dev.weir", Level.INFO);
-        } else if (!lasts) {
+        } else if (!longRunning) {
             Configurator.setAllLevels("", Level.ERROR);
             Configurator.setAllLevels("org.apache.kafka.clients", Level.OFF);
             Configurator.setAllLevels("org.apache.kafka.common", Level.OFF);

@@ -37,16 +37,18 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "run",
         mixinStandardHelpOptions = true,
-        description = "Runs the enforcer until it is stopped (Ctrl-C, SIGTERM).",
+        description = {
+            "Runs the enforcer until it is stopped (Ctrl-C, SIGTERM).",
+            "Creates missing topics, then writes a decision to weir.decisions for each request on weir.requests."
+                    + " Instances with the same application-id share the work.",
+            "An HTTP service reports usage and changes policies. Changes need the token in the environment variable"
+                    + " WEIR_TOKEN."
+        },
         footer = {
             "",
-            "Creates the topics that are missing, then answers each request on weir.requests with a decision on",
-            "weir.decisions. Start several with the same application-id to share the work.",
-            "Serves the rules over HTTP; the environment variable WEIR_TOKEN has the token that changes need.",
-            "",
             "Examples:",
-            "  weir run --dev --policies rules.yaml     with a broker of its own on localhost:9092",
-            "  weir run -b kafka-1:9092 -c weir.yaml    against a cluster"
+            "  weir run --dev --policies rules.yaml     with an embedded broker",
+            "  weir run -b kafka-1:9092 -c weir.yaml    on a cluster"
         })
 final class RunCommand implements Callable<Integer> {
 
@@ -55,7 +57,7 @@ final class RunCommand implements Callable<Integer> {
 
     private static final Logger LOG = LoggerFactory.getLogger(RunCommand.class);
 
-    /** How often it is told that it does not run yet: a restore takes as long as it takes. */
+    /** How often the progress of a start is logged. A start can take long: it restores the state. */
     private static final Duration PROGRESS_INTERVAL = Duration.ofMinutes(1);
 
     @Mixin
@@ -64,39 +66,38 @@ final class RunCommand implements Callable<Integer> {
     @Option(
             names = {"-p", "--policies"},
             paramLabel = "FILE",
-            description = "Policies and queues to apply before the first decision.")
+            description = "A policy file (YAML or JSON) to apply before the first decision.")
     private Path policies;
 
-    @Option(names = "--dev", description = "Start an embedded broker too; its data goes when it stops.")
+    @Option(names = "--dev", description = "Start an embedded broker. Its data is deleted when it stops.")
     private boolean dev;
 
     @Option(
             names = "--dev-port",
             paramLabel = "PORT",
             defaultValue = "9092",
-            description = "The embedded broker's port (default: ${DEFAULT-VALUE}; 0: any that is free).")
+            description = "The port of the embedded broker; 0 selects a free port (default: ${DEFAULT-VALUE}).")
     private int devPort;
 
     @Option(
             names = "--service-port",
             paramLabel = "PORT",
-            description = "The port of the service (default: the configuration's, else "
-                    + WeirConfig.Service.DEFAULT_PORT + "; 0: any that is free).")
+            description = "The port of the HTTP service; 0 selects a free port (default: that of the configuration, or "
+                    + WeirConfig.Service.DEFAULT_PORT + ").")
     private Integer servicePort;
 
     @Option(
             names = "--health-port",
             paramLabel = "PORT",
-            description =
-                    "The port that serves the health checks and metrics alone (default: the configuration's, else "
-                            + WeirConfig.Service.DEFAULT_HEALTH_PORT + "; 0: any that is free).")
+            description = "A port for health checks and metrics only; 0 selects a free port (default: that of the"
+                    + " configuration, or " + WeirConfig.Service.DEFAULT_HEALTH_PORT + ").")
     private Integer healthPort;
 
     @Option(
             names = "--log-format",
             paramLabel = "FORMAT",
             defaultValue = "text",
-            description = "What standard error has: text, or json, one object a line (default: ${DEFAULT-VALUE}).")
+            description = "The format of the log: text, or json with one object per line (default: ${DEFAULT-VALUE}).")
     private LogFormat logFormat;
 
     @Spec
@@ -107,7 +108,11 @@ final class RunCommand implements Callable<Integer> {
         JSON
     }
 
-    /** What a stop has to end; nobody asks any more when the enforcer leaves. */
+    /**
+     * What is closed on a stop. The service is closed first, so that no request arrives while the enforcer closes.
+     *
+     * @param stopping whether the process is being stopped
+     */
     private record RunningEnforcer(Enforcer enforcer, Optional<WeirService> service, AtomicBoolean stopping)
             implements AutoCloseable {
         @Override
@@ -175,26 +180,27 @@ final class RunCommand implements Callable<Integer> {
         try {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         } finally {
-            admin.close(Duration.ZERO); // and not when what nobody answers has timed out
+            admin.close(Duration.ZERO); // without waiting for pending calls to time out
         }
     }
 
-    /** The queues in force; on a new cluster, none. */
+    /** Returns the ids of the queues in force. Creates missing topics first, so a new cluster has no queues. */
     private static Set<String> queues(WeirConfig config) {
         createTopics(config);
         return new PolicyTopic(config).queues();
     }
 
-    /** @throws UnreachableException if it does not start */
+    /** @throws UnreachableException if the broker does not start */
     static EmbeddedBroker startBroker(int port) {
         try {
             return EmbeddedBroker.start(port);
         } catch (IllegalStateException e) {
-            throw new UnreachableException(e.getMessage() + (port == 0 ? "" : " (--dev-port takes another)"), e);
+            throw new UnreachableException(
+                    e.getMessage() + (port == 0 ? "" : " (select another port with --dev-port)"), e);
         }
     }
 
-    /** @param beforeBroker is told what is to be closed while the broker is still there */
+    /** @param beforeBroker accepts what must be closed before the broker */
     private int serve(WeirConfig config, PolicyFile.Contents contents, Consumer<AutoCloseable> beforeBroker)
             throws InterruptedException {
         if (!config.service().enabled()) {
@@ -205,7 +211,7 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    /** With {@code --dev}, takes any free port for the health checks if the default one is taken. */
+    /** Opens the service. With {@code --dev}, uses any free health port if the default one is in use. */
     static WeirService openService(WeirConfig config, boolean dev) {
         try {
             return WeirService.open(config, System.getenv());
@@ -220,7 +226,7 @@ final class RunCommand implements Callable<Integer> {
                             .service(config.service().withHealthPort(0))
                             .build(),
                     System.getenv());
-            LOG.warn("{}; it is {} instead", e.getMessage(), service.healthUrl());
+            LOG.warn("{}; health checks and metrics are at {} instead", e.getMessage(), service.healthUrl());
             return service;
         }
     }
@@ -248,7 +254,7 @@ final class RunCommand implements Callable<Integer> {
         return 0;
     }
 
-    /** Returns whether to start over, when it has ended. */
+    /** Runs an enforcer until it ends. Returns whether to start another one. */
     private boolean enforceOnce(WeirConfig config, Optional<WeirService> service, Consumer<AutoCloseable> beforeBroker)
             throws InterruptedException {
         Enforcer enforcer = Enforcer.create(config, service.map(WeirService::address));
@@ -269,7 +275,7 @@ final class RunCommand implements Callable<Integer> {
                 return false;
             }
             if (enforcer.mustRestart()) {
-                LOG.warn("starts over: {}", e.getMessage());
+                LOG.warn("The enforcer restarts: {}", e.getMessage());
                 enforcer.close();
                 return true;
             }
@@ -280,21 +286,21 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    /** @throws UnreachableException if it fails before it is told to stop, or after */
+    /** @throws UnreachableException always, when the enforcer has ended */
     private void run(WeirConfig config, RunningEnforcer running) throws InterruptedException {
         Enforcer enforcer = running.enforcer();
         PrintWriter out = spec.commandLine().getOut();
         String where = where(config, running.service());
-        LOG.info("starts: instance {}, {}", enforcer.id(), where);
+        LOG.info("Instance {} is starting: {}", enforcer.id(), where);
         enforcer.begin();
         while (!enforcer.isRunningWithin(PROGRESS_INTERVAL)) {
-            LOG.warn("not ready yet: {}", enforcer.progress());
+            LOG.warn("The enforcer is not ready yet: {}", enforcer.progress());
         }
-        running.service().ifPresent(one -> one.attachEnforcer(enforcer.policies(), enforcer.questions()));
+        running.service().ifPresent(one -> one.attachEnforcer(enforcer.policies(), enforcer.queries()));
         out.println("weir is ready: " + where);
         Optional<Throwable> failure = enforcer.awaitEnd();
         throw new UnreachableException(
-                failure.map(Throwable::getMessage).orElse("it ended by itself"), failure.orElse(null));
+                failure.map(Throwable::getMessage).orElse("the enforcer stopped unexpectedly"), failure.orElse(null));
     }
 
     private static String where(WeirConfig config, Optional<WeirService> service) {
@@ -309,7 +315,7 @@ final class RunCommand implements Callable<Integer> {
                         KafkaSettings.deciding(config).getProperty("bootstrap.servers"));
     }
 
-    /** A process that was told to stop ends when it has stopped; another has nothing left to be stopped. */
+    /** Waits for the shutdown hook if the process is being stopped; otherwise removes the hook. */
     private static void releaseShutdownHook(Thread stop, RunningEnforcer running) throws InterruptedException {
         if (running.stopping().get()) {
             stop.join();
@@ -318,7 +324,7 @@ final class RunCommand implements Callable<Integer> {
         try {
             Runtime.getRuntime().removeShutdownHook(stop);
         } catch (IllegalStateException e) {
-            stop.join(); // told to stop just now
+            stop.join(); // the shutdown began meanwhile
         }
     }
 

@@ -34,7 +34,7 @@ final class SendCommand implements Callable<Integer> {
 
     private static final int MAX_AWAITED = 1_000_000;
 
-    /** Requests whose decisions have not come; the same one may have been sent more than once. */
+    /** The requests that have no decision yet. A request that was sent several times counts each time. */
     private static final class AwaitedDecisions {
         private final Map<List<String>, Integer> counts = new HashMap<>();
         private int size;
@@ -60,17 +60,17 @@ final class SendCommand implements Callable<Integer> {
             paramLabel = "FILE",
             arity = "0..1",
             defaultValue = "-",
-            description = "The requests; - (the default) is standard input.")
+            description = "The file of requests; - is standard input (default: ${DEFAULT-VALUE}).")
     private String file;
 
-    @Option(names = "--await", description = "Print the decisions of these requests, in the order in which they come.")
+    @Option(names = "--await", description = "Print the decisions on these requests as they arrive.")
     private boolean await;
 
     @Option(
             names = "--timeout",
             paramLabel = "SECONDS",
             defaultValue = "30",
-            description = "How long --await waits for the next decision (default: ${DEFAULT-VALUE}).")
+            description = "How many seconds --await waits for the next decision (default: ${DEFAULT-VALUE}).")
     private int timeoutSeconds;
 
     @Spec
@@ -98,11 +98,11 @@ final class SendCommand implements Callable<Integer> {
                     request = BadRequestException.read(line, lines, config, System.currentTimeMillis(), 0);
                 } catch (BadRequestException e) {
                     sender.flush();
-                    throw new InputException(e.getMessage() + " (" + sent + " were sent before it)", e);
+                    throw new InputException(e.getMessage() + " (the " + sent + " requests before it were sent)", e);
                 }
                 if (await) {
                     if (open.size == MAX_AWAITED) {
-                        throw new InputException("--await takes at most " + MAX_AWAITED + " requests", null);
+                        throw new InputException("--await supports at most " + MAX_AWAITED + " requests", null);
                     }
                     open.add(request.client(), request.requestId());
                 }
@@ -128,7 +128,11 @@ final class SendCommand implements Callable<Integer> {
             lastNanos = open.size < before ? System.nanoTime() : lastNanos;
         }
         if (open.size > 0) {
-            spec.commandLine().getErr().printf("weir send: %d decisions did not come; is `weir run` up?%n", open.size);
+            spec.commandLine()
+                    .getErr()
+                    .printf(
+                            "weir send: timed out after %d s; %d requests have no decision. Is `weir run` running?%n",
+                            timeoutSeconds, open.size);
             return 1;
         }
         return 0;

@@ -22,14 +22,14 @@ import java.util.Optional;
 import javax.net.ssl.SSLException;
 import picocli.CommandLine.Option;
 
-/** Asks the service of a running instance. */
+/** A client of the HTTP service of a running instance, with its command line options. */
 final class ServiceClient {
 
     private static final String DEFAULT_URL = "http://127.0.0.1:" + Service.DEFAULT_PORT;
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
-    /** Made when it is needed first: all commands are made at once, and it has a thread. */
+    /** Created on first use, because it starts a thread, and picocli creates the objects of all commands. */
     private HttpClient http;
 
     @Option(
@@ -37,18 +37,24 @@ final class ServiceClient {
             paramLabel = "URL",
             defaultValue = DEFAULT_URL,
             description = {
-                "The service of any instance (default: ${DEFAULT-VALUE}).",
-                "If it asks for a token, the environment variable " + Service.TOKEN_VARIABLE + " has it."
+                "The URL of the HTTP service of any instance. Default:",
+                "${DEFAULT-VALUE}",
+                "If it needs a token, set the environment variable " + Service.TOKEN_VARIABLE + "."
             })
     private String url;
 
     @Option(
             names = "--service-ca",
             paramLabel = "FILE",
-            description = "With https: the PEM file of its certificate authority (default: those that Java trusts).")
+            description = "With https: the PEM file of the certificate authority (default: those that Java trusts).")
     private Path ca;
 
-    /** A client that trusts the certificate authorities of a file, with {@code https}. */
+    /**
+     * Returns a builder of HTTP clients.
+     *
+     * @param ca a PEM file of the certificate authorities to trust; empty for those that Java trusts
+     * @throws InputException if the file cannot be read
+     */
     static HttpClient.Builder trusting(Optional<Path> ca) {
         HttpClient.Builder client = HttpClient.newBuilder();
         try {
@@ -58,7 +64,7 @@ final class ServiceClient {
         }
     }
 
-    /** As a part of a path or a query. */
+    /** Encodes a text as a part of a path or a query. */
     static String encoded(String text) {
         return URLEncoder.encode(text, StandardCharsets.UTF_8)
                 .replace("+", "%20")
@@ -66,11 +72,11 @@ final class ServiceClient {
     }
 
     /**
-     * What the service answers, empty if there is no such thing.
+     * Returns the body of the response; empty for status 404.
      *
-     * @param path with its query, its parts {@link #encoded}
-     * @throws UnreachableException if it does not answer, or cannot now
-     * @throws InputException if it refuses
+     * @param path the path and query, whose parts are {@link #encoded}
+     * @throws UnreachableException if the service does not respond, or responds with a status of 500 or above
+     * @throws InputException if the service rejects the request
      */
     Optional<JsonNode> get(String path) {
         HttpResponse<String> answer = send(request(path));
@@ -81,7 +87,8 @@ final class ServiceClient {
         if (answer.statusCode() == 200) {
             return Optional.of(body);
         }
-        String why = url + ": " + SafeText.of(body.path("detail").asText("it answers " + answer.statusCode()));
+        String why = url + ": "
+                + SafeText.of(body.path("detail").asText("the service returned status " + answer.statusCode()));
         if (answer.statusCode() >= 500) {
             throw new UnreachableException(why, null);
         }
@@ -111,17 +118,18 @@ final class ServiceClient {
             return http.send(request, BodyHandlers.ofString());
         } catch (SSLException e) {
             throw new UnreachableException(
-                    url + " does not speak TLS, or its certificate is not trusted ("
+                    url + " does not use TLS, or its certificate is not trusted ("
                             + UnreachableException.causeMessage(e)
-                            + "); --service-ca names the file of its certificate authority",
+                            + "); set --service-ca to the PEM file of its certificate authority",
                     e);
         } catch (IOException e) {
-            String tls = url.startsWith("http://") ? ", with https:// if it has service.tls" : "";
+            String tls = url.startsWith("http://") ? " (https:// if service.tls is configured)" : "";
             throw new UnreachableException(
-                    "nobody answers at " + url + "; `weir run` does, --service says where" + tls, e);
+                    "no response from " + url + "; start `weir run`, or set --service to the URL of an instance" + tls,
+                    e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new UnreachableException("interrupted while asking " + url, e);
+            throw new UnreachableException("interrupted while waiting for " + url, e);
         }
     }
 
@@ -129,7 +137,8 @@ final class ServiceClient {
         try {
             return Json.MAPPER.readTree(answer.body());
         } catch (JsonProcessingException e) {
-            throw new UnreachableException(url + " is not the service of Weir", e);
+            throw new UnreachableException(
+                    url + ": the response is not JSON; check that --service is the URL of a Weir instance", e);
         }
     }
 }

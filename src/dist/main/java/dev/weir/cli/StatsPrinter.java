@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Prints what a tally counted, as tables. */
+/** Prints the counts of decisions and queues as tables. */
 final class StatsPrinter {
 
     private final PrintWriter out;
@@ -21,10 +21,10 @@ final class StatsPrinter {
     }
 
     /**
-     * Prints a tally.
+     * Prints the counts.
      *
-     * @param queues that requests were sent to, by id
-     * @param top how many clients are named
+     * @param queues the queues by id
+     * @param top the maximum number of clients in the list of the most limited clients
      */
     void print(DecisionStats tally, Map<String, QueueRules> queues, int top) {
         heading("");
@@ -45,7 +45,7 @@ final class StatsPrinter {
         out.flush();
     }
 
-    /** @param rules null if there is no such queue */
+    /** @param rules null if the queue is not defined */
     private void queue(String id, QueueStats queue, QueueRules rules) {
         out.println();
         out.printf(
@@ -76,7 +76,7 @@ final class StatsPrinter {
                 total == null ? "" : "; the total is %.1f".formatted(total.limit() * 1e3 / total.perMs()));
         if (queue.spacing().count() > 0) {
             out.printf(
-                    "  while more waits, a key's releases are %.1f ms apart at least, %.1f ms at p50; its rate is one in %.1f ms%n",
+                    "  gaps between releases of a key with a backlog: min %.1f ms, p50 %.1f ms; by its rate %.1f ms%n",
                     queue.spacing().ms(0), queue.spacing().ms(50), 1e3 / rate(rules));
         }
     }
@@ -117,14 +117,14 @@ final class StatsPrinter {
                 rareCounts(counts));
     }
 
-    /** What is rare enough to be told only where it was. */
+    /** Returns the counts that are usually 0, as text: only those above 0, empty if all are 0. */
     private static String rareCounts(DecisionStats.Counts counts) {
         List<String> also = new ArrayList<>();
         if (counts.observed() > 0) {
             also.add(String.format("%,d observed", counts.observed()));
         }
         if (counts.throttled() > 0) {
-            also.add(String.format("%,d put off", counts.throttled()));
+            also.add(String.format("%,d delayed", counts.throttled()));
         }
         if (counts.repeated() > 0) {
             also.add(String.format("%,d repeated", counts.repeated()));

@@ -8,7 +8,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** A directory that is there until it is closed. */
+/** A temporary directory that is deleted on {@link #close}. */
 final class TempDirectory implements AutoCloseable {
 
     private final Path path;
@@ -25,7 +25,7 @@ final class TempDirectory implements AutoCloseable {
         return path;
     }
 
-    /** Deletes the directory and all in it. */
+    /** Deletes the directory with its content. */
     @Override
     public void close() {
         List<Path> deepestFirst;

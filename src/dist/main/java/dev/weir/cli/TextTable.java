@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Rows under a head, in columns as wide as they need to be; a row is a line, whatever is in it. */
+/** A table with a header row, in columns as wide as their longest cell. Each row is one line. */
 final class TextTable {
 
     private final List<List<String>> rows = new ArrayList<>();
@@ -14,7 +14,7 @@ final class TextTable {
         rows.add(List.of(head));
     }
 
-    /** About how long, short enough for a column. */
+    /** Returns a duration as text, with two units at most, such as {@code 70ms}, {@code 2.5s} or {@code 1m 15s}. */
     static String time(long ms) {
         if (ms < 1_000) {
             return ms + "ms";
@@ -31,7 +31,7 @@ final class TextTable {
         rows.add(List.of(row));
     }
 
-    /** @param ifEmpty printed if there is no row */
+    /** @param ifEmpty the line that is printed if the table has no rows */
     void print(PrintWriter out, String ifEmpty) {
         if (rows.size() == 1) {
             out.println(ifEmpty);

@@ -20,8 +20,8 @@ import picocli.CommandLine.Spec;
         name = "usage",
         mixinStandardHelpOptions = true,
         description = {
-            "Prints what a client has used of the policies that apply to it.",
-            "Any running instance answers for every client. Of quota that clients share it tells who holds what."
+            "Prints what a client has used of its limits.",
+            "Any running instance responds for every client. For shared limits, the leases are printed too."
         },
         footer = {"", "Example:", "  weir usage alice --tier free --attribute endpoint=/articles/7"})
 final class UsageCommand implements Callable<Integer> {
@@ -29,19 +29,19 @@ final class UsageCommand implements Callable<Integer> {
     @Mixin
     private ServiceClient service;
 
-    @Parameters(paramLabel = "CLIENT", description = "The client.")
+    @Parameters(paramLabel = "CLIENT", description = "The client id.")
     private String client;
 
-    @Option(names = "--tier", paramLabel = "TIER", description = "The client's plan.")
+    @Option(names = "--tier", paramLabel = "TIER", description = "The tier of the client's requests (default: none).")
     private String tier;
 
     @Option(
             names = "--attribute",
             paramLabel = "NAME=VALUE",
-            description = "An attribute of its requests; may be there several times.")
+            description = "An attribute of the client's requests. Repeat the option for each attribute.")
     private Map<String, String> attributes = new TreeMap<>();
 
-    @Option(names = "--json", description = "Print the service's answer as it is.")
+    @Option(names = "--json", description = "Print the response of the service unchanged.")
     private boolean json;
 
     @Spec
@@ -51,12 +51,12 @@ final class UsageCommand implements Callable<Integer> {
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
         JsonNode answer = service.get("/v1/usage/" + ServiceClient.encoded(client) + query())
-                .orElseThrow(() -> new InputException("this service does not tell usage", null));
+                .orElseThrow(() -> new InputException("the service has no /v1/usage; check --service", null));
         if (json) {
             out.println(SafeText.of(answer.toString()));
             return 0;
         }
-        TextTable table = new TextTable("POLICY", "KEY", "LIMIT", "USED", "LEFT", "WHOLE AGAIN IN");
+        TextTable table = new TextTable("POLICY", "KEY", "LIMIT", "USED", "LEFT", "RESETS IN");
         List<String> holders = new ArrayList<>();
         for (JsonNode policy : answer.get("usage")) {
             if (policy.path("held").isNumber()) {
@@ -68,7 +68,7 @@ final class UsageCommand implements Callable<Integer> {
                 add(policy, table);
             }
         }
-        table.print(out, "no policy applies to it");
+        table.print(out, "no policy applies to the client");
         holders.forEach(out::println);
         return 0;
     }
@@ -86,7 +86,7 @@ final class UsageCommand implements Callable<Integer> {
         }
     }
 
-    /** Where the service tells what is shared. */
+    /** Returns the path of the usage of a shared policy. */
     private static String sharedUsagePath(JsonNode policy) {
         String key = policy.get("key").properties().stream()
                 .map(field -> "key." + ServiceClient.encoded(field.getKey()) + "="
@@ -97,19 +97,19 @@ final class UsageCommand implements Callable<Integer> {
     }
 
     private static String holders(JsonNode shared) {
-        StringBuilder line = new StringBuilder("of ")
+        StringBuilder line = new StringBuilder("leases of ")
                 .append(SafeText.of(shared.get("policyId").asText()))
-                .append(", ");
+                .append(": ");
         for (JsonNode holder : shared.get("holders")) {
             line.append(holder.get("lent").asText())
-                    .append(" lent to ")
+                    .append(" to ")
                     .append(SafeText.of(holder(holder.get("holder").asText())))
                     .append(", ");
         }
         return line.append(shared.get("free").asText()).append(" free").toString();
     }
 
-    /** Returns "partition 3" for {@code weir/3}, which is a task; the name itself for a client library. */
+    /** Returns "partition 3" for the stream task {@code weir/3}, and the name itself for a leased client. */
     private static String holder(String name) {
         return name.replaceFirst("^[^/]+/(?=[0-9]+$)", "partition ");
     }

@@ -6,17 +6,22 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
-/** Files that the user named. */
+/** Reads files that are named on the command line. */
 public final class UserFiles {
 
-    /** Reads a file as something. */
+    /** A reader of one kind of file. */
     public interface PathReader<T> {
         T read(Path file) throws IOException, FaultsException;
     }
 
     private UserFiles() {}
 
-    /** @throws InputException if there is no such file, or it cannot be opened */
+    /**
+     * Reads a file.
+     *
+     * @throws InputException if the file does not exist or cannot be read
+     * @throws FaultsException if its content is invalid
+     */
     public static <T> T read(Path file, PathReader<T> reader) throws FaultsException {
         try {
             return reader.read(file);

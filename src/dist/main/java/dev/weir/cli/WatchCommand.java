@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
         name = "watch",
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        description = "Prints what Weir writes, as it comes.",
+        description = "Prints decisions or releases as they are written.",
         subcommands = {WatchCommand.Decisions.class, WatchCommand.Releases.class})
 final class WatchCommand implements Runnable {
 
@@ -30,13 +30,14 @@ final class WatchCommand implements Runnable {
 
     @Override
     public void run() {
-        throw new picocli.CommandLine.ParameterException(spec.commandLine(), "what? decisions or releases");
+        throw new picocli.CommandLine.ParameterException(
+                spec.commandLine(), "a subcommand is missing: decisions or releases");
     }
 
     /**
-     * Prints at once: somebody is watching.
+     * Prints a value and flushes the output.
      *
-     * @throws OutputException if nobody is any more
+     * @throws OutputException if standard output is closed
      */
     static <T> void print(CommandSpec spec, NdjsonWriter<T> out, T value) {
         try {
@@ -48,25 +49,29 @@ final class WatchCommand implements Runnable {
         OutputException.check(spec.commandLine().getOut());
     }
 
-    /** Watches one topic, whichever. */
+    /** A command that prints the records of one topic. */
     private abstract static class TopicCommand<T> implements Callable<Integer> {
 
         @Mixin
         private ClusterOptions cluster;
 
-        @Option(names = "--from-beginning", description = "Begin with the oldest on the topic.")
+        @Option(
+                names = "--from-beginning",
+                description = "Start with the oldest record of the topic (default: with new records).")
         private boolean fromBeginning;
 
-        @Option(names = "--uncommitted", description = "Show them a commit earlier; after a crash some may show twice.")
+        @Option(
+                names = "--uncommitted",
+                description = "Print records before they are committed. After a crash, some can be printed twice.")
         private boolean uncommitted;
 
-        @Option(names = "--client", paramLabel = "CLIENT", description = "Only those of one client.")
+        @Option(names = "--client", paramLabel = "CLIENT", description = "Print only the records of this client.")
         private String client;
 
         @Option(
                 names = {"-n", "--count"},
                 paramLabel = "N",
-                description = "Stop after so many.")
+                description = "Exit after this many records (default: run until stopped).")
         private Long count;
 
         @Spec
@@ -78,7 +83,7 @@ final class WatchCommand implements Runnable {
 
         abstract String client(T value);
 
-        /** Whether it is one of those that the options of its own ask for. */
+        /** Returns whether the options of the subcommand select a value. */
         boolean isSelected(T value) {
             return true;
         }
@@ -128,12 +133,14 @@ final class WatchCommand implements Runnable {
     @Command(
             name = "releases",
             mixinStandardHelpOptions = true,
-            description =
-                    "Prints releases as NDJSON until it is stopped, as soon as they are written, which may be before their releaseAt.",
+            description = {
+                "Prints releases as NDJSON until it is stopped.",
+                "A release can be printed before its releaseAt."
+            },
             footer = {"", "Example:", "  weir watch releases --queue sms"})
     static final class Releases extends TopicCommand<Release> {
 
-        @Option(names = "--queue", paramLabel = "QUEUE", description = "Only those of one queue.")
+        @Option(names = "--queue", paramLabel = "QUEUE", description = "Print only the releases of this queue.")
         private String queue;
 
         @Override

@@ -16,7 +16,7 @@ class AlignedColumnsTest {
     }
 
     @Test
-    void a_row_is_one_line_whatever_its_cells_hold() {
+    void a_row_is_always_one_line() {
         List<List<String>> rows = List.of(List.of("a\nb", "\u001b[31m"), List.of("@|red c|@", "d"));
 
         assertThat(AlignedColumns.lines(rows, 2)).containsExactly("a\\u000ab   \\u001b[31m", "@|red c|@  d");

@@ -36,7 +36,7 @@ import org.apache.kafka.tools.consumer.ConsoleConsumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the README tells of Kafka's own console consumer, run as it says. */
+/** Runs the command of the FAQ that prints decisions with Kafka's console consumer. */
 class ConsoleConsumerTest {
 
     private static final String COMMAND = "CLASSPATH=target/weir.jar kafka-console-consumer.sh ";
@@ -81,8 +81,8 @@ class ConsoleConsumerTest {
     }
 
     private static List<String> commands() throws Exception {
-        return ReadmeTest.blocks("").stream()
-                .flatMap(block -> block.text().lines())
+        return ReadmeTest.commands(Path.of("topology-docs", "faq.md")).stream()
+                .map(command -> command.replaceAll("\\\\\n *", ""))
                 .filter(line -> line.startsWith(COMMAND))
                 .map(line -> line.substring(COMMAND.length()))
                 .toList();

@@ -111,7 +111,7 @@ class DeploymentTest {
     }
 
     @Test
-    void there_are_three_brokers_two_instances_and_what_watches_them() {
+    void starts_three_brokers_two_instances_and_monitoring() {
         assertThat(services().keySet())
                 .containsExactly(
                         "grafana", "kafka-1", "kafka-2", "kafka-3", "prometheus", "registry", "weir-1", "weir-2");
@@ -166,7 +166,7 @@ class DeploymentTest {
     }
 
     @Test
-    void the_build_gets_what_the_dockerfile_copies_and_nothing_else() throws IOException {
+    void the_build_context_contains_only_what_the_dockerfile_copies() throws IOException {
         List<String> sources = new ArrayList<>();
         for (String copied : dockerfile("COPY")) {
             if (!copied.startsWith("--from")) {
@@ -180,7 +180,7 @@ class DeploymentTest {
     }
 
     @Test
-    void what_is_mounted_is_there() {
+    void mounted_files_exist() {
         List<String> missing = new ArrayList<>();
         services().forEach((name, service) -> mounts(service).forEach((target, source) -> {
             boolean isThere = source.startsWith("./")
@@ -196,7 +196,7 @@ class DeploymentTest {
     }
 
     @Test
-    void instances_run_with_configurations_that_read() throws Exception {
+    void instances_have_valid_configurations() throws Exception {
         for (String name : List.of("weir-1", "weir-2")) {
             JsonNode service = services().get(name);
             List<String> command = new ArrayList<>();
@@ -228,7 +228,7 @@ class DeploymentTest {
     }
 
     @Test
-    void no_secret_is_known_to_everybody() {
+    void no_secret_has_a_default_value() {
         assertThat(content("token")).startsWith("${WEIR_TOKEN:?");
         JsonNode grafana = services().get("grafana").get("environment");
         assertThat(grafana.get("GF_SECURITY_ADMIN_PASSWORD").asText()).startsWith("${GRAFANA_PASSWORD:?");
@@ -264,7 +264,7 @@ class DeploymentTest {
     }
 
     @Test
-    void brokers_end_transactions_of_the_dead_within_a_second() {
+    void brokers_abort_abandoned_transactions_within_a_second() {
         for (int id = 1; id <= 3; id++) {
             JsonNode environment = services().get("kafka-" + id).get("environment");
             assertThat(environment
@@ -275,7 +275,7 @@ class DeploymentTest {
     }
 
     @Test
-    void brokers_know_each_other() {
+    void brokers_have_unique_ids_and_addresses() {
         for (int id = 1; id <= 3; id++) {
             JsonNode environment = services().get("kafka-" + id).get("environment");
             assertThat(environment.get("KAFKA_NODE_ID").asInt()).isEqualTo(id);
@@ -287,7 +287,7 @@ class DeploymentTest {
     }
 
     @Test
-    void prometheus_finds_the_instances_their_token_and_the_alerts() throws IOException {
+    void prometheus_is_configured_with_instances_token_and_alerts() throws IOException {
         JsonNode prometheus = yaml("prometheus.yaml");
         Map<String, String> mounts = mounts(services().get("prometheus"));
         List<String> targets = new ArrayList<>();
@@ -302,7 +302,7 @@ class DeploymentTest {
     }
 
     @Test
-    void grafana_finds_prometheus_and_the_dashboard() throws IOException {
+    void grafana_is_provisioned_with_prometheus_and_the_dashboard() throws IOException {
         String source = yaml("grafana/provisioning/datasources/prometheus.yaml")
                 .findValue("url")
                 .asText();
@@ -316,7 +316,7 @@ class DeploymentTest {
     }
 
     @Test
-    void the_container_is_built_from_what_is_there_and_is_not_root() throws IOException {
+    void the_image_copies_existing_files_and_does_not_run_as_root() throws IOException {
         List<String> lines = Files.readAllLines(DEPLOY.resolve("Dockerfile"));
         assertThat(lines)
                 .contains(
@@ -329,8 +329,8 @@ class DeploymentTest {
     }
 
     @Test
-    void the_page_tells_of_every_alert() throws IOException {
-        String page = Files.readString(Path.of("topology-docs/operating.md"));
+    void the_page_lists_every_alert() throws IOException {
+        String page = Files.readString(Path.of("topology-docs/how-to/operate.md"));
         yaml("alerts.yaml").findValues("alert").forEach(alert -> assertThat(page)
                 .contains("`" + alert.asText() + "`"));
     }

@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -28,11 +29,14 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclBindingFilter;
 import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.resource.PatternType;
+import org.apache.kafka.common.resource.ResourcePattern;
+import org.apache.kafka.common.utils.SecurityUtils;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** {@code weir doctor} on brokers that allow little, and on one that is set wrong and that nobody has used. */
+/** {@code weir doctor} with missing permissions, and on an unused broker with wrong settings. */
 @Timeout(240)
 class DoctorRightsTest {
 
@@ -42,7 +46,7 @@ class DoctorRightsTest {
     Path directory;
 
     @Test
-    void each_permission_of_an_enforcer_that_is_missing_is_told_as_the_command_that_grants_it() throws Exception {
+    void each_missing_permission_of_an_enforcer_is_reported_with_the_command_that_grants_it() throws Exception {
         List<AclTable.Line> lines = AclTable.read().stream()
                 .filter(line -> line.role().equals("enforcer"))
                 .toList();
@@ -54,7 +58,7 @@ class DoctorRightsTest {
 
             List<JsonNode> without = doctor(1, config);
             assertThat(advice(without, "permissions"))
-                    .as("with no permission at all")
+                    .as("without any permission")
                     .containsExactlyInAnyOrderElementsOf(commands(lines, broker));
             assertThat(without)
                     .filteredOn(one -> one.get("verdict").asText().equals("SKIP"))
@@ -64,7 +68,7 @@ class DoctorRightsTest {
             List<JsonNode> with = doctor(0, config);
             assertThat(advice(with, "permissions")).isEmpty();
             assertThat(with)
-                    .as("what is not checked, and what it would take")
+                    .as("checks that are skipped for lack of permissions")
                     .filteredOn(one -> one.get("verdict").asText().equals("SKIP"))
                     .extracting(one ->
                             one.get("group").asText() + "/" + one.get("check").asText())
@@ -87,7 +91,7 @@ class DoctorRightsTest {
     }
 
     @Test
-    void a_broker_that_nobody_has_used_stays_as_it_is_and_its_settings_are_judged() throws Exception {
+    void an_unused_broker_is_checked_and_not_changed() throws Exception {
         Map<String, String> settings = Map.of(
                 "auto.create.topics.enable", "true",
                 "transaction.abort.timed.out.transaction.cleanup.interval.ms", "10000",
@@ -109,13 +113,13 @@ class DoctorRightsTest {
                             "FAIL transaction.state.log.replication.factor=1",
                             "FAIL offsets.topic.replication.factor=1");
             assertThat(found)
-                    .filteredOn(one -> one.get("check").asText().equals("there"))
+                    .filteredOn(one -> one.get("check").asText().equals("existence"))
                     .singleElement()
                     .satisfies(one -> assertThat(one.get("found").asText()).startsWith("missing: weir.requests, "));
             assertThat(admin.listTopics(new ListTopicsOptions().listInternal(true))
                             .names()
                             .get())
-                    .as("nothing was made by looking")
+                    .as("topics that the doctor created")
                     .isEmpty();
         }
     }
@@ -154,11 +158,19 @@ class DoctorRightsTest {
         return advice;
     }
 
-    /** As {@code security.md} has them. */
+    /** Returns the commands that grant the permissions. */
     private static List<String> commands(Collection<AclTable.Line> lines, SecuredBroker broker) {
-        return lines.stream()
-                .map(line -> command(line.command().replaceFirst(".* --operation", "--operation"), broker))
-                .toList();
+        return lines.stream().map(line -> command(line, broker)).toList();
+    }
+
+    private static String command(AclTable.Line line, SecuredBroker broker) {
+        ResourcePattern resource = line.resource();
+        String type = resource.resourceType().name().toLowerCase(Locale.ROOT).replace('_', '-');
+        boolean isPrefixed = resource.patternType() == PatternType.PREFIXED;
+        return command(
+                "--operation " + SecurityUtils.operationName(line.operation()) + " --" + type + " " + resource.name()
+                        + (isPrefixed ? " --resource-pattern-type prefixed" : ""),
+                broker);
     }
 
     private static String command(String grant, SecuredBroker broker) {

@@ -58,7 +58,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** {@code weir doctor} on a real broker, where things are made wrong one by one. */
+/** {@code weir doctor} on a real broker, with one problem after the other. */
 @Timeout(240)
 class DoctorTest {
 
@@ -86,7 +86,7 @@ class DoctorTest {
 
     private String name;
 
-    /** What a check has printed. */
+    /** A finding, as it is printed as JSON. */
     private record Found(String group, String check, String verdict, String found, List<String> advice) {}
 
     @BeforeAll
@@ -108,7 +108,7 @@ class DoctorTest {
     }
 
     @Test
-    void all_is_well_while_weir_runs_and_not_when_it_has_stopped_with_work_left() throws Exception {
+    void all_checks_pass_while_weir_runs_and_lag_is_reported_after_it_stopped() throws Exception {
         String port = "service: {port: 0}\n";
         Path requests = Files.writeString(
                 directory.resolve("requests.ndjson"), "{\"requestId\":\"r\",\"client\":\"a\",\"tier\":\"free\"}\n");
@@ -120,7 +120,7 @@ class DoctorTest {
             try (Enforcer enforcer = Enforcer.start(config(port))) {
                 service.setHealth(enforcer::health);
                 enforcer.awaitRunning(PATIENCE);
-                service.attachEnforcer(enforcer.policies(), enforcer.questions());
+                service.attachEnforcer(enforcer.policies(), enforcer.queries());
                 assertThat(Shell.run("send", "--await", "-c", file(port), requests.toString())
                                 .exit())
                         .isZero();
@@ -132,8 +132,8 @@ class DoctorTest {
                 });
                 CapturedRun text = Shell.run(args(port, options));
                 assertThat(text.out())
-                        .contains("topics\n  OK    there             11 topics, 15 changelogs\n")
-                        .contains("group " + name + ": 1 instance, 1 thread, 6 of 6 partitions, nobody stands by")
+                        .contains("topics\n  OK    existence         11 topics, 15 changelogs\n")
+                        .contains("group " + name + ": 1 instance, 1 thread, 6 of 6 partitions, no standby instance")
                         .contains("1 policy, 0 queues")
                         .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n");
                 everyCheckIsOnThePage();
@@ -148,45 +148,48 @@ class DoctorTest {
             assertThat(one.verdict).isEqualTo("WARN");
             assertThat(one.advice).containsExactly("weir run");
         });
-        List<Found> unread = of(stopped, "application", "unread");
-        assertThat(unread.get(0)).satisfies(one -> {
+        List<Found> lag = of(stopped, "application", "lag");
+        assertThat(lag.get(0)).satisfies(one -> {
             assertThat(one.verdict).isEqualTo("FAIL");
             assertThat(one.found)
-                    .startsWith("1 on " + name + ".requests, in 1 partition")
-                    .endsWith(", and nobody reads");
+                    .startsWith("1 unread record on " + name + ".requests, in 1 partition")
+                    .endsWith(", and no instance is running");
             assertThat(one.advice).containsExactly("weir run");
         });
-        assertThat(unread.get(1).verdict).isEqualTo("OK");
-        assertThat(unread.get(2)).satisfies(one -> {
+        assertThat(lag.get(1).verdict).isEqualTo("OK");
+        assertThat(lag.get(2)).satisfies(one -> {
             assertThat(one.verdict).isEqualTo("WARN");
             assertThat(one.found)
-                    .startsWith("1 on " + name + ".lease-responses." + name + ", in 1 partition")
-                    .endsWith(", and nobody reads: what was lent comes back when it ends");
+                    .startsWith("1 unread record on " + name + ".lease-responses." + name + ", in 1 partition")
+                    .endsWith(", and no instance is running: the leases are returned when they end");
         });
-        assertThat(unread.get(3).verdict).isEqualTo("OK");
-        assertThat(unread.get(4)).satisfies(one -> {
+        assertThat(lag.get(3).verdict).isEqualTo("OK");
+        assertThat(lag.get(4)).satisfies(one -> {
             assertThat(one.verdict).isEqualTo("FAIL");
-            assertThat(one.found).startsWith("1 on " + name + ".lease-requests." + name + ", in 1 partition");
+            assertThat(one.found)
+                    .startsWith("1 unread record on " + name + ".lease-requests." + name + ", in 1 partition");
         });
     }
 
     private void everyCheckIsOnThePage() throws Exception {
-        String page = Files.readString(Path.of("topology-docs", "doctor.md"));
+        String page = Files.readString(Path.of("topology-docs", "how-to", "operate.md"));
+        String section = page.substring(page.indexOf("## Doctor"), page.indexOf("## ", page.indexOf("## Doctor") + 1));
         TreeSet<String> described = new TreeSet<>();
-        Matcher row =
-                Pattern.compile("(?m)^\\| ([a-z ]+) \\| ([a-z ]+) \\|.*\\|$").matcher(page);
+        Matcher row = Pattern.compile("(?m)^\\| ([a-z ]+) \\| ([a-z, ]+) \\|$").matcher(section);
         while (row.find()) {
-            described.add(row.group(1) + "/" + row.group(2));
+            for (String check : row.group(2).split(", ", -1)) {
+                described.add(row.group(1) + "/" + check);
+            }
         }
+        described.remove("group/checks");
         TreeSet<String> done = doctor(0, "service: {port: 0}\n").stream()
                 .map(one -> one.group + "/" + one.check)
                 .collect(Collectors.toCollection(TreeSet::new));
-        described.remove("group/check");
         assertThat(described).isEqualTo(done);
     }
 
     @Test
-    void a_feature_that_is_not_finalized_is_well_again_after_the_command_that_is_told() throws Exception {
+    void the_printed_command_fixes_a_feature_that_is_not_finalized() throws Exception {
         setTransactionVersion(0, UpgradeType.SAFE_DOWNGRADE);
         try {
             Found wrong = only(doctor(0, ""), "brokers", "features");
@@ -201,7 +204,7 @@ class DoctorTest {
         assertThat(only(doctor(0, ""), "brokers", "features").verdict).isEqualTo("OK");
     }
 
-    /** Returns when the broker has the level too, which it learns from the controller. */
+    /** Sets the level of the feature, and waits until the broker has received it from the controller. */
     private static void setTransactionVersion(int level, UpgradeType type) throws Exception {
         admin.updateFeatures(
                         Map.of("transaction.version", new FeatureUpdate((short) level, type)),
@@ -221,16 +224,16 @@ class DoctorTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            retention | WARN | requests     | retention.ms                   | 3600000    | (1h): what is not read by then is lost
-            retention | WARN | admissions.  | retention.bytes                | 1000000    | a flood deletes what is not read yet
-            retention | WARN | lease-requests. | retention.ms                   | 60000      | (1m): what is not read by then is lost
+            retention | WARN | requests     | retention.ms                   | 3600000    | (1h): records that are not read by then are lost
+            retention | WARN | admissions.  | retention.bytes                | 1000000    | a flood deletes unread records
+            retention | WARN | lease-requests. | retention.ms                   | 60000      | (1m): records that are not read by then are lost
             settings  | FAIL | decisions    | message.timestamp.type         | CreateTime | must be LogAppendTime
-            settings  | WARN | requests     | message.timestamp.type         | CreateTime | the producers' clocks count
+            settings  | WARN | requests     | message.timestamp.type         | CreateTime | the producers' clocks
             settings  | FAIL | admissions.  | cleanup.policy                 | compact    | must be delete
             settings  | FAIL | dead-letters | max.message.bytes              | 1000       | must be at least 3145728
-            elections | WARN | policies     | unclean.leader.election.enable | true       | may be gone after a broker failed
+            elections | WARN | policies     | unclean.leader.election.enable | true       | may be lost when a broker fails
             """)
-    void a_topic_that_is_set_wrong_is_well_again_after_the_command_that_is_told(
+    void the_printed_command_fixes_a_wrong_topic_setting(
             String check, String verdict, String topic, String setting, String value, String told) throws Exception {
         String full = name + "." + topic + (topic.endsWith(".") ? name : ""); // the application id
         set(full, setting, value);
@@ -249,7 +252,7 @@ class DoctorTest {
     }
 
     @Test
-    void topics_that_are_missing_or_have_grown_are_told() throws Exception {
+    void missing_topics_and_added_partitions_are_reported() throws Exception {
         admin.createPartitions(Map.of(name + ".policies", NewPartitions.increaseTo(2)))
                 .all()
                 .get();
@@ -259,10 +262,10 @@ class DoctorTest {
                 PATIENCE,
                 () -> partitions(name + ".policies") == 2 && partitions(name + ".releases") == 0);
         List<Found> found = doctor(1, "");
-        assertThat(only(found, "topics", "there"))
+        assertThat(only(found, "topics", "existence"))
                 .isEqualTo(new Found(
                         "topics",
-                        "there",
+                        "existence",
                         "FAIL",
                         "missing: " + name + ".releases",
                         List.of("weir run, which creates them")));
@@ -275,8 +278,8 @@ class DoctorTest {
     }
 
     @Test
-    @SuppressWarnings("try") // one that hangs does nothing
-    void a_transaction_that_nobody_ends_is_told_with_the_command_that_ends_it() throws Exception {
+    @SuppressWarnings("try") // the producer of the hanging transaction is not used
+    void a_hanging_transaction_is_reported_with_the_command_that_aborts_it() throws Exception {
         String requests = name + ".requests";
         set(requests, "message.timestamp.type", "CreateTime");
         long now = System.currentTimeMillis();
@@ -288,18 +291,18 @@ class DoctorTest {
             assertThat(found).hasSize(2);
             assertThat(found.get(0).verdict).isEqualTo("WARN");
             assertThat(found.get(0).found)
-                    .startsWith(requests + "-0: one is open since offset 0, and wrote last 2 min ago");
+                    .startsWith(requests + "-0: a transaction has been open since offset 0, and last wrote 2 min ago");
             assertThat(found.get(0).advice)
                     .containsExactly("kafka-transactions.sh --bootstrap-server " + broker.bootstrapServers()
                             + " describe-producers --topic " + requests + " --partition 0");
             assertThat(found.get(1).verdict).isEqualTo("FAIL");
             assertThat(found.get(1).found)
-                    .startsWith(requests + "-1: one is open since offset 0, and wrote last 20 min ago");
+                    .startsWith(requests + "-1: a transaction has been open since offset 0, and last wrote 20 min ago");
             abortAsTold(found.get(1).advice.get(0));
             slow.abortTransaction();
             await("no transaction is open", PATIENCE, () -> Shell.run(args(""))
                     .out()
-                    .contains("none is open for more than 1m"));
+                    .contains("no transaction has been open for more than 1m"));
         }
     }
 
@@ -313,7 +316,7 @@ class DoctorTest {
         return producer;
     }
 
-    /** What the command does: it finds the producer by where its transaction begins. */
+    /** Does what the command does: finds the producer by the first offset of its transaction, and aborts it. */
     private static void abortAsTold(String advice) throws Exception {
         Matcher command = ABORT.matcher(advice);
         assertThat(command.matches()).as(advice).isTrue();
@@ -334,29 +337,29 @@ class DoctorTest {
     }
 
     @Test
-    void rules_that_are_not_there_or_broken_are_told() throws Exception {
-        assertThat(only(doctor(0, ""), "rules", "in force"))
+    void missing_and_invalid_policies_are_reported() throws Exception {
+        assertThat(only(doctor(0, ""), "policies", "in force"))
                 .isEqualTo(new Found(
-                        "rules",
+                        "policies",
                         "in force",
                         "WARN",
-                        "none: every request is allowed",
+                        "there are no policies: every request is allowed",
                         List.of("weir policies apply rules.yaml")));
         Path rules = Files.writeString(directory.resolve("rules.yaml"), RULES);
         assertThat(Shell.run("policies", "apply", "-c", file(""), rules.toString())
                         .exit())
                 .isZero();
         write(name + ".policies", 0, "policy/free", "no policy", null);
-        List<Found> broken = of(doctor(0, ""), "rules", "in force");
+        List<Found> broken = of(doctor(0, ""), "policies", "in force");
         assertThat(broken.get(0).verdict).isEqualTo("WARN");
         assertThat(broken.get(0).found)
-                .startsWith("policy/free: its last record is no rule (")
-                .contains("holds on");
+                .startsWith("policy/free: its last record is invalid (")
+                .endsWith("; the definition before it stays in force");
         assertThat(broken.get(1).found).isEqualTo("1 policy, 0 queues");
     }
 
     @Test
-    void requests_in_other_partitions_than_their_clients_are_told_with_the_fix() throws Exception {
+    void misplaced_requests_are_reported_with_the_fix() throws Exception {
         String requests = name + ".requests";
         int right = BuiltInPartitioner.partitionForKey(bytes("a"), 2);
         misplace(requests, right);
@@ -381,7 +384,7 @@ class DoctorTest {
         });
     }
 
-    /** The other checks find what they find. */
+    /** Returns the finding of the check {@code placement}; other checks may fail. */
     private Found placement(String yaml) throws IOException {
         List<String> all = new ArrayList<>(List.of(args(yaml)));
         all.add("--json");
@@ -392,7 +395,7 @@ class DoctorTest {
         return only(found, "application", "placement");
     }
 
-    /** Writes a request of the client a without a key. */
+    /** Writes a request of client {@code a} without a key. */
     private static void misplace(String topic, int partition) throws Exception {
         Request request = new Request(
                 "r", "a", RequestKind.CONSUME, null, 1, null, Map.of(), null, null, null, 0, Request.Source.NONE);
@@ -403,7 +406,7 @@ class DoctorTest {
     }
 
     @Test
-    void what_was_deleted_unread_and_clocks_that_are_ahead_are_told() throws Exception {
+    void records_deleted_unread_and_clocks_ahead_are_reported() throws Exception {
         String requests = name + ".requests";
         write(requests, 1, "a", "one", null);
         write(requests, 1, "a", "two", null);
@@ -417,7 +420,7 @@ class DoctorTest {
         set(name + ".decisions", "message.timestamp.type", "CreateTime");
         write(name + ".decisions", 0, "a", "b", System.currentTimeMillis() + 600_000);
         List<Found> found = doctor(1, "");
-        assertThat(only(found, "application", "positions")).satisfies(one -> {
+        assertThat(only(found, "application", "offsets")).satisfies(one -> {
             assertThat(one.verdict).isEqualTo("FAIL");
             assertThat(one.found).startsWith(partition + ": offsets 0 to 1 were deleted before they were read");
             assertThat(one.advice.get(1)).contains("--entity-name " + requests + " --add-config retention.ms=");
@@ -429,7 +432,7 @@ class DoctorTest {
     }
 
     @Test
-    void brokers_that_do_not_answer_are_told_one_by_one() throws Exception {
+    void each_unreachable_broker_is_reported() throws Exception {
         String nobody = "127.0.0.1:1";
         assertThat(of(doctor(0, "", "-b", nobody + "," + broker.bootstrapServers()), "brokers", "reachable"))
                 .extracting(Found::verdict)
@@ -439,7 +442,7 @@ class DoctorTest {
                 .extracting(Found::found)
                 .containsExactly(
                         nobody + ": Connection refused",
-                        "no-such-host.invalid:9092: this machine does not know the name");
+                        "no-such-host.invalid:9092: this machine cannot resolve the host name");
         assertThat(none.get(none.size() - 1).verdict).isEqualTo("SKIP");
     }
 
@@ -448,11 +451,11 @@ class DoctorTest {
             main.consumer.session.timeout.ms: 400      | settings      | FAIL | group.min.session.timeout.ms is 500, should be 400
             session.timeout.ms: 2000000                | settings      | FAIL | group.max.session.timeout.ms is 1800000, should be 2000000
             producer.transaction.timeout.ms: 1000000   | settings      | FAIL | transaction.max.timeout.ms is 900000, should be 1000000
-            processing.guarantee: at_least_once        | configuration | WARN | after a crash requests count twice
+            processing.guarantee: at_least_once        | configuration | WARN | after a crash, requests may be charged twice
             producer.transaction.timeout.ms: 5000      | configuration | WARN | transaction.timeout.ms is 5000, session.timeout.ms 6000
-            linger.mss: 5                              | configuration | WARN | kafka.linger.mss is no property
+            linger.mss: 5                              | configuration | WARN | kafka.linger.mss is not a property
             """)
-    void settings_of_weir_that_do_not_fit_are_told(String kafka, String check, String verdict, String told)
+    void unsuitable_kafka_settings_are_reported(String kafka, String check, String verdict, String told)
             throws Exception {
         assertThat(doctor(verdict.equals("FAIL") ? 1 : 0, "  " + kafka + "\n").stream()
                         .filter(one -> one.check.equals(check)))
@@ -464,7 +467,7 @@ class DoctorTest {
     }
 
     @Test
-    void a_state_directory_that_cannot_be_is_told() throws Exception {
+    void an_impossible_state_directory_is_reported() throws Exception {
         Path file = Files.writeString(directory.resolve("file"), "");
         String state = "state: {directory: " + file.resolve("state") + "}\n";
         assertThat(only(doctor(1, state, "-b", "127.0.0.1:1"), "this machine", "state directory"))
@@ -476,7 +479,7 @@ class DoctorTest {
     }
 
     @Test
-    void a_state_directory_that_every_user_can_write_to_is_told() throws Exception {
+    void a_world_writable_state_directory_is_reported() throws Exception {
         Path shared = Files.setPosixFilePermissions(
                 Files.createDirectory(directory.resolve("tmp")), PosixFilePermissions.fromString("rwxrwxrwx"));
         Path open = Files.setPosixFilePermissions(
@@ -492,7 +495,7 @@ class DoctorTest {
 
     @ParameterizedTest
     @CsvSource({"--nonsense, x", "-b, nonsense", "--service, nonsense", "-c, /no/such/file"})
-    void who_asks_wrongly_is_told_so_in_one_line(String option, String value) {
+    void an_invalid_option_is_one_line_and_exit_2(String option, String value) {
         CapturedRun result = Shell.run("doctor", option, value);
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err()).startsWith("weir doctor: ").hasLineCount(1);
@@ -510,14 +513,14 @@ class DoctorTest {
         return some.get(0);
     }
 
-    /** Positions are committed, and partitions assigned, a moment after the answer is there. */
+    /** Waits until all checks pass: positions are committed, and partitions assigned, a moment after the decision. */
     private void awaitWell(String yaml, String... options) throws Exception {
         await("all checks pass", PATIENCE, () -> Shell.run(args(yaml, options))
                 .out()
                 .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n"));
     }
 
-    /** What is printed as JSON. */
+    /** Runs the doctor, and returns the findings that it prints as JSON. */
     private List<Found> doctor(int exit, String yaml, String... options) throws IOException {
         List<String> all = new ArrayList<>(List.of(args(yaml, options)));
         all.add("--json");
@@ -540,7 +543,11 @@ class DoctorTest {
         return ConfigFile.read(Path.of(file(yaml)));
     }
 
-    /** @param yaml sections, or Kafka properties, which are indented */
+    /**
+     * Writes a configuration.
+     *
+     * @param yaml sections of the file, or indented lines: properties of the {@code kafka} section
+     */
     private String file(String yaml) throws IOException {
         String own = yaml.startsWith(" ") ? "" : yaml;
         String text = "application-id: %s\ntopics: {prefix: %s., partitions: 2}\n".formatted(name, name) + own
@@ -561,7 +568,7 @@ class DoctorTest {
         awaitSet(topic, setting, value);
     }
 
-    /** As in a shell: by the class that Kafka's script starts. */
+    /** Runs a command by the class that Kafka's script starts. */
     private static void type(String command) {
         String[] words = command.split(" ", -1);
         assertThat(words[0]).isEqualTo("kafka-configs.sh");

@@ -21,7 +21,7 @@ class LogTest {
     private static final String MESSAGE = "two\n\tlines of \"Grüße\" \u001b[2J\u009b2J\u007f\r";
 
     @Test
-    void nothing_that_is_logged_is_obeyed_by_a_terminal() {
+    void log_lines_contain_no_terminal_control_characters() {
         String logged = logged(LoggerContext.getContext(false)
                 .getConfiguration()
                 .getAppender("stderr")
@@ -34,7 +34,7 @@ class LogTest {
     }
 
     @Test
-    void for_machines_it_is_an_object_on_one_line() throws Exception {
+    void the_json_format_writes_one_object_per_line() throws Exception {
         Configuration settings = LoggerContext.getContext(false).getConfiguration();
         String line = logged(PatternLayout.newBuilder()
                 .withPattern(settings.getStrSubstitutor().replace("${json}"))
@@ -59,7 +59,7 @@ class LogTest {
     }
 
     @Test
-    void a_broker_that_is_away_is_told_of_a_few_times() throws Exception {
+    void an_unreachable_broker_is_logged_a_few_times() throws Exception {
         LoggerContext context = new LoggerContext("of this test");
         context.setConfigLocation(
                 LogTest.class.getResource("/log4j2.properties").toURI());

@@ -63,24 +63,24 @@ class MainTest {
     }
 
     @Test
-    void a_policy_file_without_fault() throws IOException {
+    void a_valid_policy_file_passes() throws IOException {
         String file = write("rules.yaml", RULES);
         assertThat(Shell.run("policies", "validate", file))
-                .isEqualTo(new CapturedRun(0, file + ": 1 policy, no fault\n", ""));
+                .isEqualTo(new CapturedRun(0, file + ": 1 policy, no faults\n", ""));
     }
 
     @Test
-    void a_policy_file_with_queues() throws IOException {
+    void a_valid_policy_file_with_queues_passes() throws IOException {
         String queues = "queues:\n  - {id: sms, limit: 100, per: 1s}\n";
         String file = write("rules.yaml", RULES + "  - {id: s, queue: sms}\n" + queues);
         assertThat(Shell.run("policies", "validate", file))
-                .isEqualTo(new CapturedRun(0, file + ": 2 policies, 1 queue, no fault\n", ""));
+                .isEqualTo(new CapturedRun(0, file + ": 2 policies, 1 queue, no faults\n", ""));
         write("rules.yaml", queues + "  - {id: mail, limit: 1, per: 1s}\n");
         assertThat(Shell.run("policies", "validate", file))
-                .isEqualTo(new CapturedRun(0, file + ": 0 policies, 2 queues, no fault\n", ""));
+                .isEqualTo(new CapturedRun(0, file + ": 0 policies, 2 queues, no faults\n", ""));
         write("rules.yaml", "policies: [{id: s, queue: sms}]");
         assertThat(Shell.run("policies", "validate", file))
-                .isEqualTo(new CapturedRun(2, "", file + ":1: policies[0].queue: no queue 'sms' is defined\n"));
+                .isEqualTo(new CapturedRun(2, "", file + ":1: policies[0].queue: queue 'sms' is not defined\n"));
     }
 
     @Test
@@ -95,7 +95,7 @@ class MainTest {
     }
 
     @Test
-    void a_file_that_is_not_there_is_named() {
+    void a_missing_file_is_named() {
         CapturedRun result = Shell.run("policies", "validate", "nowhere.yaml");
         assertThat(result).isEqualTo(new CapturedRun(2, "", "weir policies validate: nowhere.yaml: no such file\n"));
     }
@@ -117,7 +117,7 @@ class MainTest {
     }
 
     @Test
-    void names_from_a_file_do_nothing_to_the_terminal() throws IOException {
+    void names_from_a_file_cannot_control_the_terminal() throws IOException {
         String rules = write("rules.yaml", RULES);
         String request =
                 "{\"requestId\":\"a\",\"client\":\"al\\u001b[2J\\nice\\u009b\",\"tier\":\"\\u202e\\r\",\"timestamp\":5}\n";
@@ -158,7 +158,7 @@ class MainTest {
     }
 
     @Test
-    void a_backtest_does_not_write_over_what_it_reads() throws IOException {
+    void a_backtest_does_not_overwrite_its_input() throws IOException {
         String rules = write("rules.yaml", RULES);
         String requests = write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\"}\n");
         assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", requests)
@@ -172,7 +172,7 @@ class MainTest {
     }
 
     @Test
-    void a_kafka_setting_that_is_wrong_is_named() throws IOException {
+    void a_wrong_kafka_setting_is_named() throws IOException {
         String config = write("weir.yaml", "kafka: {max.poll.records: many}\n");
         CapturedRun result = Shell.run("policies", "list", "-c", config);
         assertThat(result.exit()).isEqualTo(2);
@@ -182,7 +182,7 @@ class MainTest {
     }
 
     @Test
-    void a_bad_request_ends_a_backtest_with_its_place() throws IOException {
+    void an_invalid_request_ends_a_backtest_and_its_line_is_named() throws IOException {
         String rules = write("rules.yaml", RULES);
         String requests =
                 write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\"}\n{\"requestId\":\"b\"}\n");
@@ -191,16 +191,16 @@ class MainTest {
     }
 
     @Test
-    void a_file_that_is_no_text_ends_a_backtest_with_its_place() throws IOException {
+    void a_binary_file_ends_a_backtest_and_its_line_is_named() throws IOException {
         String rules = write("rules.yaml", RULES);
         String requests = Files.write(directory.resolve("requests.ndjson"), new byte[] {'\n', (byte) 0xC3, 0x28})
                 .toString();
         assertThat(Shell.run("backtest", "-p", rules, "-r", requests))
-                .isEqualTo(new CapturedRun(2, "", "weir backtest: " + requests + ":2: is not UTF-8\n"));
+                .isEqualTo(new CapturedRun(2, "", "weir backtest: " + requests + ":2: is not valid UTF-8\n"));
     }
 
     @Test
-    void a_setting_that_is_wrong_is_named_with_its_key() throws IOException {
+    void a_wrong_setting_is_named_with_its_key() throws IOException {
         String config = write("weir.yaml", "threads: 0\n");
         CapturedRun result = Shell.run("policies", "list", "-c", config);
         assertThat(result.exit()).isEqualTo(2);
@@ -211,7 +211,7 @@ class MainTest {
     }
 
     @Test
-    void a_broker_that_is_not_there_is_one_line_and_exit_1() throws IOException {
+    void an_unreachable_broker_is_one_line_and_exit_1() throws IOException {
         String config = write(
                 "weir.yaml",
                 "kafka: {bootstrap.servers: \"localhost:1\", request.timeout.ms: 1000, default.api.timeout.ms: 1000}\n");
@@ -225,7 +225,7 @@ class MainTest {
     }
 
     @Test
-    void run_refuses_a_state_directory_that_is_not_safe_before_it_asks_a_broker() throws IOException {
+    void run_rejects_an_unsafe_state_directory_before_it_connects() throws IOException {
         Path file = Files.createFile(directory.resolve("file"));
         Path config = Files.writeString(directory.resolve("weir.yaml"), "state: {directory: '" + file + "'}");
         assertThat(Shell.run("run", "-b", "127.0.0.1:1", "-c", config.toString()))

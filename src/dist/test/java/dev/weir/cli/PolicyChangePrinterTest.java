@@ -34,12 +34,12 @@ class PolicyChangePrinterTest {
                         added      queue sms (version 1)
                         unchanged  a (version 3)
                         deleted    b (version 2)
-                        deleted    queue mail (version 1): takes no more; what waits in it leaves by these rules
+                        deleted    queue mail (version 1): denies new requests; waiting requests drain
                         """);
     }
 
     @Test
-    void of_many_that_did_not_change_the_number_is_told() {
+    void many_unchanged_definitions_are_counted() {
         List<Change> changes = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
             changes.add(new Change(POLICY, "p" + i, Effect.UNCHANGED, 1, "{}", "{}"));
@@ -53,26 +53,26 @@ class PolicyChangePrinterTest {
                         """);
     }
 
-    /** {@code G} and {@code L} stand for two limits. */
+    /** {@code G} and {@code L} are replaced by a GCRA and a sliding-window-log limit. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
             # before                    | after                          | under the changed policy
-            limits: [G]                 | limits: [G], priority: 3       | priority: added 3; every count is kept
-            limits: [G], max-size: 1KiB | limits: [G]                    | max-size: removed 1KiB; every count is kept
-            limits: [G, L]              | limits: [L, G]                 | only the order in which it is written; every count is kept
-            limits: [G]                 | limits: [G], key: [client, ip] | key: added [client, ip]; everything is counted anew: the key is another
-            limits: [G]                 | limits: [L, G]                 | limits[0]: added L; sliding-window-log 5/1m: starts afresh; gcra 5/1m: keeps its count
-            limits: [G, L]              | limits: [L]                    | limits[0]: removed G; sliding-window-log 5/1m: keeps its count; gcra 5/1m: its count ends
-            limits: [G]                 | limits: [L]                    | limits[0].algorithm: gcra -> sliding-window-log; sliding-window-log 5/1m: counts what is in use of gcra 5/1m at the change, rounded up, as taken then, and a client that has used all of it waits up to 1m
+            limits: [G]                 | limits: [G], priority: 3       | priority: added 3; all counts are kept
+            limits: [G], max-size: 1KiB | limits: [G]                    | max-size: removed 1KiB; all counts are kept
+            limits: [G, L]              | limits: [L, G]                 | only the order of entries changed; all counts are kept
+            limits: [G]                 | limits: [G], key: [client, ip] | key: added [client, ip]; all counts restart, because the key changed
+            limits: [G]                 | limits: [L, G]                 | limits[0]: added L; sliding-window-log 5/1m: starts without usage; gcra 5/1m: keeps its count
+            limits: [G, L]              | limits: [L]                    | limits[0]: removed G; sliding-window-log 5/1m: keeps its count; gcra 5/1m: its count is dropped
+            limits: [G]                 | limits: [L]                    | limits[0].algorithm: gcra -> sliding-window-log; sliding-window-log 5/1m: counts the current usage of gcra 5/1m, rounded up, as used at the change, and a client that has used up the limit waits up to 1m
             limits: [L]                 | limits: [{algorithm: sliding-window-log, limit: 9, per: 1m}] | limits[0].limit: 5 -> 9; sliding-window-log 9/1m: keeps what was used of sliding-window-log 5/1m
             limits: [L]                 | limits: [{algorithm: sliding-window-log, limit: 5, per: 1m, count-denied: true}] | limits[0].count-denied: added true; sliding-window-log 5/1m: keeps what was used
-            limits: [{algorithm: gcra, limit: 1000, per: 1h}] | limits: [{algorithm: gcra, limit: 10, per: 1h}] | limits[0].limit: 1000 -> 10; gcra 10/1h: counts what is in use of gcra 1000/1h at the change, rounded up, as taken then, and a client that has used all of it waits up to 6m
-            limits: [L, {unlimited: true}] | limits: [{unlimited: true}] | limits[0]: removed L; unlimited: counts nothing; sliding-window-log 5/1m: its count ends
+            limits: [{algorithm: gcra, limit: 1000, per: 1h}] | limits: [{algorithm: gcra, limit: 10, per: 1h}] | limits[0].limit: 1000 -> 10; gcra 10/1h: counts the current usage of gcra 1000/1h, rounded up, as used at the change, and a client that has used up the limit waits up to 6m
+            limits: [L, {unlimited: true}] | limits: [{unlimited: true}] | limits[0]: removed L; unlimited: counts nothing; sliding-window-log 5/1m: its count is dropped
             limits: [{unlimited: true}] | limits: [{unlimited: true}], priority: 1 | priority: added 1
-            limits: [G]                 | queue: sms                     | queue: added sms; limits: removed [G]; gcra 5/1m: its count ends
+            limits: [G]                 | queue: sms                     | queue: added sms; limits: removed [G]; gcra 5/1m: its count is dropped
             queue: sms                  | queue: sms, layer: sms         | layer: added sms
             """)
-    void under_a_changed_policy_stands_what_is_different_and_what_it_carries_over(
+    void a_changed_policy_is_printed_with_differences_and_carried_over_usage(
             String before, String after, String details) throws FaultsException {
         String expected = written(details).replace("; ", "\n    ");
         assertThat(printed(List.of(
@@ -81,7 +81,7 @@ class PolicyChangePrinterTest {
     }
 
     @Test
-    void under_a_changed_queue_stands_what_is_different() {
+    void a_changed_queue_is_printed_with_differences() {
         assertThat(printed(List.of(new Change(
                         QUEUE,
                         "sms",
@@ -93,7 +93,7 @@ class PolicyChangePrinterTest {
     }
 
     @Test
-    void of_a_policy_that_this_version_cannot_read_only_the_differences_are_told() {
+    void a_policy_unreadable_by_this_version_is_printed_with_differences_only() {
         assertThat(printed(List.of(
                         new Change(POLICY, "a", Effect.CHANGED, 2, "{\"id\":\"a\",\"x\":1}", "{\"id\":\"a\"}"))))
                 .isEqualTo("changed    a (version 2)\n    x: removed 1\n");

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Queues and the policies that send to them, applied and deleted with commands. */
+/** Applies, lists and deletes queues and their policies with {@code weir policies}. */
 class QueuesOnTopicTest {
 
     private static final String SMS = "queues: [{id: sms, limit: 100, per: 1s}]\n";
@@ -47,19 +47,19 @@ class QueuesOnTopicTest {
     }
 
     @Test
-    void queues_are_applied_listed_kept_while_they_are_used_and_deleted() throws IOException {
+    void queues_are_applied_listed_protected_while_used_and_deleted() throws IOException {
         assertThat(apply("policies: [{id: free, queue: sms}]"))
-                .isEqualTo(failed(directory.resolve("f.yaml") + ":1: policies[0].queue: no queue 'sms' is defined\n"));
+                .isEqualTo(failed(directory.resolve("f.yaml") + ":1: policies[0].queue: queue 'sms' is not defined\n"));
         assertThat(apply(SMS + "policies: [{id: free, queue: sms}]"))
                 .isEqualTo(done("added      queue sms (version 1)\nadded      free (version 1)\n"));
         assertThat(policies("list")).isEqualTo(done("""
                 policy\tfree\t1\t{"id":"free","queue":"sms"}
                 queue\tsms\t1\t{"id":"sms","limit":100,"per":"1s"}
                 """));
-        assertThat(apply("policies: [{id: gold, queue: sms}]")) // it is on the topic
+        assertThat(apply("policies: [{id: gold, queue: sms}]")) // the queue is on the topic
                 .isEqualTo(done("added      gold (version 1)\n"));
         assertThat(apply("policies: [{id: gold, queue: sns}]").err())
-                .endsWith("no queue 'sns' is defined, did you mean sms?\n");
+                .endsWith("queue 'sns' is not defined; did you mean \"sms\"?\n");
 
         assertThat(policies("delete", "--queue", "sms"))
                 .isEqualTo(failed("weir policies delete: nothing was changed: policies free, gold send to queue sms,"
@@ -72,14 +72,13 @@ class QueuesOnTopicTest {
         assertThat(policies("delete", "free", "gold").exit()).isZero();
         assertThat(policies("delete", "sms")).isEqualTo(failed("weir policies delete: no policy sms\n"));
         assertThat(policies("delete", "--queue", "sms"))
-                .isEqualTo(done("deleted    queue sms (version 1): takes no more; what waits in it leaves by these"
-                        + " rules\n"));
+                .isEqualTo(done("deleted    queue sms (version 1): denies new requests; waiting requests drain\n"));
         assertThat(policies("delete", "--queue", "sms")).isEqualTo(failed("weir policies delete: no queue sms\n"));
         assertThat(policies("list")).isEqualTo(done(""));
     }
 
     @Test
-    void the_versions_of_the_past_are_listed() throws IOException {
+    void past_versions_are_listed() throws IOException {
         String later = "policies: [{id: old, limits: [{unlimited: true}], effective-from: 2999-01-01T00:00:00Z}]";
         apply("policies: [{id: old, limits: [{unlimited: true}]}]");
         assertThat(apply(later, "--dry-run").out()).startsWith("changed    old (version 2)\n");
@@ -97,7 +96,7 @@ class QueuesOnTopicTest {
     }
 
     @Test
-    void each_is_listed_on_one_line_however_it_was_written() throws Exception {
+    void each_definition_is_listed_on_one_line() throws Exception {
         String definition = "{\"id\":\"raw\",\n\"match\":{\"client\":\"\u009b2J\"},\"limits\":[{\"unlimited\":true}]}";
         byte[] record =
                 new PolicyAvro().encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "raw", 1, definition, 0));
@@ -118,14 +117,14 @@ class QueuesOnTopicTest {
     }
 
     @Test
-    void a_change_is_told_with_what_it_carries_over() throws IOException {
+    void a_change_is_printed_with_the_usage_that_it_carries_over() throws IOException {
         String rules = "policies: [{id: diff, limits: [{algorithm: gcra, limit: 5, per: 1m}]}]";
         apply(rules);
         assertThat(apply(rules)).isEqualTo(done("unchanged  diff (version 1)\n"));
         String told = """
                 changed    diff (version 2)
                     limits[0].limit: 5 -> 7
-                    gcra 7/1m: counts what is in use of gcra 5/1m at the change, rounded up, as taken then
+                    gcra 7/1m: counts the current usage of gcra 5/1m, rounded up, as used at the change
                 """;
         for (int i = 0; i < 2; i++) {
             assertThat(apply(rules.replace("5", "7"), "--dry-run"))
@@ -139,10 +138,10 @@ class QueuesOnTopicTest {
     }
 
     @Test
-    void run_refuses_a_policy_whose_queue_is_neither_in_the_file_nor_on_the_topic() throws IOException {
+    void run_rejects_a_policy_whose_queue_does_not_exist() throws IOException {
         Path file = Files.writeString(directory.resolve("f.yaml"), "policies: [{id: a, queue: nowhere}]");
         assertThat(Shell.run("run", "-b", broker.bootstrapServers(), "-p", file.toString()))
-                .isEqualTo(failed(file + ":1: policies[0].queue: no queue 'nowhere' is defined\n"));
+                .isEqualTo(failed(file + ":1: policies[0].queue: queue 'nowhere' is not defined\n"));
     }
 
     private CapturedRun apply(String yaml, String... options) throws IOException {

@@ -60,7 +60,7 @@ class RecoveryTimerTest {
     }
 
     @Test
-    void releases_are_picked_by_queue_and_by_client() {
+    void releases_are_filtered_by_queue_and_client() {
         assertThat(releases("-n", "3").lines()).hasSize(3);
         assertThat(releases("-n", "2", "--queue", "mail").lines())
                 .hasSize(2)

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** {@code weir run} with a service that cannot be: found before anything else is started. */
+/** {@code weir run} with an invalid service section, which is reported before anything else starts. */
 class RunServiceTest {
 
     @TempDir
@@ -26,14 +26,14 @@ class RunServiceTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            host: 0.0.0.0                                | service.advertise must say
-            host: '::'                                   | service.advertise must say
-            host: 0.0.0.0, advertise: 'a:1'              | beyond loopback, which needs a token
-            host: no-such-host.invalid                   | there is no host no-such-host.invalid
+            host: 0.0.0.0                                | set service.advertise to the host:port
+            host: '::'                                   | set service.advertise to the host:port
+            host: 0.0.0.0, advertise: 'a:1'              | which is not a loopback address: set a token
+            host: no-such-host.invalid                   | unknown host no-such-host.invalid
             token-file: /no/such/file                    | /no/such/file: no such file
             token-file: /dev/null                        | /dev/null: a token is missing
             """)
-    void settings_that_do_not_go_together_are_one_line_and_exit_2(String settings, String told) throws IOException {
+    void incompatible_settings_are_one_line_and_exit_2(String settings, String told) throws IOException {
         CapturedRun result = run("service: {" + settings + "}\n", "--service-port", "0");
         assertThat(result.exit()).isEqualTo(2);
         assertThat(result.err()).startsWith("weir run: service.").contains(told).hasLineCount(1);
@@ -41,21 +41,21 @@ class RunServiceTest {
     }
 
     @Test
-    void a_port_that_is_taken_is_one_line_and_exit_1() throws IOException {
+    void a_used_port_is_one_line_and_exit_1() throws IOException {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             int port = taken.getLocalPort();
             assertThat(run("service: {port: " + port + "}\n"))
-                    .isEqualTo(
-                            new CapturedRun(
-                                    1,
-                                    "",
-                                    "weir run: service.port: cannot listen at 127.0.0.1:" + port
-                                            + ": Address already in use (--service-port takes another; another instance may run on this machine)\n"));
+                    .isEqualTo(new CapturedRun(
+                            1,
+                            "",
+                            "weir run: service.port: cannot listen at 127.0.0.1:" + port
+                                    + ": Address already in use (another instance may be running; set another port with"
+                                    + " --service-port)\n"));
         }
     }
 
     @Test
-    void with_dev_alone_another_port_for_health_checks_is_taken_if_the_default_one_is() throws IOException {
+    void with_dev_another_health_port_is_used_if_the_default_is_taken() throws IOException {
         int port;
         try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = free.getLocalPort();
@@ -80,12 +80,12 @@ class RunServiceTest {
         try {
             socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
         } catch (BindException e) {
-            // another process has it: taken all the same
+            // another process uses the port already
         }
     }
 
     @Test
-    void a_port_that_is_none_is_exit_2() throws IOException {
+    void an_invalid_port_is_exit_2() throws IOException {
         assertThat(run("", "--service-port", "65536"))
                 .isEqualTo(new CapturedRun(
                         2, "", "weir run: --service-port: service.port must be 0 to 65535, is 65536\n"));

@@ -53,7 +53,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code weir run} as a supervisor sees it: a process that is started and stopped. */
+/** Starts and stops {@code weir run} as a process, as a supervisor does. */
 class RunTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);
@@ -84,9 +84,9 @@ class RunTest {
         broker.close();
     }
 
-    /** Sessions and transactions last so long that what is left behind would still be there. */
+    /** The timeouts of sessions and transactions are long, so members and transactions left behind would be visible. */
     @Test
-    void who_is_told_to_stop_in_the_middle_leaves_nothing_behind_and_another_goes_on() throws Exception {
+    void an_interrupted_instance_leaves_nothing_behind_and_another_continues() throws Exception {
         Set<String> decided = new HashSet<>();
         try (TopicReader<Decision> reader = TopicReader.decisions(config, TopicReader.From.BEGINNING, true);
                 RequestSender sender = new RequestSender(config)) {
@@ -106,7 +106,7 @@ class RunTest {
             assertThat(one.exitValue()).isEqualTo(SIGTERM);
             assertThat(log("one")).doesNotContain("did not stop");
             for (String group : List.of("weir", "weir-shaping")) {
-                await("the group is left", PATIENCE, () -> admin.describeConsumerGroups(List.of(group))
+                await("the consumer group is empty", PATIENCE, () -> admin.describeConsumerGroups(List.of(group))
                         .all()
                         .get()
                         .get(group)
@@ -127,10 +127,10 @@ class RunTest {
     }
 
     @Test
-    void who_is_told_to_stop_before_it_is_ready_stops_too() throws Exception {
+    void an_instance_interrupted_before_it_is_ready_stops() throws Exception {
         Process weir = run("weir", 0);
         try {
-            await("the first application is made", PATIENCE, () -> Files.exists(directory.resolve("weir-state")));
+            await("the state directory exists", PATIENCE, () -> Files.exists(directory.resolve("weir-state")));
             weir.destroy();
             assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
         } finally {
@@ -142,7 +142,7 @@ class RunTest {
     }
 
     @Test
-    void an_enforcer_that_fails_says_which_part_and_why_and_exits_1() throws Exception {
+    void a_failed_enforcer_names_the_application_and_the_cause_and_exits_1() throws Exception {
         Process weir = run("weir", 1000);
         try {
             awaitLog("weir", "weir is ready");
@@ -161,13 +161,13 @@ class RunTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"text", "json"})
-    void what_goes_well_is_not_told(String format) throws Exception {
+    void success_is_not_logged(String format) throws Exception {
         runAndStop("--log-format", format);
         assertThat(errors()).isEmpty();
     }
 
     @Test
-    void whoever_asks_is_told_in_a_few_lines_what_happens() throws Exception {
+    void verbose_logs_a_few_lines_of_progress() throws Exception {
         new PolicyTopic(config).apply(PolicyFile.read("test", """
                         policies: [{id: p, limits: [{algorithm: gcra, limit: 1, per: 1s}]}]
                         """), PolicyTopic.Options.DEFAULTS, 0);
@@ -183,18 +183,19 @@ class RunTest {
                         "deciding (weir) is REBALANCING",
                         "deciding (weir) is RUNNING",
                         "shaping (weir-shaping) is RUNNING",
-                        "stopped: instance " + id)
-                .startsWith("starts: instance " + id + read("out").strip().replace("weir is ready: ", ", "));
+                        "Instance " + id + " has stopped")
+                .startsWith("Instance " + id + " is starting: "
+                        + read("out").strip().replace("weir is ready: ", ""));
     }
 
     @Test
-    void whoever_asks_twice_is_told_what_kafkas_clients_do() throws Exception {
+    void verbose_twice_logs_kafkas_clients() throws Exception {
         runAndStop("--log-format", "json", "--verbose", "--verbose");
         assertThat(objects()).anyMatch(line -> line.get("logger").asText().startsWith("org.apache.kafka."));
     }
 
     @Test
-    void a_failure_is_one_object_too() throws Exception {
+    void a_failure_is_one_json_object() throws Exception {
         Process weir = runBeside(1000, "--log-format", "json");
         try {
             await("weir is ready", PATIENCE, () -> read("out").contains("weir is ready"));
@@ -214,7 +215,7 @@ class RunTest {
     }
 
     @Test
-    void so_are_the_faults_of_a_configuration() throws Exception {
+    void each_fault_of_a_configuration_is_one_json_object() throws Exception {
         Path wrong = Files.writeString(directory.resolve("wrong.yaml"), "threads: 0\ntopics: {partition: 1}\n");
         Process weir = started("--log-format", "json", "-c", wrong.toString());
         assertThat(weir.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
@@ -225,7 +226,7 @@ class RunTest {
     }
 
     @Test
-    void topics_that_are_wrong_are_told_and_exit_2() throws Exception {
+    void wrong_topic_settings_are_reported_and_exit_2() throws Exception {
         ConfigResource requests = new ConfigResource(ConfigResource.Type.TOPIC, "weir.requests");
         AlterConfigOp compact =
                 new AlterConfigOp(new ConfigEntry("cleanup.policy", "compact"), AlterConfigOp.OpType.SET);
@@ -240,8 +241,8 @@ class RunTest {
         assertThat(Shell.run(
                         "run", "--service-port", "0", "-c", settings("weir", 0).toString()))
                 .isEqualTo(new CapturedRun(2, "", """
-                        weir run: topics are not as Weir needs them
-                        weir.requests: cleanup.policy is compact, must be delete: of each key only the last record would stay
+                        weir run: some topics do not meet Weir's requirements
+                        weir.requests: cleanup.policy is compact, must be delete: compaction would keep only the last record of each key
                             kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name weir.requests --add-config cleanup.policy=delete
                         """.formatted(broker.bootstrapServers())));
     }
@@ -265,7 +266,7 @@ class RunTest {
         return started(args.toArray(String[]::new));
     }
 
-    /** With standard output and standard error in a file each. */
+    /** Starts {@code weir run} with standard output and standard error in one file each. */
     private Process started(String... options) throws IOException {
         List<String> args = new ArrayList<>(List.of("run", "--service-port", "0"));
         args.addAll(List.of(options));
@@ -283,7 +284,7 @@ class RunTest {
         return read("err");
     }
 
-    /** Each line of standard error. */
+    /** Returns the lines of standard error as JSON. */
     private List<JsonNode> objects() throws IOException {
         ObjectMapper mapper = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
         List<JsonNode> objects = new ArrayList<>();
@@ -333,10 +334,11 @@ class RunTest {
     }
 
     private void awaitLog(String name, String text) throws Exception {
-        await("the log of " + name + " says: " + text, PATIENCE, () -> log(name).contains(text));
+        await("the log of " + name + " contains: " + text, PATIENCE, () -> log(name)
+                .contains(text));
     }
 
-    /** As a rolling update asks, at the address that the log tells. */
+    /** Returns the readiness of the instance, from the address in its log. */
     private boolean isReady(String name) throws Exception {
         Matcher service = SERVICE.matcher(log(name));
         if (!service.find()) {
@@ -352,7 +354,7 @@ class RunTest {
         return Files.readString(directory.resolve(name + ".log"));
     }
 
-    /** @param metadataMaxAgeMs when it looks again what topics there are; 0: as it is */
+    /** @param metadataMaxAgeMs the interval in which metadata is refreshed; 0 for Kafka's default */
     private Path settings(String name, int metadataMaxAgeMs) throws IOException {
         return Files.writeString(directory.resolve(name + ".yaml"), """
                 state: {directory: "%s"}

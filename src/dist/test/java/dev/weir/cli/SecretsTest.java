@@ -9,7 +9,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A configuration that is wrong at the very place where its secret is. */
+/** Errors in a configuration at the place of a secret must not print the secret. */
 class SecretsTest {
 
     private static final String LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule";
@@ -34,7 +34,7 @@ class SecretsTest {
                 "kafka: {security.protocol: SSL, ssl.keystore.key: s3cret, ssl.keystore.type: PEM}",
                 "kafka: {security.protocol: SSL, ssl.truststore.password: s3cret, ssl.truststore.location: /no/such}"
             })
-    void is_told_without_the_secret(String yaml) throws IOException {
+    void errors_do_not_contain_the_secret(String yaml) throws IOException {
         Path file = Files.writeString(directory.resolve("weir.yaml"), yaml);
         CapturedRun result = Shell.run("policies", "list", "-c", file.toString());
         assertThat(result.exit()).isPositive();

@@ -14,8 +14,8 @@ import java.util.stream.Stream;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
 
 /**
- * A broker that speaks TLS and SCRAM alone and allows what is granted alone. Its certificate is made by the JDK's
- * {@code keytool}. The controller's own socket, which no client knows, is open.
+ * A broker that requires TLS and SCRAM and denies operations that no ACL grants. The JDK's {@code keytool} creates its
+ * certificate. The listener of the controller, which clients do not use, is open.
  */
 public final class SecuredBroker implements AutoCloseable {
 
@@ -33,10 +33,10 @@ public final class SecuredBroker implements AutoCloseable {
     }
 
     /**
-     * Starts one on a free port.
+     * Starts a broker on a free port.
      *
-     * @param directory for the certificate
-     * @param users who can log in; {@code admin} can too, and may do everything
+     * @param directory the directory for the certificate
+     * @param users the users that can log in. The superuser {@code admin} can log in too.
      */
     public static SecuredBroker start(Path directory, String... users) throws Exception {
         Path keys = keyPair(directory);
@@ -47,7 +47,7 @@ public final class SecuredBroker implements AutoCloseable {
                 "allow.everyone.if.no.acl.found",
                 "false",
                 "super.users",
-                "User:admin;User:ANONYMOUS", // who comes by the controller's socket
+                "User:admin;User:ANONYMOUS", // connections by the listener of the controller
                 "sasl.enabled.mechanisms",
                 "SCRAM-SHA-512",
                 "sasl.mechanism.inter.broker.protocol",
@@ -70,12 +70,12 @@ public final class SecuredBroker implements AutoCloseable {
         return new SecuredBroker(broker, trusted);
     }
 
-    /** What a client of the one who may do everything is given. */
+    /** Returns the client settings of the superuser. */
     public Map<String, String> admin() {
         return client(ADMIN, password(ADMIN));
     }
 
-    /** What a client is given. */
+    /** Returns the client settings of a user. */
     public Map<String, String> client(String user, String password) {
         return new TreeMap<>(Map.of(
                 "bootstrap.servers",
@@ -96,7 +96,7 @@ public final class SecuredBroker implements AutoCloseable {
         return user + "-pass-" + Integer.toHexString(user.hashCode());
     }
 
-    /** What {@link #client} holds that nobody must see, beside the user's password. */
+    /** Returns the password of the truststore: the secret in {@link #client} besides the user's password. */
     public static String storePassword() {
         return STORE_PASSWORD;
     }
@@ -116,9 +116,9 @@ public final class SecuredBroker implements AutoCloseable {
                                 .split(" "))
                 .redirectErrorStream(true)
                 .start();
-        String said = new String(made.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+        String output = new String(made.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
         if (made.waitFor() != 0) {
-            throw new IOException("keytool: " + said);
+            throw new IOException("keytool: " + output);
         }
         return keys;
     }

@@ -81,7 +81,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Weir on brokers that speak TLS, ask for a password, and allow no more than the table of {@code security.md} grants.
+ * Weir on brokers that require TLS and a password, and grant only the permissions in the table of
+ * {@code how-to/secure.md}.
  */
 @Timeout(value = 240, unit = TimeUnit.SECONDS)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
@@ -141,7 +142,7 @@ class SecuredClusterTest {
 
     @Test
     @Order(1)
-    void each_role_does_its_part_with_what_the_page_grants_and_nothing_tells_a_secret() throws Exception {
+    void each_role_works_with_the_documented_permissions_and_no_secret_is_printed() throws Exception {
         createTopics("topics");
         Map<String, String> client = broker.client("enforcer", SecuredBroker.password("enforcer"));
         String jaas = client.put("sasl.jaas.config", "${env:TEST_JAAS}");
@@ -205,12 +206,11 @@ class SecuredClusterTest {
                     .isEmpty();
         }
         slicesAreHeldAndTheFallbackDecidesWithoutTheRightToAskForThem();
-        try (ReleaseWorker worker =
-                worker(2)) { // the first attempt fails, and the second, which the queue has released
+        try (ReleaseWorker worker = worker(2)) { // the first attempt and the retry fail
             await("given up", PATIENCE, () -> worker.stats().givenUp() > 0);
             assertThat(worker.stats().retried()).isPositive();
         }
-        assertThat(command("auditor", "audit")).contains(" 0  differences");
+        assertThat(command("auditor", "audit")).contains(" 0  mismatches");
         assertThat(command("rules", "policies", "list")).startsWith("policy\tfree\t1\t");
         assertThat(command("rules", "policies", "history", "free")).startsWith("1\t");
         changesNeedWhatTheRulesRoleHas(service);
@@ -225,10 +225,10 @@ class SecuredClusterTest {
                     .extracting(ClientDecision::noDecisionReason)
                     .containsOnly(Optional.of(NoDecisionReason.NO_LEASE));
             assertThat(without).extracting(ClientDecision::allowed).containsExactly(false, true);
-            await("decision when it may ask again", PATIENCE, () -> isDecidedHere(closed, "two"));
+            await("decision with the permission granted again", PATIENCE, () -> isDecidedHere(closed, "two"));
             assertThat(closed.stats().sent()).isZero();
         }
-        await("what was used", PATIENCE, () -> !read("auditor", "weir.lease-usage")
+        await("reported usage", PATIENCE, () -> !read("auditor", "weir.lease-usage")
                 .isEmpty());
     }
 
@@ -275,7 +275,7 @@ class SecuredClusterTest {
         }
     }
 
-    /** Whether the request of {@link Traffic} would be sent to its queue. */
+    /** Returns whether the request of {@link Traffic} would be sent to its queue. */
     private static boolean isQueued(String service) {
         return send(HttpRequest.newBuilder(URI.create(service + "/v1/check"))
                         .header("Authorization", "Bearer " + TOKEN)
@@ -317,7 +317,7 @@ class SecuredClusterTest {
                 .start();
     }
 
-    /** One whose handler never succeeds. */
+    /** Starts a worker whose handler always fails. */
     private static ReleaseWorker worker(int attempts) {
         Map<String, Object> settings = new HashMap<>(client("worker"));
         settings.put("group.id", "mail-workers");
@@ -332,7 +332,7 @@ class SecuredClusterTest {
     private static String workerFailure(AclTable.Line line) throws Exception {
         boolean givesUp = line.resource().name().equals("weir.dead-letters");
         if (givesUp) {
-            Traffic.write("enforcer", "weir.releases", "somebody", "no release");
+            Traffic.write("enforcer", "weir.releases", "any", "no release");
         }
         try (ReleaseWorker worker = worker(givesUp ? 1 : 2)) {
             return awaitValue("failure", PATIENCE, () -> worker.failure()
@@ -341,7 +341,7 @@ class SecuredClusterTest {
         }
     }
 
-    /** Whom the first release is for that a worker is handed. */
+    /** Returns the client of the first release that a worker receives. */
     private static String firstRelease() {
         Map<String, Object> settings = new HashMap<>(client("reader"));
         settings.put("group.id", "sms-workers");
@@ -350,7 +350,7 @@ class SecuredClusterTest {
         }
     }
 
-    /** A request for a queue, a record that is no request, one that is no policy, and a misplaced request. */
+    /** A request for a queue, an invalid request record, an invalid policy record, and a misplaced request. */
     private record Traffic(int number) {
 
         void send() throws Exception {
@@ -360,11 +360,11 @@ class SecuredClusterTest {
                     write("request.ndjson", """
                     {"requestId":"r","client":"client-%d","tier":"free","attributes":{"endpoint":"/sms"}}
                     """.formatted(number)).toString());
-            write("requester", "weir.requests", "somebody", "no request " + number);
+            write("requester", "weir.requests", "any", "no request " + number);
             write("rules", "weir.policies", "policy/free", "no policy " + number);
         }
 
-        /** Sends a request without a key to a partition that is not that of its client. */
+        /** Sends a request without a key to a partition other than that of its client. */
         void misplace() throws Exception {
             Request request = new Request(
                     "r",
@@ -429,7 +429,7 @@ class SecuredClusterTest {
         return new String(record.value(), StandardCharsets.UTF_8);
     }
 
-    /** All that is committed on a topic. */
+    /** Returns all committed records of a topic. */
     private static List<ConsumerRecord<String, byte[]>> read(String role, String topic) {
         Map<String, Object> settings = new HashMap<>(client(role));
         settings.put("isolation.level", "read_committed");
@@ -449,7 +449,7 @@ class SecuredClusterTest {
         return records;
     }
 
-    /** Those whose want shows at once. */
+    /** Returns the lines whose absence fails at once. */
     static List<AclTable.Line> quickLines() throws IOException {
         return AclTable.read().stream()
                 .filter(line -> !line.role().equals("enforcer") && line.operation() != AclOperation.DESCRIBE)
@@ -465,7 +465,7 @@ class SecuredClusterTest {
     @ParameterizedTest
     @MethodSource("quickLines")
     @Order(2)
-    void without_any_line_fails_what_the_page_says(AclTable.Line line) throws Exception {
+    void without_one_permission_the_documented_action_fails(AclTable.Line line) throws Exception {
         assertThat(without(line, () -> use(line))).contains(line.says()).doesNotContain("\n");
     }
 
@@ -474,7 +474,7 @@ class SecuredClusterTest {
     @MethodSource("slowLines")
     @EnabledIfSystemProperty(named = "weir.acls", matches = "all")
     @Order(3)
-    void nor_without_one_whose_want_shows_later(AclTable.Line line) throws Exception {
+    void without_one_permission_a_later_action_fails(AclTable.Line line) throws Exception {
         if (line.resource().name().equals("weir-") && line.operation() == AclOperation.CREATE) {
             admin.deleteTopics(admin.listTopics().names().get().stream()
                             .filter(name -> name.startsWith("weir-"))
@@ -485,7 +485,7 @@ class SecuredClusterTest {
         assertThat(without(line, () -> use(line))).contains(line.says()).doesNotContain("\n");
     }
 
-    /** Does what needs the line; what is told of its failure. */
+    /** Does what needs the permission. Returns the message of the failure. */
     private static String use(AclTable.Line line) {
         try {
             return switch (line.fails()) {
@@ -527,7 +527,7 @@ class SecuredClusterTest {
 
     private static final AtomicInteger UNIQUE = new AtomicInteger();
 
-    /** The one line that a command tells, without its name. */
+    /** Runs a command that fails. Returns its message without the name of the command. */
     private static String refusal(AclTable.Line line, String... args) {
         CapturedRun result = shell(line.role(), args);
         assertThat(result.err()).hasLineCount(1);
@@ -547,7 +547,7 @@ class SecuredClusterTest {
         }
     }
 
-    /** Runs the enforcer until it has answered, or ends; what is told of that. */
+    /** Runs the enforcer until it has decided all requests, or ends. Returns the message of its failure. */
     private static String enforce() throws Exception {
         Traffic traffic = new Traffic(UNIQUE.incrementAndGet());
         WeirConfig config = ConfigFile.read(directory.resolve("enforcer.yaml"))
@@ -608,7 +608,7 @@ class SecuredClusterTest {
     @ParameterizedTest
     @CsvSource({"send,requester", "run,enforcer"})
     @Order(5)
-    void and_nothing_is_logged_beside_that_line(String command, String role) throws Exception {
+    void a_failed_login_is_exactly_one_line(String command, String role) throws Exception {
         Path wrong = write("wrong.yaml", yaml(broker.client(role, "wrong-pass-66b1")));
         Process process = JavaProcess.of(List.of(), Main.class, command, "-c", wrong.toString())
                 .redirectErrorStream(true)
@@ -622,7 +622,7 @@ class SecuredClusterTest {
 
     @Test
     @Order(6)
-    void a_topic_without_compression_refuses_what_inflates_beyond_its_bound() throws Exception {
+    void a_topic_without_compression_rejects_records_that_decompress_beyond_the_maximum() throws Exception {
         ConfigResource topic = new ConfigResource(ConfigResource.Type.TOPIC, "weir.requests");
         ConfigEntry uncompressed = new ConfigEntry(TopicConfig.COMPRESSION_TYPE_CONFIG, "uncompressed");
         admin.incrementalAlterConfigs(Map.of(topic, List.of(new AlterConfigOp(uncompressed, AlterConfigOp.OpType.SET))))
@@ -636,7 +636,7 @@ class SecuredClusterTest {
                 try {
                     producer.send(new ProducerRecord<>("weir.requests", "client", new byte[1 << 24]))
                             .get();
-                    return null; // the topic's setting is on its way to the broker
+                    return null; // the broker has not applied the setting yet
                 } catch (ExecutionException e) {
                     return e.getCause() instanceof RecordTooLargeException ? true : null;
                 } catch (InterruptedException e) {
@@ -693,7 +693,7 @@ class SecuredClusterTest {
         }
     }
 
-    /** What is written into a configuration that has no secret in it. */
+    /** Returns client settings that read the secrets from a file, which this method writes. */
     private static Map<String, String> withSecretsInFile(String role) throws IOException {
         Map<String, String> client = client(role);
         StringBuilder secrets = new StringBuilder();
@@ -711,7 +711,7 @@ class SecuredClusterTest {
         return broker.client(role, SecuredBroker.password(role));
     }
 
-    /** A file of rules that differ by a number. */
+    /** Writes a policy file with a limit. Returns its path. */
     private static String rules(int limit) throws IOException {
         return write("rules-file.yaml", RULES.replace("limit: 2", "limit: " + limit))
                 .toString();
@@ -725,7 +725,7 @@ class SecuredClusterTest {
         await(count + " permissions", PATIENCE, () -> acls() == count);
     }
 
-    /** At DEBUG the log is long: it is read only to be shown. */
+    /** Fails with the log if the process has ended. The log is read only then, because at level DEBUG it is long. */
     private static void requireAlive(Process enforcer) {
         if (!enforcer.isAlive()) {
             fail(log());

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The commands that ask the service, with answers as {@code openapi.yaml} describes them. */
+/** The commands that query the HTTP service, with responses as {@code openapi.yaml} defines them. */
 class ServiceCommandsTest {
 
     private static final String USAGE = """
@@ -38,7 +38,7 @@ class ServiceCommandsTest {
             "missing":[]}
             """;
 
-    /** By path and query, as they are asked for. */
+    /** The response bodies by path and query. */
     private final Map<String, String> answers = new TreeMap<>();
 
     private HttpServer server;
@@ -73,18 +73,18 @@ class ServiceCommandsTest {
         answers.put("/v1/usage/a%2Fb%20c?attribute%2Ex=%26&tier=free", USAGE);
         assertThat(Shell.run("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url + "/"))
                 .isEqualTo(new CapturedRun(0, """
-                        POLICY             KEY                       LIMIT      USED  LEFT  WHOLE AGAIN IN
+                        POLICY             KEY                       LIMIT      USED  LEFT  RESETS IN
                         free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24.0s
                         staff (version 1)  client=a/b c              unlimited  -     -     0ms
                         """, ""));
         answers.put("/v1/usage/bob", "{\"client\":\"bob\",\"at\":5,\"usage\":[]}");
-        assertThat(Shell.run("usage", "bob", "--service", url).out()).isEqualTo("no policy applies to it\n");
+        assertThat(Shell.run("usage", "bob", "--service", url).out()).isEqualTo("no policy applies to the client\n");
         assertThat(Shell.run("usage", "bob", "--json", "--service", url).out())
                 .isEqualTo("{\"client\":\"bob\",\"at\":5,\"usage\":[]}\n");
     }
 
     @Test
-    void of_what_clients_share_usage_tells_who_holds_what() {
+    void usage_of_a_shared_limit_lists_its_holders() {
         answers.put("/v1/usage/bob", """
                 {"client":"bob","at":5,"usage":[
                   {"policyId":"all","policyVersion":2,"key":{},"lastAt":null,"held":7,"limits":[]},
@@ -98,26 +98,26 @@ class ServiceCommandsTest {
         answers.put("/v1/shared/each?key.ip=%3A%3A1", """
                 {"policyId":"each","policyVersion":1,"at":5,"key":{"ip":"::1"},%s,"free":3,"holders":[]}""".formatted(limits));
         assertThat(Shell.run("usage", "bob", "--service", url)).isEqualTo(new CapturedRun(0, """
-                POLICY            KEY          LIMIT      USED  LEFT  WHOLE AGAIN IN
+                POLICY            KEY          LIMIT      USED  LEFT  RESETS IN
                 all (version 2)   all clients  gcra 5/1m  2     3     24.0s
                 each (version 1)  ip=::1       gcra 5/1m  2     3     24.0s
-                of all, 1 lent to partition 0, 1 lent to c-1, 1 free
-                of each, 3 free
+                leases of all: 1 to partition 0, 1 to c-1, 1 free
+                leases of each: 3 free
                 """, ""));
     }
 
     @Test
-    void queues_are_a_table_and_one_is_told_by_tiers() {
+    void queues_are_a_table_and_a_single_queue_is_listed_by_tier() {
         answers.put("/v1/queues?after=", "{\"queues\":[{\"id\":\"sms\"}],\"next\":\"sms\"}");
         answers.put("/v1/queues?after=sms", "{\"queues\":[{\"id\":\"gone\"}],\"next\":null}");
         answers.put("/v1/queues/sms", SMS);
         assertThat(Shell.run("queues", "--service", url)).isEqualTo(new CapturedRun(0, """
-                QUEUE  VERSION  RATE    KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
-                sms    2        100/1s  -     3        1m 15s  70ms        42
+                QUEUE  VERSION  RATE    KEYS  WAITING  OLDEST  DRAINS IN  RELEASED
+                sms    2        100/1s  -     3        1m 15s  70ms       42
                 """, ""));
         assertThat(Shell.run("queues", "sms", "--service", url)).isEqualTo(new CapturedRun(0, """
-                QUEUE  VERSION  RATE    KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
-                sms    2        100/1s  -     3        1m 15s  70ms        42
+                QUEUE  VERSION  RATE    KEYS  WAITING  OLDEST  DRAINS IN  RELEASED
+                sms    2        100/1s  -     3        1m 15s  70ms       42
 
                 TIER  PRIORITY  WEIGHT  WAITING
                 gold  1         4       2
@@ -140,14 +140,14 @@ class ServiceCommandsTest {
                 "keys":34,"drainMs":7800,"longest":[%s],"released":null,"nextReleaseAt":null},"missing":["b:1"]}""".formatted(longest));
         CapturedRun whole = Shell.run("queues", "webhooks", "--service", url);
         assertThat(whole.err())
-                .isEqualTo("weir queues: the keys of webhooks on b:1 are missing: the instance does not answer\n");
+                .isEqualTo("weir queues: the keys of webhooks on b:1 are missing: the instance does not respond\n");
         assertThat(whole.exit()).isZero();
         assertThat(whole.out())
                 .startsWith("""
-                        QUEUE     VERSION  RATE                      KEYS  WAITING  OLDEST  DRAINED IN  RELEASED
-                        webhooks  2        5/1s a key, 50/1s in all  34    765      29.0s   7.8s        -
+                        QUEUE     VERSION  RATE                      KEYS  WAITING  OLDEST  DRAINS IN  RELEASED
+                        webhooks  2        5/1s a key, 50/1s in all  34    765      29.0s   7.8s       -
 
-                        LONGEST KEYS              WAITING  OLDEST  DRAINED IN
+                        LONGEST KEYS              WAITING  OLDEST  DRAINS IN
                         destination=d0 tenant=a   40       0ms     7.8s
                         destination=d1 tenant=a   39       1.0s    7.6s
                         """)
@@ -162,8 +162,8 @@ class ServiceCommandsTest {
                 "keys":null,"drainMs":200,"longest":[],"released":9,"nextReleaseAt":1000.02}}""");
         String[] one = {"queues", "webhooks", "--key", "destination=a&b", "--key", "tenant=c d", "--service", url};
         assertThat(Shell.run(one)).isEqualTo(new CapturedRun(0, """
-                QUEUE     VERSION  RATE  KEY                         WAITING  OLDEST  DRAINED IN  RELEASED
-                webhooks  2        5/1s  destination=a&b tenant=c d  1        500ms   200ms       9
+                QUEUE     VERSION  RATE  KEY                         WAITING  OLDEST  DRAINS IN  RELEASED
+                webhooks  2        5/1s  destination=a&b tenant=c d  1        500ms   200ms      9
 
                 TIER  PRIORITY  WEIGHT  WAITING
                 -     0         1       1
@@ -178,7 +178,7 @@ class ServiceCommandsTest {
     }
 
     @Test
-    void names_that_somebody_made_up_do_nothing_to_the_terminal() {
+    void names_from_producers_cannot_control_the_terminal() {
         answers.put("/v1/usage/bob", USAGE.replace("/x", "/\\u001b[2J\\n\u009b"));
         assertThat(Shell.run("usage", "bob", "--service", url).out())
                 .contains("endpoint=/\\u001b[2J\\u000a\\u009b  gcra")
@@ -195,7 +195,7 @@ class ServiceCommandsTest {
     }
 
     @Test
-    void a_service_that_speaks_tls_is_trusted_by_a_file(@TempDir Path directory) throws Exception {
+    void a_tls_service_is_trusted_by_a_ca_file(@TempDir Path directory) throws Exception {
         TestCertificate made = TestCertificate.make(directory, "a", "EC");
         WeirConfig.Service.Tls tls =
                 new WeirConfig.Service.Tls(made.certificate(), made.key(), Optional.of(made.certificate()));
@@ -210,9 +210,8 @@ class ServiceCommandsTest {
             CapturedRun untrusted = Shell.run("usage", "bob", "--service", service.url());
             assertThat(untrusted.exit()).isEqualTo(1);
             assertThat(untrusted.err())
-                    .startsWith(
-                            "weir usage: " + service.url() + " does not speak TLS, or its certificate is not trusted")
-                    .contains("--service-ca names the file")
+                    .startsWith("weir usage: " + service.url() + " does not use TLS, or its certificate is not trusted")
+                    .contains("set --service-ca to the PEM file")
                     .hasLineCount(1);
             assertThat(Shell.run("usage", "bob", "--service", service.url(), "--service-ca", "/none"))
                     .isEqualTo(new CapturedRun(2, "", "weir usage: --service-ca: /none: no such file\n"));
@@ -220,18 +219,18 @@ class ServiceCommandsTest {
     }
 
     @Test
-    void what_is_refused_is_one_line() {
+    void a_rejected_request_is_one_line() {
         refusal = 401;
         assertThat(Shell.run("usage", "bob", "--service", url))
                 .isEqualTo(new CapturedRun(2, "", "weir usage: " + url + ": no, since\\u009b\n"));
         refusal = 503;
         assertThat(Shell.run("usage", "bob", "--service", url).exit()).isEqualTo(1);
         assertThat(Shell.run("usage", "bob", "--service", "http://127.0.0.1:1"))
-                .isEqualTo(
-                        new CapturedRun(
-                                1,
-                                "",
-                                "weir usage: nobody answers at http://127.0.0.1:1; `weir run` does, --service says where, with https:// if it has service.tls\n"));
+                .isEqualTo(new CapturedRun(
+                        1,
+                        "",
+                        "weir usage: no response from http://127.0.0.1:1; start `weir run`, or set --service to the URL"
+                                + " of an instance (https:// if service.tls is configured)\n"));
         for (String bad : new String[] {"127.0.0.1:8680", "ftp://x", "http://a b"}) {
             assertThat(Shell.run("usage", "bob", "--service", bad).exit())
                     .as(bad)

@@ -56,8 +56,8 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.apache.kafka.common.header.Header;
 
 /**
- * Decides anew what a cluster has decided, and tells what differs: one partition after the other, each from the oldest
- * request that there is. Changes nothing.
+ * Recomputes the decisions of a cluster and reports the differences, one partition after the other, each from its
+ * oldest retained request. It changes nothing.
  */
 public final class Audit implements AutoCloseable {
 
@@ -69,7 +69,7 @@ public final class Audit implements AutoCloseable {
     private final AuditRange range;
     private final Admin admin;
 
-    /** Where a partition of a topic begins and ends. */
+    /** The retained offsets of a partition of a topic. */
     private record OffsetRange(long begin, long end) {
         boolean isWhole() {
             return begin == 0;
@@ -80,7 +80,7 @@ public final class Audit implements AutoCloseable {
      * The dead letters of requests.
      *
      * @param byPartition by the request's partition and offset
-     * @param fromMs those up to then may have been deleted, ms since the epoch; the least if none was
+     * @param fromMs dead letters up to this time may have been deleted, ms since the epoch; the minimum if none was
      */
     private record RetainedDeadLetters(
             Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> byPartition, long fromMs) {}
@@ -93,12 +93,12 @@ public final class Audit implements AutoCloseable {
     }
 
     /**
-     * Audits up to the present end.
+     * Audits all records up to the present end of the topics.
      *
-     * @param config as the enforcers have it
-     * @param differences is told each
-     * @throws UnreachableException if a topic cannot be read, or partitions do not go together
-     * @throws dev.weir.wire.RegistryException if the registry that has a schema does not answer
+     * @param config the configuration of the enforcers
+     * @param differences receives each mismatch
+     * @throws UnreachableException if a topic cannot be read, or the topics have different numbers of partitions
+     * @throws dev.weir.wire.RegistryException if the registry that has a schema does not respond
      */
     public static AuditSummary run(WeirConfig config, AuditRange range, Consumer<Mismatch> differences) {
         try (Audit audit = new Audit(config, range)) {
@@ -108,7 +108,8 @@ public final class Audit implements AutoCloseable {
 
     private AuditSummary run(Consumer<Mismatch> differences) {
         int partitions = partitions();
-        // In this order: what is decided is there, what is released was decided, and what is decided was asked.
+        // The order matters: effects are read before their causes, so each release that is read has a decision, and
+        // each decision a request.
         Map<TopicPartition, Long> decidedTo =
                 committedOffsets(KafkaSettings.deciding(config).getProperty("application.id"));
         boolean queuesDone = areQueuesDone();
@@ -162,10 +163,10 @@ public final class Audit implements AutoCloseable {
                 opened.add(some);
                 return some;
             };
-            try (CommittedRecords told = committed(topics.decisions(), partition, decided);
+            try (CommittedRecords recorded = committed(topics.decisions(), partition, decided);
                     CommittedRecords left = committed(topics.releases(), partition, released)) {
                 PartitionRecords records =
-                        new PartitionRecords(open.apply(partition), told, left, open, letters.byPartition);
+                        new PartitionRecords(open.apply(partition), recorded, left, open, letters.byPartition);
                 new PartitionAudit(tools, scope, records, shared).run();
             } finally {
                 opened.forEach(CommittedRecords::close);
@@ -188,7 +189,7 @@ public final class Audit implements AutoCloseable {
         return totals;
     }
 
-    /** A dead letter of a partition that there is not. */
+    /** Reports a dead letter of a partition that does not exist. */
     private void reportUnknownPartition(
             Request.Source source, AuditedDeadLetter letter, AuditSummary totals, Consumer<Mismatch> differences) {
         if (range.contains(letter.timestampMs())) {
@@ -202,7 +203,7 @@ public final class Audit implements AutoCloseable {
         for (String topic : List.of(topics.decisions(), topics.releases())) {
             if (count(topic) != partitions) {
                 throw new UnreachableException(
-                        "%s has %d partitions and %s has %d: a client's requests and decisions are not on partitions of one number"
+                        "%s has %d partitions and %s has %d: both topics must have the same number of partitions"
                                 .formatted(topics.requests(), partitions, topic, count(topic)),
                         null);
             }
@@ -235,7 +236,10 @@ public final class Audit implements AutoCloseable {
         return extents;
     }
 
-    /** What is left of it: its beginning may have been deleted while other partitions were read. */
+    /**
+     * Returns the part of a range that is still retained: its beginning may have been deleted while other partitions
+     * were read.
+     */
     private OffsetRange retained(String topic, int partition, OffsetRange before) {
         TopicPartition of = new TopicPartition(topic, partition);
         var begin =
@@ -263,7 +267,7 @@ public final class Audit implements AutoCloseable {
         return offsets;
     }
 
-    /** Up to where a group has read; nothing if that cannot be told. */
+    /** Returns the committed offsets of a group; empty if they are unknown. */
     private Map<TopicPartition, Long> committedOffsets(String group) {
         Map<TopicPartition, Long> read = new HashMap<>();
         try {
@@ -279,10 +283,10 @@ public final class Audit implements AutoCloseable {
             boolean isUnknown = e.getCause() instanceof GroupIdNotFoundException
                     || e.getCause() instanceof GroupAuthorizationException;
             if (!isUnknown) {
-                throw failure("the positions of group " + group, e);
+                throw failure("the committed offsets of group " + group, e);
             }
         } catch (TimeoutException e) {
-            throw failure("the positions of group " + group, e);
+            throw failure("the committed offsets of group " + group, e);
         } catch (InterruptedException e) {
             throw interrupted(e);
         }
@@ -290,16 +294,16 @@ public final class Audit implements AutoCloseable {
     }
 
     /**
-     * The tasks that have decided all requests that were routed to them so far.
+     * Returns the tasks that have decided all requests that were routed to them so far.
      *
-     * @param decidedTo up to where the tasks have read
+     * @param decidedTo the offsets up to which the tasks have read
      */
     private Set<Integer> drainedTasks(Map<TopicPartition, Long> decidedTo, int partitions) {
         Set<Integer> done = new HashSet<>();
         for (int task = 0; task < partitions; task++) {
             done.add(task);
         }
-        if (!exists(topics.routedRequests())) { // nothing was ever routed
+        if (!exists(topics.routedRequests())) { // no request was ever routed
             return done;
         }
         offsetRanges(topics.routedRequests(), count(topics.routedRequests())).forEach((task, extent) -> {
@@ -325,7 +329,7 @@ public final class Audit implements AutoCloseable {
         }
     }
 
-    /** Whether the queues have answered all that was sent to them so far. */
+    /** Returns whether the queues have answered all requests that were sent to them so far. */
     private boolean areQueuesDone() {
         Map<Integer, OffsetRange> admissions = offsetRanges(topics.admissions(), count(topics.admissions()));
         Map<TopicPartition, Long> read = committedOffsets(KafkaSettings.shapingId(config));
@@ -345,7 +349,7 @@ public final class Audit implements AutoCloseable {
     private RetainedDeadLetters readDeadLetters(Map<Integer, OffsetRange> extents) {
         Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> letters = new HashMap<>();
         int[] count = {0};
-        long[] fromMs = {Long.MIN_VALUE}; // a request's dead letter is on any partition
+        long[] fromMs = {Long.MIN_VALUE}; // a request's dead letter may be on any partition
         extents.forEach((partition, extent) -> {
             try (CommittedRecords committed = committed(topics.deadLetters(), partition, extent)) {
                 long firstMs = extent.isWhole() ? Long.MIN_VALUE : Long.MAX_VALUE;
@@ -357,7 +361,7 @@ public final class Audit implements AutoCloseable {
                     }
                     if (count[0]++ == MAX_DEAD_LETTERS) {
                         throw new UnreachableException(
-                                "there are more than " + MAX_DEAD_LETTERS + " dead letters, more than are kept", null);
+                                "there are more than " + MAX_DEAD_LETTERS + " dead letters, too many to audit", null);
                     }
                     RecordPosition place =
                             new RecordPosition(AuditedTopic.DEAD_LETTERS, letter.partition(), letter.offset());
@@ -390,8 +394,8 @@ public final class Audit implements AutoCloseable {
     }
 
     /**
-     * The history, and what is on the policies topic besides: what was written by somebody else, or before there was a
-     * history.
+     * Returns the versions in the history, and those on the policies topic that the history lacks, because another
+     * writer wrote them or because they are older than the history.
      */
     private PolicyTimeline rules() {
         List<PolicyTimeline.RecordedVersion> written = new ArrayList<>();

@@ -6,7 +6,7 @@ import dev.weir.processor.RequestReader;
 import dev.weir.wire.DecisionAvro;
 import dev.weir.wire.ReleaseAvro;
 
-/** What reads and decides. */
+/** The configuration, the readers of records, and the definitions that an audit uses. */
 public record AuditContext(
         WeirConfig config,
         RequestReader requests,

@@ -7,17 +7,18 @@ import java.util.Set;
 import java.util.function.ToIntFunction;
 
 /**
- * Which task, and what is known of its requests and their decisions otherwise.
+ * The task to audit, and what is known about its requests and decisions.
  *
- * @param partition the task's own one
- * @param boundsByPartition by partition, what there is of the request topic
+ * @param partition the partition of the task
+ * @param boundsByPartition the bounds of the request topic, by partition
  * @param taskOf the partition of the task that decides a client's requests
- * @param hasAllRequests whether no request of the own partition was deleted
+ * @param hasAllRequests whether no request of the task's own partition was deleted
  * @param hasAllDecisions whether no decision was deleted
- * @param deadLettersFromMs dead letters up to then may have been deleted, ms since the epoch; least if none was
- * @param areQueuesDone whether the queues have answered all that was sent to them
+ * @param deadLettersFromMs dead letters up to this time may have been deleted, ms since the epoch; the minimum if
+ *     none was
+ * @param areQueuesDone whether the queues have answered all requests that were sent to them
  * @param drainedTasks the tasks that have decided all requests that were routed to them
- * @param range whence the offsets are
+ * @param range the range from which the offsets were computed
  */
 public record AuditScope(
         int partition,
@@ -31,13 +32,13 @@ public record AuditScope(
         AuditRange range) {
 
     /**
-     * What there is of a partition of the request topic.
+     * The offsets of a partition of the request topic.
      *
-     * @param begin the offset of the first that there is
-     * @param from the offset of the first that is judged; those before are decided for what they used
-     * @param to the offset behind the last that is judged
-     * @param end the offset behind the last that there is
-     * @param decidedTo the offset up to which all are decided or routed, null if that is not known
+     * @param begin the offset of the first retained request
+     * @param from the offset of the first request to verify; earlier ones are only replayed for their usage
+     * @param to the offset after the last request to verify
+     * @param end the offset after the last request
+     * @param decidedTo the offset up to which all requests are decided or routed; null if unknown
      */
     public record Bounds(long begin, long from, long to, long end, Long decidedTo) {
 
@@ -55,38 +56,38 @@ public record AuditScope(
         return boundsByPartition.get(of);
     }
 
-    /** The offset of the first request of the own partition that is judged. */
+    /** Returns the offset of the first request of the own partition to verify. */
     long from() {
         return bounds(partition).from;
     }
 
-    /** The offset behind the last request of the own partition that is judged. */
+    /** Returns the offset after the last request of the own partition to verify. */
     long to() {
         return bounds(partition).to;
     }
 
-    /** The offset behind the last request of the own partition. */
+    /** Returns the offset after the last request of the own partition. */
     long end() {
         return bounds(partition).end;
     }
 
-    /** Whether there may be, or may have been, such a request. */
+    /** Returns whether such a request may exist, or may have existed. */
     boolean mayContain(Request.Source source) {
         Bounds of = bounds(source.partition());
         return of != null && source.offset() >= 0 && source.offset() < of.end;
     }
 
-    /** Whether a task has decided all requests that were routed to it. */
+    /** Returns whether a task has decided all requests that were routed to it. */
     boolean isRoutedDone(int task) {
         return drainedTasks.contains(task);
     }
 
-    /** Whether nothing of any partition of the request topic, and no decision of this one, was deleted. */
+    /** Returns whether no request of any partition, and no decision of this one, was deleted. */
     boolean isAllRetained() {
         return hasAllDecisions && boundsByPartition.values().stream().allMatch(of -> of.begin == 0);
     }
 
-    /** Whether all requests that there are, of all partitions, are judged. */
+    /** Returns whether all retained requests of all partitions are to be verified. */
     boolean isEverythingInScope() {
         return boundsByPartition.values().stream().allMatch(of -> of.from <= of.begin && of.to >= of.end);
     }

@@ -9,7 +9,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 
-/** What is committed on a partition, from one offset up to another one. Waits for transactions that are open. */
+/** The committed records of a partition in a range of offsets. Waits for open transactions. */
 final class CommittedRecords implements Iterator<ConsumerRecord<byte[], byte[]>>, AutoCloseable {
 
     private static final RecordReader.Options OPTIONS = RecordReader.Options.of(
@@ -25,7 +25,7 @@ final class CommittedRecords implements Iterator<ConsumerRecord<byte[], byte[]>>
         records = reader.iterator(Map.of(partition, begin), Map.of(partition, end));
     }
 
-    /** @throws dev.weir.topics.UnreachableException if it cannot be read, or what comes next has been deleted */
+    /** @throws dev.weir.topics.UnreachableException if the topic cannot be read, or the next record has been deleted */
     @Override
     public boolean hasNext() {
         return records.hasNext();

@@ -21,30 +21,32 @@ import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * The decisions on the requests of one task, read some way ahead of the requests; releases, read up to the time of
- * those; and dead letters by their request.
+ * The decisions on the requests of one task, which are read ahead of the requests; the releases, which are read up to
+ * the time of the decisions; and the dead letters, by their request.
  *
  * <pre>
  *   requests   17   18   19   20 …
- *   decisions  17  3@7   19   18   16   20 …      18 has waited for shared quota; 3@7 was routed from partition 3; 16 is by a queue
- *                                   └ read so far ahead of the requests
+ *   decisions  17  3@7   19   18   16   20 …
+ *                                   └ read ahead of the requests so far
+ *
+ *   18 waited for a lease, 3@7 was routed from partition 3, and 16 was decided by a queue.
  * </pre>
+ *
+ * <p>The decisions that precede a request must be known before it is replayed. The decisions on limits are in their
+ * order in this log, but the position of a request that was sent to a queue is known only when the queue answers. The
+ * log is therefore read ahead, by up to {@value #MAX_BUFFERED} decisions. A request that is answered later than that
+ * has no known position.
  */
-// What was decided before a request has to be known when that request is taken. The decisions on limits of a task are
-// in their order here,
-// but what is sent to a queue shows its position only when the queue answers. So the log is read AHEAD; what is
-// answered later than that
-// has no known position.
 final class DecisionLog {
 
-    /** So many decisions are kept at once. */
+    /** The maximum number of buffered decisions. */
     private static final int MAX_BUFFERED = 50_000;
 
     /**
      * A decision.
      *
-     * @param decision without its context
-     * @param context when and by which policies it was decided, as it says
+     * @param decision the decision without its context
+     * @param context the recorded order and policies
      */
     record LoggedDecision(Decision decision, DecisionContext context, RecordPosition place, long timestampMs) {
         boolean isByQueue() {
@@ -55,25 +57,25 @@ final class DecisionLog {
             return decision.source();
         }
 
-        /** Null if it was decided in the order of its own offset. */
+        /** Returns null if the request was decided in the order of its offset. */
         DecisionOrder order() {
             return context.order();
         }
     }
 
-    /** What left a queue, and the time of that record, ms since the epoch. */
+    /** A release, and the timestamp of its record, ms since the epoch. */
     record LoggedRelease(Release release, RecordPosition place, long timestampMs) {}
 
-    /** Takes the decisions that are on no request to come of the task's own partition. */
+    /** Receives the decisions that do not belong to a later request of the task's own partition. */
     interface DecisionListener {
 
-        /** Of a request of another partition. */
-        void routed(LoggedDecision told);
+        /** Receives a decision on a request of another partition. */
+        void routed(LoggedDecision recorded);
 
-        /** Of a request that came before. */
-        void late(LoggedDecision told);
+        /** Receives a decision on an earlier request. */
+        void late(LoggedDecision recorded);
 
-        /** How many of these it keeps. */
+        /** Returns how many of these decisions are kept. */
         int size();
     }
 
@@ -102,15 +104,15 @@ final class DecisionLog {
         deadLetters = new TreeMap<>(records.deadLetters(scope.partition()));
     }
 
-    /** Takes note of the first request that is read: what is about those before is passed over. */
+    /** Sets the first request that is read. Decisions and dead letters of earlier requests are ignored. */
     void begin(ConsumerRecord<byte[], byte[]> first) {
         firstRequest = first.offset();
         knownFromMs = scope.hasAllRequests() ? knownFromMs : Math.max(knownFromMs, first.timestamp());
     }
 
     /**
-     * Reads on, and hands out what is not about requests from an offset on. Returns whether it stopped since too much
-     * is kept.
+     * Reads further decisions, and passes those on requests before an offset, or of other partitions, to the listener.
+     * Returns whether it stopped because the listener keeps too many.
      */
     boolean readAhead(long offset, DecisionListener listener) {
         while (!buffered.isEmpty() && buffered.firstKey() < offset) {
@@ -119,30 +121,30 @@ final class DecisionLog {
             some.stream().filter(this::isOnRead).forEach(listener::late);
         }
         while (bufferedCount < MAX_BUFFERED && listener.size() < MAX_BUFFERED && decisions.hasNext()) {
-            LoggedDecision told = read(decisions.next());
-            if (told == null) {
+            LoggedDecision recorded = read(decisions.next());
+            if (recorded == null) {
                 continue;
             }
-            if (told.source().partition() != scope.partition()) {
-                listener.routed(told);
-            } else if (told.source().offset() >= offset) {
-                buffered.computeIfAbsent(told.source().offset(), any -> new ArrayList<>(1))
-                        .add(told);
+            if (recorded.source().partition() != scope.partition()) {
+                listener.routed(recorded);
+            } else if (recorded.source().offset() >= offset) {
+                buffered.computeIfAbsent(recorded.source().offset(), any -> new ArrayList<>(1))
+                        .add(recorded);
                 bufferedCount++;
-            } else if (isOnRead(told)) {
-                listener.late(told);
+            } else if (isOnRead(recorded)) {
+                listener.late(recorded);
             }
         }
         return decisions.hasNext() && listener.size() >= MAX_BUFFERED;
     }
 
-    private boolean isOnRead(LoggedDecision told) {
+    private boolean isOnRead(LoggedDecision recorded) {
         return firstRequest >= 0
-                && told.source().offset() >= firstRequest
-                && told.source().offset() < readTo;
+                && recorded.source().offset() >= firstRequest
+                && recorded.source().offset() < readTo;
     }
 
-    /** Null if it has no place here. */
+    /** Returns null if the decision is reported as a mismatch and must be ignored. */
     private LoggedDecision read(ConsumerRecord<byte[], byte[]> record) {
         RecordPosition place = new RecordPosition(AuditedTopic.DECISIONS, record.partition(), record.offset());
         Decision decision;
@@ -152,13 +154,13 @@ final class DecisionLog {
             verdicts.reportUnreadable(record, place, e);
             return null;
         }
-        LoggedDecision told = new LoggedDecision(
+        LoggedDecision recorded = new LoggedDecision(
                 decision.withContext(DecisionContext.UNKNOWN), decision.context(), place, record.timestamp());
-        Request.Source source = told.source();
+        Request.Source source = recorded.source();
         boolean isRouted = source.partition() != scope.partition();
-        if (!scope.mayContain(source) || (isRouted && told.order() == null)) {
+        if (!scope.mayContain(source) || (isRouted && recorded.order() == null)) {
             String note = isRouted ? "its request is on another partition" : null;
-            verdicts.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, told, note), told.timestampMs);
+            verdicts.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, recorded, note), recorded.timestampMs);
             return null;
         }
         verdicts.addDecision(source);
@@ -166,32 +168,32 @@ final class DecisionLog {
             knownFromMs = Math.max(knownFromMs, record.timestamp());
         }
         readToMs = Math.max(readToMs, record.timestamp());
-        if (!told.isByQueue()) {
+        if (!recorded.isByQueue()) {
             firstDecided.merge(source.partition(), source.offset(), Math::min);
             lastDecided = isRouted ? lastDecided : Math.max(lastDecided, source.offset());
         }
-        return told;
+        return recorded;
     }
 
-    /** Takes the decisions on a request, of those that are read ahead. */
+    /** Removes and returns the buffered decisions on a request. */
     List<LoggedDecision> takeDecisions(long offset) {
         readTo = offset + 1;
-        List<LoggedDecision> told = buffered.containsKey(offset) ? buffered.remove(offset) : List.of();
-        bufferedCount -= told.size();
-        return told;
+        List<LoggedDecision> recorded = buffered.containsKey(offset) ? buffered.remove(offset) : List.of();
+        bufferedCount -= recorded.size();
+        return recorded;
     }
 
-    /** Takes the dead letters of a request. */
+    /** Removes and returns the dead letters of a request. */
     List<AuditedDeadLetter> takeDeadLetters(long offset) {
         return deadLetters.containsKey(offset) ? deadLetters.remove(offset) : List.of();
     }
 
-    /** Hands out the releases up to the time of the decisions that are read. */
+    /** Passes on the releases up to the time of the decisions that have been read. */
     void readReleases(Consumer<LoggedRelease> each) {
         readReleases(readToMs, each);
     }
 
-    /** Hands out the releases that are left. */
+    /** Passes on the remaining releases. */
     void readAllReleases(Consumer<LoggedRelease> each) {
         readReleases(Long.MAX_VALUE, each);
     }
@@ -217,25 +219,25 @@ final class DecisionLog {
             verdicts.reportUnreadable(record, place, e);
             return;
         }
-        if (release.enqueuedAtMs() < knownFromMs) { // its request, or the answer to that, may have been deleted
+        if (release.enqueuedAtMs() < knownFromMs) { // its request or decision may have been deleted
             verdicts.addUnmatchedRelease(record.timestamp());
         } else {
             each.accept(new LoggedRelease(release, place, record.timestamp()));
         }
     }
 
-    /** Up to when decisions are read, ms since the epoch; the least if none is. */
+    /** Returns the time up to which decisions have been read, ms since the epoch; the minimum if none has. */
     long readToMs() {
         return readToMs;
     }
 
-    /** Whether a request's decision may have been there, and deleted. */
+    /** Returns whether a request's decision may have been deleted. */
     boolean mayBeDeleted(Request.Source source) {
         return !scope.hasAllDecisions()
                 && source.offset() < firstDecided.getOrDefault(source.partition(), Long.MAX_VALUE);
     }
 
-    /** Whether the instances have come past a request. */
+    /** Returns whether the instances have processed a request. */
     boolean isDue(Request.Source source) {
         if (source.partition() != scope.partition()) {
             return scope.bounds(source.partition()).isDecided(source.offset()) && scope.isRoutedDone(scope.partition());
@@ -246,7 +248,7 @@ final class DecisionLog {
                 < (decidedTo != null ? decidedTo : Math.max(lastDecided, lastDead == null ? -1 : lastDead));
     }
 
-    /** Tells the dead letters on no request that was read. */
+    /** Reports the dead letters of requests that were not read. */
     void reportUnmatched() {
         deadLetters.forEach((offset, letters) -> letters.forEach(letter -> unasked(offset, letter)));
     }

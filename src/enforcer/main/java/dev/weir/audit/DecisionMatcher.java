@@ -21,24 +21,25 @@ import java.util.Map;
 import java.util.function.Predicate;
 
 /**
- * Finds which request is answered by which decision, and which wait in a queue is ended by which decision or release:
- * each by one, and by no more.
+ * Matches each request with its decision, and each wait in a queue with the decision or release that ends it. Reports
+ * those that have none, or more than one.
  *
  * <pre>
  *   request ──▶ decided on limits
  *      │
- *      └─▶ sent to a queue ──▶ refused
- *                  └─▶ waits ──▶ expired, evicted or withdrawn
+ *      └─▶ sent to a queue ──▶ denied
+ *                  └─▶ waits ──▶ expired, evicted or cancelled
  *                        └─▶ released
  * </pre>
+ *
+ * <p>A queue may answer at any time. Requests that were sent to a queue are therefore kept until the queue answers, and
+ * queued requests until their wait ends.
  */
-// What a queue says comes at any time, so what was sent to one is kept until it is answered, and what was queued until
-// it has ended.
 final class DecisionMatcher {
 
     private static final int RECENT = 10_000;
 
-    /** So many requests may be on their way through queues. */
+    /** The maximum number of requests in queues that are kept. */
     private static final int MAX_OPEN = 1_000_000;
 
     private record Id(String client, String requestId, String queue) {
@@ -48,7 +49,7 @@ final class DecisionMatcher {
         }
     }
 
-    /** A release that has ended no wait so far. */
+    /** A release whose wait has not been found. */
     private record UnmatchedRelease(LoggedRelease left) {
         boolean isOf(Map<String, String> key) {
             return left.release().key().equals(key);
@@ -92,14 +93,18 @@ final class DecisionMatcher {
     }
 
     /**
-     * Takes a request.
+     * Matches a request.
      *
-     * @param told what is told of it among the decisions that are read ahead
-     * @param first of these, the decision on limits, or else the first; null if there is none
-     * @param isDead whether there is a dead letter of it
+     * @param recorded the buffered decisions on it
+     * @param first the decision on limits among them, or else the first; null if there is none
+     * @param isDead whether the request has a dead letter
      */
     void matchRequest(
-            Request request, Recomputed recomputed, List<LoggedDecision> told, LoggedDecision first, boolean isDead) {
+            Request request,
+            Recomputed recomputed,
+            List<LoggedDecision> recorded,
+            LoggedDecision first,
+            boolean isDead) {
         boolean isOnLimits = first != null && !first.isByQueue();
         if (isOnLimits) {
             verdicts.verifyLimits(request, first, recomputed);
@@ -111,40 +116,41 @@ final class DecisionMatcher {
         } else if (!isDead) {
             track(request, recomputed);
         }
-        for (LoggedDecision one : told) {
+        for (LoggedDecision one : recorded) {
             if (!isOnLimits || !one.equals(first)) {
                 matchFurther(one, request, recomputed);
             }
         }
     }
 
-    /** Takes what is told of a request that has been taken. */
-    void matchLate(LoggedDecision told) {
-        SubmittedRequest of = submitted.get(told.source());
-        matchFurther(told, of == null ? null : of.request, of == null ? null : of.recomputed);
+    /** Matches a decision on an earlier request. */
+    void matchLate(LoggedDecision recorded) {
+        SubmittedRequest of = submitted.get(recorded.source());
+        matchFurther(recorded, of == null ? null : of.request, of == null ? null : of.recomputed);
     }
 
-    /** What is told of a request beside, or after, its decision on limits. */
-    private void matchFurther(LoggedDecision told, Request request, Recomputed recomputed) {
-        SubmittedRequest of = submitted.get(told.source());
-        if (told.isByQueue() && of != null && told.decision().endsWait() == of.isWaiting()) {
+    /** Matches a decision that is not the first decision on the limits of its request. */
+    private void matchFurther(LoggedDecision recorded, Request request, Recomputed recomputed) {
+        SubmittedRequest of = submitted.get(recorded.source());
+        if (recorded.isByQueue() && of != null && recorded.decision().endsWait() == of.isWaiting()) {
             if (of.isWaiting()) {
-                matchEnd(told, of);
+                matchEnd(recorded, of);
             } else {
-                matchQueueAnswer(told, of);
+                matchQueueAnswer(recorded, of);
             }
-        } else if (told.isByQueue() && told.decision().endsWait()) {
-            matchUnexpectedEnd(told);
-        } else if (recent.containsKey(told.source()) || of != null) {
-            RecordPosition before = of == null ? recent.get(told.source()) : of.isWaiting() ? of.answer.place() : null;
+        } else if (recorded.isByQueue() && recorded.decision().endsWait()) {
+            matchUnexpectedEnd(recorded);
+        } else if (recent.containsKey(recorded.source()) || of != null) {
+            RecordPosition before =
+                    of == null ? recent.get(recorded.source()) : of.isWaiting() ? of.answer.place() : null;
             String note = before == null ? null : "the first is " + before;
-            verdicts.report(DecisionVerifier.mismatch(Kind.SECOND, told, note));
+            verdicts.report(DecisionVerifier.mismatch(Kind.SECOND, recorded, note));
         } else if (request != null && recomputed != null && recomputed.result() instanceof Decision expected) {
-            remember(told);
-            verdicts.reportMismatch(request, told, DecisionFields.of(told.decision(), expected));
+            remember(recorded);
+            verdicts.reportMismatch(request, recorded, DecisionFields.of(recorded.decision(), expected));
         } else {
-            String note = "it comes out of order, or there is no such request";
-            verdicts.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, told, note));
+            String note = "it is out of order, or its request does not exist";
+            verdicts.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, recorded, note));
         }
     }
 
@@ -173,11 +179,11 @@ final class DecisionMatcher {
         }
     }
 
-    /** A queue has answered. */
-    private void matchQueueAnswer(LoggedDecision told, SubmittedRequest of) {
-        remember(told);
-        verdicts.verifyQueued(of.request, told, of.recomputed);
-        Decision decision = told.decision();
+    /** Matches the first answer of a queue. */
+    private void matchQueueAnswer(LoggedDecision recorded, SubmittedRequest of) {
+        remember(recorded);
+        verdicts.verifyQueued(of.request, recorded, of.recomputed);
+        Decision decision = recorded.decision();
         boolean waits = decision.outcome() == Outcome.QUEUED
                 && !decision.repeated()
                 && of.request.kind() == dev.weir.event.RequestKind.CONSUME;
@@ -185,39 +191,40 @@ final class DecisionMatcher {
         UnmatchedRelease release =
                 waits ? take(released, id, one -> one.isOf(decision.queueing().key())) : null;
         if (!waits) {
-            submitted.remove(told.source());
+            submitted.remove(recorded.source());
         } else if (release != null) {
             releasedCount--;
-            submitted.remove(told.source());
+            submitted.remove(recorded.source());
             verdicts.verifyRelease(of.request, decision, release.left.place(), release.left.release());
         } else {
-            of.answer = told;
-            waiting.computeIfAbsent(id, any -> new ArrayList<>(1)).add(told.source());
+            of.answer = recorded;
+            waiting.computeIfAbsent(id, any -> new ArrayList<>(1)).add(recorded.source());
         }
     }
 
-    /** One that waited expired, was evicted or withdrawn. */
-    private void matchEnd(LoggedDecision told, SubmittedRequest of) {
-        List<Mismatch.FieldMismatch> fields = DecisionFields.ofEnd(told.decision(), of.answer.decision());
+    /** Matches a decision that ends a wait: expired, evicted or cancelled. */
+    private void matchEnd(LoggedDecision recorded, SubmittedRequest of) {
+        List<Mismatch.FieldMismatch> fields = DecisionFields.ofEnd(recorded.decision(), of.answer.decision());
         if (!fields.isEmpty()) {
-            verdicts.reportMismatch(of.request, told, fields);
+            verdicts.reportMismatch(of.request, recorded, fields);
         }
         stopWaiting(of);
-        submitted.remove(told.source());
+        submitted.remove(recorded.source());
     }
 
-    private void matchUnexpectedEnd(LoggedDecision told) {
-        Request.Source other = take(
-                waiting, Id.of(told.decision()), any -> true); // another of the same id, which a release was taken for
+    private void matchUnexpectedEnd(LoggedDecision recorded) {
+        // Of several waiting requests with this id, the release may have been matched with the wrong one.
+        Request.Source other = take(waiting, Id.of(recorded.decision()), any -> true);
         if (other != null) {
             submitted.remove(other);
-        } else if (!hasDropped && !decisions.mayBeDeleted(told.source())) {
-            String note = "it ends what does not wait: " + told.decision().reason();
-            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, told, note));
+        } else if (!hasDropped && !decisions.mayBeDeleted(recorded.source())) {
+            String note =
+                    "it ends a wait that does not exist: " + recorded.decision().reason();
+            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, recorded, note));
         }
     }
 
-    /** Takes a release. */
+    /** Matches a release. */
     void matchRelease(LoggedRelease left) {
         Release release = left.release();
         Id id = new Id(release.client(), release.requestId(), release.queue());
@@ -235,12 +242,15 @@ final class DecisionMatcher {
         }
     }
 
-    /** The decision that queued a request which waits. */
+    /** Returns the decision that queued a waiting request. */
     private Decision queued(Request.Source waits) {
         return submitted.get(waits).answer.decision();
     }
 
-    /** Takes the first with this id that is preferred, or else the first of all; null if there is none. */
+    /**
+     * Removes and returns the first element of an id that is preferred, or else the first of all. Returns null if there
+     * is none.
+     */
     private static <T> T take(Map<Id, List<T>> byId, Id id, Predicate<T> isPreferred) {
         List<T> all = byId.get(id);
         if (all == null) {
@@ -255,9 +265,9 @@ final class DecisionMatcher {
     }
 
     /**
-     * Tells what has found no other: nothing comes any more.
+     * Reports what is unmatched at the end of the log.
      *
-     * @param hasRouted whether requests of other partitions were among them
+     * @param hasRouted whether the log has requests that were routed from other partitions
      */
     void reportUnmatched(boolean hasRouted) {
         for (SubmittedRequest of : submitted.values()) {
@@ -265,8 +275,9 @@ final class DecisionMatcher {
             if (of.isWaiting()) {
                 verdicts.addUnverified(source, UnverifiedReason.WAITS);
             } else {
-                String note =
-                        of.recomputed.result() instanceof Admission admission ? "sent to " + admission.queue() : null;
+                String note = of.recomputed.result() instanceof Admission admission
+                        ? "sent to queue " + admission.queue()
+                        : null;
                 reportUndecided(of.request, scope.areQueuesDone(), note);
             }
         }
@@ -286,9 +297,9 @@ final class DecisionMatcher {
     }
 
     /**
-     * Judges a request without a decision.
+     * Reports a request without a decision.
      *
-     * @param isDone whether who was to decide it has answered all that it was sent
+     * @param isDone whether the task or queue that must decide it has processed everything that was sent to it
      */
     void reportUndecided(Request request, boolean isDone, String note) {
         if (decisions.mayBeDeleted(request.source())) {
@@ -301,13 +312,13 @@ final class DecisionMatcher {
     }
 
     private void reportUnmatchedRelease(Id id, RecordPosition place) {
-        String note = "it was released by " + id.queue + " and did not wait there";
+        String note = "it was released by queue " + id.queue + ", in which it did not wait";
         verdicts.reportAlways(
                 new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, id.client, id.requestId, List.of(), note));
     }
 
-    private void remember(LoggedDecision told) {
-        recent.put(told.source(), told.place());
+    private void remember(LoggedDecision recorded) {
+        recent.put(recorded.source(), recorded.place());
         if (recent.size() > RECENT) {
             Iterator<Request.Source> oldest = recent.keySet().iterator();
             oldest.next();

@@ -21,8 +21,8 @@ import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * Holds what was told against what is recomputed, and tells and counts what is in the range. What is found on several
- * partitions comes together in {@link AuditSummary}.
+ * Compares recorded decisions with recomputed ones, and reports and counts those in the range. {@link AuditSummary}
+ * adds up the results of all partitions.
  */
 final class DecisionVerifier {
 
@@ -38,46 +38,43 @@ final class DecisionVerifier {
         this.mismatches = differences;
     }
 
-    /**
-     * Judges a request's decision on limits: of each request one at most comes by here, in the order of their
-     * decisions.
-     */
-    void verifyLimits(Request request, LoggedDecision told, Recomputed recomputed) {
+    /** Verifies a request's decision on limits. Is called at most once per request, in the order of the decisions. */
+    void verifyLimits(Request request, LoggedDecision recorded, Recomputed recomputed) {
         if (recomputed.unverified() != null) {
             addUnverified(request.source(), recomputed.unverified());
         } else if (recomputed.result() instanceof Decision expected) {
-            if (!matches(told.decision(), expected)) {
-                reportMismatch(request, told, DecisionFields.of(told.decision(), expected));
+            if (!matches(recorded.decision(), expected)) {
+                reportMismatch(request, recorded, DecisionFields.of(recorded.decision(), expected));
             } else if (scope.isInScope(request.source())) {
                 totals.addEqual();
             }
         } else {
-            reportMismatch(request, told, DecisionFields.of(told.decision(), (Admission) recomputed.result()));
+            reportMismatch(request, recorded, DecisionFields.of(recorded.decision(), (Admission) recomputed.result()));
         }
     }
 
-    /** Whether all fields are the same that can be recomputed. */
-    private static boolean matches(Decision told, Decision expected) {
-        return told.equals(expected);
+    /** Returns whether all fields that can be recomputed are equal. */
+    private static boolean matches(Decision recorded, Decision expected) {
+        return recorded.equals(expected);
     }
 
-    /** Judges the first that a queue tells of a request that was sent to it. */
-    void verifyQueued(Request request, LoggedDecision told, Recomputed recomputed) {
+    /** Verifies the first decision of a queue on a request that was sent to it. */
+    void verifyQueued(Request request, LoggedDecision recorded, Recomputed recomputed) {
         if (recomputed.unverified() != null) {
             addUnverified(request.source(), recomputed.unverified());
             return;
         }
         List<Mismatch.FieldMismatch> fields =
-                new ArrayList<>(DecisionFields.of(told.decision(), (Admission) recomputed.result()));
-        fields.addAll(rules.queueKeys().faults(request, told.decision()));
+                new ArrayList<>(DecisionFields.of(recorded.decision(), (Admission) recomputed.result()));
+        fields.addAll(rules.queueKeys().faults(request, recorded.decision()));
         if (!fields.isEmpty()) {
-            reportMismatch(request, told, fields);
+            reportMismatch(request, recorded, fields);
         } else if (scope.isInScope(request.source())) {
             totals.addSentToQueue();
         }
     }
 
-    /** Judges the release of a request that a decision queued. */
+    /** Verifies the release of a queued request. */
     void verifyRelease(Request request, Decision queued, RecordPosition place, Release release) {
         List<Mismatch.FieldMismatch> fields = rules.queueKeys().faults(request, queued, release);
         if (!fields.isEmpty()) {
@@ -86,23 +83,23 @@ final class DecisionVerifier {
         }
     }
 
-    /** Tells of a decision that it should be another one. */
-    void reportMismatch(Request request, LoggedDecision told, List<Mismatch.FieldMismatch> fields) {
-        Decision decision = told.decision();
+    /** Reports a decision that differs from the expected one. */
+    void reportMismatch(Request request, LoggedDecision recorded, List<Mismatch.FieldMismatch> fields) {
+        Decision decision = recorded.decision();
         boolean isUnknown =
                 decision.policyId() != null && !rules.hasVersion(decision.policyId(), decision.policyVersion());
         String note =
                 isUnknown ? "policy " + decision.policyId() + " never had version " + decision.policyVersion() : null;
         report(new Mismatch(
-                Kind.DIFFERS, request.source(), told.place(), request.client(), request.requestId(), fields, note));
+                Kind.DIFFERS, request.source(), recorded.place(), request.client(), request.requestId(), fields, note));
     }
 
-    /** Tells that a decision records a position that it cannot have had. */
-    void reportImpossibleOrder(Request request, LoggedDecision told) {
-        DecisionOrder order = told.order();
-        String note = "it records the position after offset %d, step %d, where it cannot have been decided"
+    /** Reports a decision that records an impossible position. */
+    void reportImpossibleOrder(Request request, LoggedDecision recorded) {
+        DecisionOrder order = recorded.order();
+        String note = "it records an impossible position: after offset %d, step %d"
                 .formatted(order.afterOffset(), order.step());
-        report(mismatch(Kind.DIFFERS, request, told.place(), note));
+        report(mismatch(Kind.DIFFERS, request, recorded.place(), note));
     }
 
     void addRequest(Request.Source source, int deadLetters) {
@@ -126,7 +123,11 @@ final class DecisionVerifier {
         }
     }
 
-    /** Counts a release of that time, ms since the epoch, that ends no wait which is known. */
+    /**
+     * Counts a release whose wait is unknown.
+     *
+     * @param timestampMs when it was written, ms since the epoch
+     */
     void addUnmatchedRelease(long timestampMs) {
         if (scope.range().contains(timestampMs)) {
             totals.add(UnverifiedReason.RELEASE_UNMATCHED);
@@ -137,30 +138,30 @@ final class DecisionVerifier {
         report(new Mismatch(Kind.UNREADABLE, null, place, null, null, List.of(), e.getMessage()), record.timestamp());
     }
 
-    /** Tells what is on a request of this partition, if that is in the range. */
+    /** Reports a mismatch of a request if the request is in the range. */
     void report(Mismatch difference) {
         if (scope.isInScope(difference.request())) {
             reportAlways(difference);
         }
     }
 
-    /** Tells what is on no request of this partition, if its own time, ms since the epoch, is in the range. */
+    /** Reports a mismatch that belongs to no request, if its own time, in ms since the epoch, is in the range. */
     void report(Mismatch difference, long timestampMs) {
         if (scope.range().contains(timestampMs)) {
             reportAlways(difference);
         }
     }
 
-    /** Tells it whatever the range is. */
+    /** Reports a mismatch, whatever the range is. */
     void reportAlways(Mismatch difference) {
         totals.add(difference.kind());
         mismatches.accept(difference);
     }
 
-    static Mismatch mismatch(Kind kind, LoggedDecision told, String note) {
-        Decision decision = told.decision();
+    static Mismatch mismatch(Kind kind, LoggedDecision recorded, String note) {
+        Decision decision = recorded.decision();
         return new Mismatch(
-                kind, decision.source(), told.place(), decision.client(), decision.requestId(), List.of(), note);
+                kind, decision.source(), recorded.place(), decision.client(), decision.requestId(), List.of(), note);
     }
 
     static Mismatch mismatch(Kind kind, Request request, RecordPosition place, String note) {

@@ -21,13 +21,14 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.record.TimestampType;
 
 /**
- * Decides the requests of one task again, in the order in which they were decided, and compares what was committed: the
- * requests of the task's own partition and those that were routed to it from other partitions.
+ * Replays the requests of one task in the order in which they were decided, and compares the results with the committed
+ * records. The requests are those of the task's own partition and those that were routed to it from other partitions.
  *
  * <pre>
- *   requests of the partition ──▶ ReplayOrder ──▶ Recomputation ──▶ Pairing ──▶ Verdicts ──▶ differences, Totals
- *   of others ──▶ RoutedRequests ─────┘                               │
- *   decisions, releases, dead letters ──▶ DecisionLog ────────────────┘
+ *   own requests ─────────────────▶ ReplayOrder ──▶ Recomputation ──▶ DecisionMatcher ──▶ DecisionVerifier
+ *   other partitions ──▶ RoutedRequests ─┘                                 │                      │
+ *   decisions, releases, dead letters ──▶ DecisionLog ─────────────────────┘                      ▼
+ *                                                                               mismatches, AuditSummary
  * </pre>
  */
 public final class PartitionAudit {
@@ -47,7 +48,7 @@ public final class PartitionAudit {
     private boolean hasBegun;
     private boolean hasRouted;
 
-    /** What the others of the same audit share. */
+    /** The state that the audits of all partitions share. */
     public record SharedState(
             MisplacedPartitions misplaced,
             SharedQuotaAudit sharedQuotas,
@@ -55,9 +56,9 @@ public final class PartitionAudit {
             Consumer<Mismatch> mismatches) {}
 
     /**
-     * Begins.
+     * Creates an audit of one task.
      *
-     * @param shared with the audits of the other partitions
+     * @param shared the state shared with the audits of the other tasks
      */
     public PartitionAudit(AuditContext tools, AuditScope scope, PartitionRecords records, SharedState shared) {
         this.tools = tools;
@@ -73,7 +74,7 @@ public final class PartitionAudit {
         recomputation = new Recomputation(tools, scope);
     }
 
-    /** Judges all. */
+    /** Verifies all requests of the task. */
     public void run() {
         while (records.requests().hasNext()) {
             ConsumerRecord<byte[], byte[]> record = records.requests().next();
@@ -106,36 +107,37 @@ public final class PartitionAudit {
         }
     }
 
-    /** Takes decisions that are on no request to come of the own partition. */
+    /** Receives the decisions that do not belong to a later request of the own partition. */
     private final class OutOfOrderListener implements DecisionLog.DecisionListener {
 
         @Override
-        public void routed(LoggedDecision told) {
+        public void routed(LoggedDecision recorded) {
             if (!hasRouted && !scope.isAllRetained()) {
                 recomputation.markAllUnknown(
-                        UnverifiedReason.BEFORE_RETENTION); // of what others sent here, some is not there
+                        UnverifiedReason.BEFORE_RETENTION); // some routed requests may have been deleted
             }
             hasRouted = true;
-            if (order.addLateDecision(told)) {
+            if (order.addLateDecision(recorded)) {
                 return;
             }
-            if (told.source().offset() < scope.bounds(told.source().partition()).begin()) {
+            if (recorded.source().offset()
+                    < scope.bounds(recorded.source().partition()).begin()) {
                 return;
             }
-            Request request = routed.take(told.source());
+            Request request = routed.take(recorded.source());
             if (request == null) {
-                matcher.matchLate(told);
+                matcher.matchLate(recorded);
             } else {
                 reportDeadLetters(request, records.deadLettersOf(request.source()));
                 order.addRouted(
-                        new ReplayRequest(request, new ArrayList<>(List.of(told)), false, 0, decisions.readToMs()));
+                        new ReplayRequest(request, new ArrayList<>(List.of(recorded)), false, 0, decisions.readToMs()));
             }
         }
 
         @Override
-        public void late(LoggedDecision told) {
-            if (!order.addLateDecision(told)) {
-                matcher.matchLate(told);
+        public void late(LoggedDecision recorded) {
+            if (!order.addLateDecision(recorded)) {
+                matcher.matchLate(recorded);
             }
         }
 
@@ -146,7 +148,7 @@ public final class PartitionAudit {
     }
 
     private void auditRequest(ConsumerRecord<byte[], byte[]> record) {
-        List<LoggedDecision> told = decisions.takeDecisions(record.offset());
+        List<LoggedDecision> recorded = decisions.takeDecisions(record.offset());
         List<AuditedDeadLetter> letters = decisions.takeDeadLetters(record.offset());
         Request.Source source = new Request.Source(record.partition(), record.offset());
         verdicts.addRequest(source, letters.size());
@@ -156,33 +158,33 @@ public final class PartitionAudit {
                     .read(record.key(), record.value(), record.headers(), Math.max(0, record.timestamp()), source);
         } catch (UnreadableException e) {
             auditRejected(source, record.timestamp(), e.rejection(), letters);
-            told.forEach(one -> verdicts.report(DecisionVerifier.mismatch(
+            recorded.forEach(one -> verdicts.report(DecisionVerifier.mismatch(
                     Kind.NO_REQUEST, one, e.rejection().name())));
             return;
         }
-        if (isRejectedAsAhead(record, told, letters)) {
-            return; // it was compared with a clock, of which the dead letter is the record
+        if (isRejectedAsAhead(record, recorded, letters)) {
+            return; // the comparison with the clock cannot be repeated; the dead letter records its result
         }
         int task = scope.taskOf().applyAsInt(request.client());
         if (task != scope.partition()) {
             auditMisplaced(request, task, record.timestamp(), letters);
-            told.forEach(one -> verdicts.report(
+            recorded.forEach(one -> verdicts.report(
                     DecisionVerifier.mismatch(Kind.NO_REQUEST, one, "its client belongs to partition " + task)));
             return;
         }
         reportDeadLetters(request, letters);
         order.addOwn(new ReplayRequest(
                 request,
-                new ArrayList<>(told),
+                new ArrayList<>(recorded),
                 !letters.isEmpty(),
                 tools.rules().longestWaitMs(request),
                 decisions.readToMs()));
     }
 
-    /** Reports the dead letters of a request that is to be decided by this task, or was. */
+    /** Reports the dead letters of a request that this task must decide or has decided. */
     private void reportDeadLetters(Request request, List<AuditedDeadLetter> letters) {
         for (AuditedDeadLetter letter : letters) {
-            String note = "it is a request, and a dead letter for " + letter.reason();
+            String note = "the request is valid, but has a dead letter with reason " + letter.reason();
             verdicts.report(DecisionVerifier.mismatch(Kind.DEAD_LETTER, request, letter.place(), note));
         }
     }
@@ -205,7 +207,7 @@ public final class PartitionAudit {
         matcher.matchRequest(request, recomputed, asked.decisions(), first, asked.isDeadLetter());
     }
 
-    /** Whether nothing was decided any more when its wait was over. */
+    /** Returns whether the log ends before the request's longest wait is over. */
     private boolean mayStillWait(ReplayRequest asked) {
         return asked.canWait()
                 && !asked.isDeadLetter()
@@ -216,15 +218,16 @@ public final class PartitionAudit {
                                 + scope.range().policyLag().toMillis();
     }
 
-    /** A request that was routed here has no decision. */
+    /** Reports a routed request without a decision. */
     private void reportUnanswered(Request request) {
         boolean isRouted = tools.config().requests().misplaced() == WeirConfig.MisplacedAction.ROUTE;
-        if (isRouted && records.deadLettersOf(request.source()).isEmpty()) { // else its own partition judges that
+        // A dead letter is reported by the audit of the request's own partition.
+        if (isRouted && records.deadLettersOf(request.source()).isEmpty()) {
             matcher.reportUndecided(request, true, "it belongs to partition " + scope.partition());
         }
     }
 
-    /** A request that another task decides. */
+    /** Audits a request that another task must decide. */
     private void auditMisplaced(Request request, int task, long timestampMs, List<AuditedDeadLetter> letters) {
         if (!letters.isEmpty() || tools.config().requests().misplaced() == WeirConfig.MisplacedAction.DEAD_LETTER) {
             auditRejected(request.source(), timestampMs, Rejection.MISPLACED, letters);
@@ -243,9 +246,9 @@ public final class PartitionAudit {
     }
 
     private static boolean isRejectedAsAhead(
-            ConsumerRecord<byte[], byte[]> record, List<LoggedDecision> told, List<AuditedDeadLetter> letters) {
+            ConsumerRecord<byte[], byte[]> record, List<LoggedDecision> recorded, List<AuditedDeadLetter> letters) {
         return record.timestampType() == TimestampType.CREATE_TIME
-                && told.isEmpty()
+                && recorded.isEmpty()
                 && letters.size() == 1
                 && Objects.equals(letters.get(0).reason(), Rejection.TIMESTAMP_AHEAD.name());
     }
@@ -254,13 +257,13 @@ public final class PartitionAudit {
             Request.Source source, long timestampMs, Rejection rejection, List<AuditedDeadLetter> letters) {
         for (AuditedDeadLetter letter : letters) {
             if (!Objects.equals(letter.reason(), rejection.name())) {
-                String note = "it is there for " + letter.reason() + ", should be for " + rejection;
+                String note = "its reason is " + letter.reason() + ", should be " + rejection;
                 verdicts.report(new Mismatch(Kind.DEAD_LETTER, source, letter.place(), null, null, List.of(), note));
             }
         }
         if (letters.size() > 1) {
             verdicts.report(new Mismatch(
-                    Kind.DEAD_LETTER, source, letters.get(1).place(), null, null, List.of(), "there is one already"));
+                    Kind.DEAD_LETTER, source, letters.get(1).place(), null, null, List.of(), "it is the second one"));
         }
         if (!letters.isEmpty()) {
             return;
@@ -270,7 +273,7 @@ public final class PartitionAudit {
         } else if (!decisions.isDue(source)) {
             verdicts.addUnverified(source, UnverifiedReason.NOT_YET);
         } else {
-            String note = "there is no dead letter for " + rejection;
+            String note = "a dead letter with reason " + rejection + " is missing";
             verdicts.report(new Mismatch(Kind.DEAD_LETTER, source, null, null, null, List.of(), note));
         }
     }

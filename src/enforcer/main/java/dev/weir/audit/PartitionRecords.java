@@ -10,10 +10,10 @@ import java.util.function.IntFunction;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * What is committed on the partition of each topic, in its order.
+ * The committed records of a partition of each topic, in order.
  *
  * @param otherPartitions opens another partition of the request topic at its beginning
- * @param deadLetters of all requests, by their partition and offset
+ * @param deadLetters the dead letters of all requests, by the request's partition and offset
  */
 public record PartitionRecords(
         Iterator<ConsumerRecord<byte[], byte[]>> requests,

@@ -19,65 +19,65 @@ import java.util.OptionalInt;
 import java.util.Set;
 
 /**
- * Decides the requests of one task again, one after the other, each by the policies that its decision records and what
- * was held of shared quota, and says where that proves nothing.
+ * Decides the requests of one task again, one after the other, each by the policies that its decision records and with
+ * the leases that it implies. Reports where the result proves nothing.
  */
 final class Recomputation {
 
     /**
-     * A decision that was recomputed.
+     * A recomputed decision.
      *
-     * @param unverified why it proves nothing; null if it does
-     * @param shared the shared quotas that it took of
+     * @param unverified why the result proves nothing; null if it proves something
+     * @param shared the shared quotas that it charged
      */
     record Recomputed(DecisionResult result, UnverifiedReason unverified, Set<ChargedQuota> shared) {}
 
     private final PolicyTimeline rules;
     private final HeapStates states;
     private final UnknownState unknownStates;
-    private final long forgetAfterMs;
+    private final long retentionMs;
     private long newestMs;
-    private int changeCount; // of changes that had been made before the last decision
-    private boolean isRecorded; // whether some decision recorded its policies
+    private int changeCount; // number of policy changes before the last decision
+    private boolean isRecorded; // whether a decision has recorded its policies
 
     Recomputation(AuditContext tools, AuditScope scope) {
         rules = tools.rules();
         states = new HeapStates(tools.config().state());
-        forgetAfterMs = tools.config().state().retention().toMillis();
+        retentionMs = tools.config().state().retention().toMillis();
         unknownStates = new UnknownState(
                 scope.hasAllRequests() ? null : UnverifiedReason.BEFORE_RETENTION,
                 rules.longestDelayMs(),
-                states::forget);
+                states::remove);
     }
 
-    /** No count is known from here on. */
+    /** Marks all counts as unknown from here on. */
     void markAllUnknown(UnverifiedReason why) {
         unknownStates.addAll(why);
     }
 
-    /** What a request would have used is not known from here on. */
+    /** Marks the counts that a request may have charged as unknown from here on. */
     void markUnknown(Request request, UnverifiedReason why) {
         markClientStatesUnknown(request, rules.matching(request), why);
     }
 
     /**
-     * Decides by the table that the decision records.
+     * Decides a request by the policies that its decision records.
      *
-     * @param told what the queue, or the limits, have told; null if there is nothing
-     * @param isPlaced whether what was decided before is known
+     * @param recorded the recorded decision on limits, or of the queue; null if there is none
+     * @param isPlaced whether the requests that were decided before are known
      */
-    Recomputed recompute(Request request, LoggedDecision told, boolean isPlaced) {
+    Recomputed recompute(Request request, LoggedDecision recorded, boolean isPlaced) {
         states.observe(request.timestampMs());
-        boolean isLate = request.timestampMs() < newestMs - forgetAfterMs;
+        boolean isLate = request.timestampMs() < newestMs - retentionMs;
         newestMs = Math.max(newestMs, request.timestampMs());
-        UnverifiedReason unknownPolicies = findPolicies(request, told);
+        UnverifiedReason unknownPolicies = findPolicies(request, recorded);
         PolicyTable table = rules.table(changeCount);
         Collection<Policy> applicable = table.applicable(request);
         if (unknownPolicies != null) {
             markUnknown(request, unknownPolicies);
         } else if (!isPlaced) {
             markClientStatesUnknown(request, applicable, UnverifiedReason.ORDER_UNKNOWN);
-        } else if (told == null && applicable.stream().anyMatch(Policy::isShared)) {
+        } else if (recorded == null && applicable.stream().anyMatch(Policy::isShared)) {
             markClientStatesUnknown(request, applicable, UnverifiedReason.NOT_RETAINED);
         }
         UnverifiedReason unjudged = unknownStates.unverifiedReason(request, applicable);
@@ -87,19 +87,19 @@ final class Recomputation {
             unjudged = UnverifiedReason.TOO_LATE;
             applicable.forEach(policy -> unknownStates.add(policy.stateKey(request), UnverifiedReason.TOO_LATE));
         }
-        DecisionResult ruling = decide(request, told, table);
-        Decision decision = told == null || told.isByQueue() ? null : told.decision();
+        DecisionResult ruling = decide(request, recorded, table);
+        Decision decision = recorded == null || recorded.isByQueue() ? null : recorded.decision();
         unknownStates.observe(request, applicable, decision, unjudged == null || chargesEqually(ruling, decision));
         return new Recomputed(ruling, unjudged, shared(request, applicable));
     }
 
-    /** Finds the policies that decided. Returns why they are not known, null if they are. */
-    private UnverifiedReason findPolicies(Request request, LoggedDecision told) {
-        if (told == null) {
+    /** Finds the policies that were in force. Returns why they are unknown; null if they are known. */
+    private UnverifiedReason findPolicies(Request request, LoggedDecision recorded) {
+        if (recorded == null) {
             return rules.isAffectedAfter(changeCount, request) ? UnverifiedReason.AMBIGUOUS_VERSION : null;
         }
-        Long checksum = told.context().policiesChecksum();
-        if (checksum == null) { // a decision that lacks it among others that do not is held against the same policies
+        Long checksum = recorded.context().policiesChecksum();
+        if (checksum == null) { // after a decision with a checksum, one without is compared with the same policies
             return isRecorded ? null : UnverifiedReason.NOT_RECORDED;
         }
         isRecorded = true;
@@ -114,9 +114,11 @@ final class Recomputation {
         return null;
     }
 
-    /** Decides by what was held of shared quota, as the decision shows; what is not to wait is decided at once. */
-    private DecisionResult decide(Request request, LoggedDecision told, PolicyTable table) {
-        Decision decision = told == null ? null : told.decision();
+    /**
+     * Decides with the leases that the recorded decision implies. Returns a decision even if a lease would be awaited.
+     */
+    private DecisionResult decide(Request request, LoggedDecision recorded, PolicyTable table) {
+        Decision decision = recorded == null ? null : recorded.decision();
         DecisionResult ruling =
                 new Decider(states, ReconstructedLease.context(request, decision, true)).decide(request, table);
         return ruling instanceof AwaitLease
@@ -124,7 +126,7 @@ final class Recomputation {
                 : ruling;
     }
 
-    /** What is counted for the client alone, and may be charged or not, is not known any more. */
+    /** Marks the counts of this client only as unknown, because they may or may not have been charged. */
     private void markClientStatesUnknown(Request request, Collection<Policy> applicable, UnverifiedReason why) {
         for (Policy policy : applicable) {
             if (!policy.isShared() && !policy.terms().isEmpty()) {
@@ -143,12 +145,12 @@ final class Recomputation {
         return shared;
     }
 
-    /** Whether one as the other charges what is known. */
-    private static boolean chargesEqually(DecisionResult ruling, Decision told) {
-        return told != null
+    /** Returns whether the recomputed and the recorded decision charge the same. */
+    private static boolean chargesEqually(DecisionResult ruling, Decision recorded) {
+        return recorded != null
                 && ruling instanceof Decision decided
-                && decided.outcome() == told.outcome()
-                && decided.repeated() == told.repeated()
-                && Objects.equals(decided.delayMs(), told.delayMs());
+                && decided.outcome() == recorded.outcome()
+                && decided.repeated() == recorded.repeated()
+                && Objects.equals(decided.delayMs(), recorded.delayMs());
     }
 }

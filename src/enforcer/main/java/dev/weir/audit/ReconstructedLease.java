@@ -14,13 +14,13 @@ import dev.weir.lease.RoundTripEstimator;
 import dev.weir.limit.Limit;
 
 /**
- * What was held of shared quota when a decision was made, as far as the decision shows: what nobody else knows is taken
- * from it, so that all else it says can be decided anew.
+ * The leases that were held when a decision was made, as far as the decision shows. Nothing else records them, so they
+ * are taken from the decision, and the rest of the decision can be recomputed.
  *
  * <pre>
- *   the policy that it names    allowed:   what remains, and what was taken
- *                               refused:   what remains, to be asked for again when it says
- *   every other one             enough
+ *   the policy that it names    allowed:   the remaining quota and the charged cost
+ *                               denied:    the remaining quota, and a retry at the recorded time
+ *   every other policy          enough
  * </pre>
  */
 final class ReconstructedLease implements HeldLeases {
@@ -36,10 +36,11 @@ final class ReconstructedLease implements HeldLeases {
     }
 
     /**
-     * The context in which a request was decided.
+     * Returns the context in which a request was decided.
      *
-     * @param recorded what was decided, null if nothing is known: then there was enough
-     * @param mayStandBehind whether it may have been refused since others waited, with enough at hand
+     * @param recorded the recorded decision; null if there is none, in which case there was enough quota
+     * @param mayStandBehind whether the request may have been denied because others were waiting, although there was
+     *     enough quota
      */
     static LeaseContext context(Request request, Decision recorded, boolean mayStandBehind) {
         long nowMs = recorded == null || recorded.queueing() != null ? request.timestampMs() : recorded.decidedAtMs();
@@ -67,7 +68,7 @@ final class ReconstructedLease implements HeldLeases {
     @Override
     public LeaseBook book(StateKey key) {
         if (isNamed(key) && recorded.queueing() != null) {
-            return LeaseBook.empty(); // it was sent there because there was not enough
+            return LeaseBook.empty(); // it was sent to the queue because there was not enough quota
         }
         if (!isNamed(key) || recorded.remaining() == null) {
             return LeaseBook.reconstructed(Limit.MAX_LEVEL, nowMs, 0);
@@ -89,7 +90,7 @@ final class ReconstructedLease implements HeldLeases {
         return LeaseTerms.DEFAULTS;
     }
 
-    /** It is not recorded: what a decision derived from it is taken as given. */
+    /** The round trip is not recorded. The fields of a decision that depend on it are accepted as recorded. */
     @Override
     public long roundTripMs() {
         return isUnavailable() && recorded.retryAfterMs() != null ? recorded.retryAfterMs() : 0;

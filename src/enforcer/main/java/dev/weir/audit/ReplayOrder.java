@@ -11,31 +11,34 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Takes the requests of one task in the order in which they were decided: those of its own partition in the order of
- * their offsets, and those whose decision records another position there.
+ * Replays the requests of one task in the order in which they were decided: those of its own partition in the order of
+ * their offsets, and those whose decision records another position at that position.
  *
  * <pre>
- *   requests                     17   18   19   20        18 waits for shared quota: its decision records (after 19, step 1)
+ *   requests                     17   18   19   20        18 waits for a lease: its decision records (after 19, step 1)
  *   routed from 3@7                                       its decision records (after 17, step 1)
- *   taken                        17  3@7   19   18   20
+ *   replayed                     17  3@7   19   18   20
  * </pre>
  */
 final class ReplayOrder {
 
-    /** So many requests without a decision are kept; of more, the oldest has none. */
+    /**
+     * The maximum number of requests without a decision that are kept. If there are more, the oldest is treated
+     * as undecided.
+     */
     private static final int MAX_WAITING = 20_000;
 
     /**
-     * A request.
+     * A request to replay.
      *
-     * @param decisions what is told of it so far
-     * @param longestWaitMs for how long it may have waited, 0 if it cannot have
-     * @param readToMs up to when decisions were read when it came, ms since the epoch
+     * @param decisions the decisions on it that have been read so far
+     * @param longestWaitMs how long it may have waited, at most; 0 if it cannot have waited
+     * @param readToMs the time up to which decisions had been read when the request was read, ms since the epoch
      */
     record ReplayRequest(
             Request request, List<LoggedDecision> decisions, boolean isDeadLetter, long longestWaitMs, long readToMs) {
 
-        /** The decision on limits, or else the first; null if there is none. */
+        /** Returns the decision on limits, or else the first decision; null if there is none. */
         LoggedDecision firstDecision() {
             return decisions.stream()
                     .filter(one -> !one.isByQueue())
@@ -57,16 +60,16 @@ final class ReplayOrder {
         }
     }
 
-    /** What is known of the place of a request among the others. */
+    /** What is known about the position of a request in the order of decisions. */
     enum PositionStatus {
         KNOWN,
-        /** What was decided before is not known for sure. */
+        /** The requests that were decided before are not known for certain. */
         UNKNOWN,
         /** The recorded position is before the request itself, or another request has it. */
         IMPOSSIBLE
     }
 
-    /** Takes a request whose turn it is. */
+    /** Replays a request at its position. */
     interface ReplayHandler {
         void handle(ReplayRequest asked, PositionStatus placing);
     }
@@ -77,18 +80,18 @@ final class ReplayOrder {
     private final TreeMap<DecisionOrder, ReplayRequest> scheduled = new TreeMap<>();
     private final Map<Request.Source, ReplayRequest> scheduledBySource = new HashMap<>();
     private final Map<Request.Source, ReplayRequest> waiting =
-            new LinkedHashMap<>(); // of the own partition, without a decision so far
+            new LinkedHashMap<>(); // requests of the own partition without a decision so far
     private DecisionOrder position = new DecisionOrder(-1, 0);
     private long ownEnd = Long.MAX_VALUE;
 
-    /** @param partition the task's own one */
+    /** @param partition the partition of the task */
     ReplayOrder(DecisionLog decisions, int partition, ReplayHandler next) {
         this.decisions = decisions;
         this.partition = partition;
         this.handler = next;
     }
 
-    /** Takes a request of the task's own partition, now or later. */
+    /** Replays a request of the task's own partition, now or later. */
     void addOwn(ReplayRequest asked) {
         DecisionOrder inOrder = new DecisionOrder(asked.offset(), 0);
         handleBefore(inOrder);
@@ -108,20 +111,20 @@ final class ReplayOrder {
         }
     }
 
-    /** Takes a request that was routed here from another partition, now or later. */
+    /** Replays a request that was routed from another partition, now or later. */
     void addRouted(ReplayRequest asked) {
         schedule(asked);
     }
 
-    /** Takes note of what is told of a request that was not taken yet. Returns whether that is one of them. */
-    boolean addLateDecision(LoggedDecision told) {
-        ReplayRequest asked = waiting.remove(told.source());
+    /** Adds a decision to a request that has not been replayed yet. Returns false if there is no such request. */
+    boolean addLateDecision(LoggedDecision recorded) {
+        ReplayRequest asked = waiting.remove(recorded.source());
         if (asked == null) {
-            ReplayRequest of = scheduledBySource.get(told.source());
-            return of != null && of.decisions().add(told);
+            ReplayRequest of = scheduledBySource.get(recorded.source());
+            return of != null && of.decisions().add(recorded);
         }
-        asked.decisions().add(told);
-        if (told.order() == null) {
+        asked.decisions().add(recorded);
+        if (recorded.order() == null) {
             handler.handle(asked, PositionStatus.UNKNOWN);
         } else {
             schedule(asked);
@@ -166,18 +169,22 @@ final class ReplayOrder {
         handler.handle(asked, position.afterOffset() < ownEnd ? PositionStatus.KNOWN : PositionStatus.UNKNOWN);
     }
 
-    /** No request of the own partition from an offset on is taken: what was decided after those has no known place. */
+    /**
+     * Declares that no request of the own partition from an offset on is added. The positions after that offset
+     * are unknown.
+     */
     void stopAt(long offset) {
         ownEnd = offset;
     }
 
-    /** How many requests are kept until their turn. */
+    /** Returns the number of requests that wait for their position. */
     int size() {
         return scheduled.size();
     }
 
     /**
-     * Takes the first half of those that are kept, up to a request of the own partition. Returns whether it took any.
+     * Replays the first half of the requests that wait for their position, up to a request of the own partition.
+     * Returns whether it replayed any.
      */
     boolean makeRoom(long offset) {
         DecisionOrder end = new DecisionOrder(offset, 0);
@@ -189,15 +196,15 @@ final class ReplayOrder {
     }
 
     /**
-     * Whether a request is kept that a scope judges: the requests of the own partition up to its turn must be taken
-     * before.
+     * Returns whether a request in the scope waits for its position. The requests of the own partition before that
+     * position must then be read.
      */
     boolean hasInScope(AuditScope scope) {
         return scheduled.values().stream()
                 .anyMatch(asked -> scope.isInScope(asked.request().source()));
     }
 
-    /** Takes all that is left: nothing comes any more. */
+    /** Replays all remaining requests at the end of the log. */
     void handleRemaining() {
         while (!scheduled.isEmpty()) {
             handleFirst();

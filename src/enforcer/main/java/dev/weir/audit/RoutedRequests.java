@@ -14,13 +14,16 @@ import java.util.function.IntFunction;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
- * The requests that were routed to one task from other partitions. Each partition that has some is read along with the
- * decisions on them: those of one partition are routed in the order of their offsets, and decided in that order unless
- * they wait for shared quota.
+ * The requests that were routed to one task from other partitions. Each partition that has such requests is read along
+ * with the decisions on them: the requests of one partition are routed in the order of their offsets, and are decided
+ * in that order unless they wait for a lease.
  */
 final class RoutedRequests {
 
-    /** So many requests of a partition without a decision are kept; of more, the oldest has none. */
+    /**
+     * The maximum number of requests of a partition without a decision that are kept. If there are more, the oldest is
+     * treated as undecided.
+     */
     private static final int MAX_WAITING = 20_000;
 
     private final AuditContext tools;
@@ -29,7 +32,7 @@ final class RoutedRequests {
     private final Consumer<Request> undecided;
     private final Map<Integer, PartitionRequests> partitions = new HashMap<>();
 
-    /** A partition, and the requests of it that no decision was found for so far. */
+    /** A partition, and its requests for which no decision has been found so far. */
     private static final class PartitionRequests {
         final Iterator<ConsumerRecord<byte[], byte[]>> records;
         final NavigableMap<Long, Request> waiting = new TreeMap<>();
@@ -41,10 +44,10 @@ final class RoutedRequests {
     }
 
     /**
-     * Begins.
+     * Creates the reader of one task.
      *
      * @param open opens a partition of the request topic at its beginning
-     * @param undecided is told each request that has no decision
+     * @param undecided receives each request that has no decision
      */
     RoutedRequests(
             AuditContext tools,
@@ -57,7 +60,7 @@ final class RoutedRequests {
         this.undecided = undecided;
     }
 
-    /** Reads a partition, even if no decision is found on a request of it. */
+    /** Ensures that a partition is read, even if there is no decision on a request of it. */
     void openPartition(int partition) {
         partitions.computeIfAbsent(partition, any -> new PartitionRequests(open.apply(partition)));
     }
@@ -66,7 +69,7 @@ final class RoutedRequests {
         return partitions.containsKey(partition);
     }
 
-    /** Takes a request on which there is a decision; null if there is no such one, or it was taken before. */
+    /** Removes and returns a request that has a decision; null if it does not exist or was taken before. */
     Request take(Request.Source source) {
         openPartition(source.partition());
         PartitionRequests of = partitions.get(source.partition());
@@ -88,7 +91,7 @@ final class RoutedRequests {
         }
     }
 
-    /** Null if it is no request. */
+    /** Returns null if the record is not a valid request. */
     private Request read(ConsumerRecord<byte[], byte[]> record) {
         try {
             return tools.requests()
@@ -103,7 +106,7 @@ final class RoutedRequests {
         }
     }
 
-    /** Reads all partitions to their ends: what has no decision now has none. */
+    /** Reads all partitions to their ends. The remaining requests have no decision. */
     void readRemaining() {
         for (PartitionRequests of : partitions.values()) {
             readTo(of, Long.MAX_VALUE);

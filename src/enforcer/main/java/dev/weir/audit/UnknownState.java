@@ -15,28 +15,29 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * Whose count is not known, and why. A count is known again once it surely says nothing any more: the client was
- * allowed something, so it was not in debt, and has paused since then for as long as the limits take to be whole again
- * from nothing.
+ * The counts that are unknown, and why. A count is known again when it has certainly expired: the client was
+ * allowed something, so it was not in debt, and has paused since then for as long as its limits need to recover
+ * from full usage.
  *
  * <pre>
- *   in doubt ──▶ allowed at t by version v ──▶ the next request at t' ≥ t + (the longest delay) + (nothing to whole) by v ──▶ known
+ *   unknown ──▶ allowed at t by version v ──▶ next request at t' ≥ t + longest delay + recovery time of v ──▶ known
  *        ▲              │ another version, a SETTLE, a counted denial
  *        └──────────────┘
  * </pre>
  */
 final class UnknownState {
 
-    /** Of so many keys it is told apart what is known of them. */
+    /** The maximum number of keys that are tracked individually. Beyond that, all counts are unknown. */
     private static final int MAX_KEYS = 1_000_000;
 
     private static final UnknownCount NONE = new UnknownCount(null, 0, 0);
 
     /**
-     * What is known of a count that is not known.
+     * The state of an unknown count.
      *
-     * @param version by which the client was allowed something since the doubt began, 0 if it was not
-     * @param lastMs until when it may have taken something since
+     * @param version the version by which the client was allowed something since the count became unknown; 0 if there
+     *     is none
+     * @param lastMs the time until which the client may have used something since then
      */
     private record UnknownCount(UnverifiedReason why, long version, long lastMs) {}
 
@@ -46,10 +47,10 @@ final class UnknownState {
     private UnverifiedReason defaultReason;
 
     /**
-     * Begins.
+     * Creates the state at the beginning of the log.
      *
-     * @param ofAll why no count is known at the beginning, null if all are
-     * @param fresh is told whose count says nothing any more
+     * @param ofAll why all counts are unknown at the beginning; null if they are known
+     * @param fresh receives the key of each count that has expired
      */
     UnknownState(UnverifiedReason ofAll, long longestDelayMs, Consumer<StateKey> fresh) {
         defaultReason = ofAll;
@@ -57,7 +58,7 @@ final class UnknownState {
         this.resetState = fresh;
     }
 
-    /** A count is not known from here on. */
+    /** Marks a count as unknown from here on. */
     void add(StateKey key, UnverifiedReason why) {
         if (defaultReason == null && unknownByKey.size() >= MAX_KEYS) {
             defaultReason = why;
@@ -68,13 +69,13 @@ final class UnknownState {
         }
     }
 
-    /** No count is known from here on. */
+    /** Marks all counts as unknown from here on. */
     void addAll(UnverifiedReason why) {
         defaultReason = defaultReason == null ? why : defaultReason;
         unknownByKey.clear();
     }
 
-    /** Why a request cannot be judged by these policies, null if it can. */
+    /** Returns why a decision by these policies cannot be verified; null if it can. */
     UnverifiedReason unverifiedReason(Request request, Collection<Policy> applicable) {
         if (defaultReason == null && unknownByKey.isEmpty()) {
             return null;
@@ -93,7 +94,7 @@ final class UnknownState {
                 about = doubt.why;
             }
             if (policy.idempotencyMs() > 0 && defaultReason != null) {
-                about = defaultReason; // whether it was asked before is not known
+                about = defaultReason; // the request may be a repeat of an earlier one
             }
         }
         return about;
@@ -112,7 +113,7 @@ final class UnknownState {
         }
     }
 
-    /** When the count of one who took everything at a time is whole again. */
+    /** Returns when the limits of a policy have recovered from full usage at a time. */
     private static long recoveredAtMs(Policy policy, long lastMs) {
         long wholeMs = lastMs;
         for (Policy.Term term : policy.terms()) {
@@ -126,27 +127,27 @@ final class UnknownState {
     }
 
     /**
-     * Takes note of what was told.
+     * Updates the counts after a decision.
      *
-     * @param told the decision on limits, null if there is none
-     * @param isCharged whether counts that are known are charged as they were
+     * @param recorded the recorded decision on limits; null if there is none
+     * @param isCharged whether the recomputed state was charged as recorded
      */
-    void observe(Request request, Collection<Policy> applicable, Decision told, boolean isCharged) {
+    void observe(Request request, Collection<Policy> applicable, Decision recorded, boolean isCharged) {
         if (request.kind() == RequestKind.PEEK || (defaultReason == null && unknownByKey.isEmpty())) {
             return;
         }
-        boolean isAllowed = told != null
-                && told.outcome() == Outcome.ALLOWED
-                && !told.observed()
-                && !told.repeated()
+        boolean isAllowed = recorded != null
+                && recorded.outcome() == Outcome.ALLOWED
+                && !recorded.observed()
+                && !recorded.repeated()
                 && request.kind() == RequestKind.CONSUME
                 && request.cost() > 0;
         boolean mayBeRepeat = applicable.stream().anyMatch(policy -> policy.idempotencyMs() > 0);
         long lastMs = longestDelayMs
-                + (told == null ? request.timestampMs() : Math.max(told.decidedAtMs(), request.timestampMs()));
+                + (recorded == null ? request.timestampMs() : Math.max(recorded.decidedAtMs(), request.timestampMs()));
         for (Policy policy : applicable) {
             if (policy.isShared()) {
-                continue; // its count is nobody's here
+                continue; // shared counts are audited by their sums
             }
             StateKey key = policy.stateKey(request);
             UnknownCount doubt = of(key);

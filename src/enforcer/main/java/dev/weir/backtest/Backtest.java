@@ -23,16 +23,16 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Decides requests from a file with no broker: the same decisions, by the same code, as the topology takes for the same
- * requests in the same order. Queues drain by a virtual clock that follows the requests' times, and are let run dry
- * behind the last one; each release is written at its own time, without look-ahead.
+ * Decides requests from a file without a broker, with the code of the topology: the same requests in the same order get
+ * the same decisions. Queues drain by a virtual clock that follows the times of the requests, and are emptied after the
+ * last one. Each release is written at its own time, without look-ahead.
  */
 public final class Backtest {
 
     private static final long NANOS_PER_MS = 1_000_000;
     private static final int STEPS_A_TICK = 1_000;
 
-    /** What a state, and a key of a queue, take on the heap, roughly. */
+    /** The approximate heap sizes of a state, and of a key of a queue. */
     private static final long STATE_BYTES = 600;
 
     private static final long KEY_BYTES = 3_000;
@@ -41,24 +41,24 @@ public final class Backtest {
     private final Map<String, QueueRules> queues = new TreeMap<>();
     private final WeirConfig config;
     private final Clock clock;
-    private final BacktestBudget budget; // null: there is none
+    private final BacktestBudget budget; // null if there is no budget
 
-    /** Requests in their order. */
+    /** Requests in order. */
     public interface Requests {
 
-        /** The next one, null at the end. */
+        /** Returns the next request; null at the end. */
         Request next() throws IOException;
     }
 
-    /** @param clock the time of requests that have none */
+    /** @param clock supplies the time of requests without a timestamp */
     public Backtest(PolicyFile.Contents rules, WeirConfig config, Clock clock) {
         this(rules.table(), rules.queueRules(), config, clock, null);
     }
 
     /**
-     * For requests that all have their times.
+     * Creates a backtest of requests that all have a timestamp.
      *
-     * @param budget null for as much as it takes
+     * @param budget null if there is no budget
      */
     Backtest(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig config, BacktestBudget budget) {
         this(policies, queues, config, Clock.systemUTC(), budget);
@@ -78,17 +78,17 @@ public final class Backtest {
     }
 
     /**
-     * Decides all requests of a file in their order.
+     * Decides all requests of a file in order.
      *
-     * @param decisions where the decisions go, null for nowhere
-     * @param releases where the releases go, null for nowhere
-     * @throws BadRequestException at the first line that is no request; what came before is decided and written
+     * @param decisions receives the decisions; may be null
+     * @param releases receives the releases; may be null
+     * @throws BadRequestException at the first invalid line; the requests before it have been decided and written
      */
     public DecisionStats run(NdjsonLines requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
         return run(new Lines(requests), decisions, releases);
     }
 
-    /** Decides all requests in their order, which are known to keep the rules. */
+    /** Decides all requests in order. They must be valid. */
     public DecisionStats run(Requests requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
         HeapStates states = new HeapStates(config.state());
         Decider decider = Decider.local(states);
@@ -112,7 +112,7 @@ public final class Backtest {
         return run.stats;
     }
 
-    /** Requests as lines, each held against the rules. */
+    /** Requests as lines, which are validated. */
     private final class Lines implements Requests {
         private final NdjsonLines lines;
         private long offset;
@@ -128,7 +128,7 @@ public final class Backtest {
         }
     }
 
-    /** The queues on their clock, and where it all goes. */
+    /** The state of one run: the queues, their clock and the output. */
     private final class Run implements Outlet {
         final DecisionStats stats = new DecisionStats();
         private final DecisionJson decisions;
@@ -158,7 +158,7 @@ public final class Backtest {
             shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
         }
 
-        /** What falls due before a time happens before it; what falls due then, after the requests of that time. */
+        /** Releases what is due before a time. What is due at that time is released after the requests of that time. */
         void advanceTo(long timestampMs) {
             nowMs = Math.max(nowMs, Math.min(timestampMs, Shaper.MAX_TIME_MS));
             while (shaper.dueNanos() < nowMs * NANOS_PER_MS) {
@@ -170,7 +170,7 @@ public final class Backtest {
         void drain() {
             while (shaper.hasWaiting()) {
                 if (shaper.dueNanos() > Shaper.MAX_TIME_MS * NANOS_PER_MS) {
-                    throw new IllegalStateException("the queues would drain beyond the year 2200");
+                    throw new IllegalStateException("the queues would not drain before the year 2200");
                 }
                 tick();
             }

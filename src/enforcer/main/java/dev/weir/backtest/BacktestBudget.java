@@ -5,12 +5,12 @@ import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
 
 /**
- * The bounds of trying policies on recent requests: a time, a part of the heap for the requests, another part for what
- * deciding them keeps, and the caller's presence: it ends when the caller has left.
+ * The bounds of a backtest on recent requests: a time, a part of the heap for the requests, an equal part for the state
+ * of the decisions, and the caller's connection. The backtest ends when the caller disconnects.
  */
 public final class BacktestBudget {
 
-    /** A trial may take two of so many parts of the heap. */
+    /** Each of the two parts is the heap divided by this. */
     private static final int HEAP_PARTS = 16;
 
     private static final long CHECK_EVERY_NANOS = 100_000_000;
@@ -22,48 +22,48 @@ public final class BacktestBudget {
     private long checkedNanos = startNanos;
 
     /**
-     * The budget of a trial that begins now.
+     * Creates a budget that starts now.
      *
-     * @param isAwaited is asked from time to time
+     * @param isAwaited called from time to time, to check whether the caller is still connected
      */
     public BacktestBudget(Duration time, BooleanSupplier isAwaited) {
         this(time, isAwaited, Runtime.getRuntime().maxMemory() / HEAP_PARTS);
     }
 
-    /** @param heapBytes how much heap each of the two may take */
+    /** @param heapBytes the size of each of the two parts of the heap */
     public BacktestBudget(Duration time, BooleanSupplier isAwaited, long heapBytes) {
         this.time = time;
         this.isAwaited = isAwaited;
         this.heapBytes = heapBytes;
     }
 
-    /** How much heap the requests may take, as far as it can be estimated. */
+    /** Returns how much heap the requests may use, by estimate. */
     long heapBytes() {
         return heapBytes;
     }
 
     /**
-     * To be called often.
+     * Must be called often.
      *
-     * @param keptBytes what deciding keeps on the heap, as far as it can be estimated
-     * @throws ResultTooLargeException if the time is over, or more is kept than may be
-     * @throws CancellationException if the caller has left
+     * @param keptBytes how much heap the state of the decisions uses, by estimate
+     * @throws ResultTooLargeException if the time is over, or the state uses too much heap
+     * @throws CancellationException if the caller has disconnected
      */
     void check(long keptBytes) {
         if (keptBytes > heapBytes) {
             throw new ResultTooLargeException(
-                    "deciding the requests of this time takes too much memory: take fewer minutes");
+                    "deciding the requests of this period takes too much memory: use fewer minutes");
         }
         long nowNanos = System.nanoTime();
         if (nowNanos - startNanos > time.toNanos()) {
             throw new ResultTooLargeException(
-                    "deciding the requests of this time takes longer than service.backtest-timeout, " + time.toSeconds()
-                            + " s: take fewer minutes");
+                    "deciding the requests of this period takes longer than service.backtest-timeout, "
+                            + time.toSeconds() + " s: use fewer minutes");
         }
         if (nowNanos - checkedNanos > CHECK_EVERY_NANOS) {
             checkedNanos = nowNanos;
             if (!isAwaited.getAsBoolean()) {
-                throw new CancellationException("the caller has left");
+                throw new CancellationException("the caller has disconnected");
             }
         }
     }

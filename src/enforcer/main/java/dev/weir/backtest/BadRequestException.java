@@ -7,7 +7,7 @@ import dev.weir.wire.NdjsonLines;
 import dev.weir.wire.RequestJson;
 import java.util.Optional;
 
-/** A line that is no request, or one that Weir would not decide; the message names the place. */
+/** A line is not a valid request. The message names the place. */
 public final class BadRequestException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
@@ -17,11 +17,11 @@ public final class BadRequestException extends RuntimeException {
     }
 
     /**
-     * Reads the line that was read last, and holds it against the rules.
+     * Parses and validates the line that was read last.
      *
-     * @param nowMs the time of a request that has none
-     * @param offset the place of a request that has none
-     * @throws BadRequestException if it is no request or breaks a rule
+     * @param nowMs the time of a request without a timestamp
+     * @param offset the offset of a request without one
+     * @throws BadRequestException if the line is not a valid request
      */
     public static Request read(String line, NdjsonLines lines, WeirConfig config, long nowMs, long offset) {
         Request request;

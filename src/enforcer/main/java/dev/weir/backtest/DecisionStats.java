@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Counts decisions: in all, by policy, by tier, and the clients that were denied most. */
+/** Counts decisions in all, by policy and by tier, and the clients with the most denials. */
 public final class DecisionStats {
 
-    /** How requests that no policy matches, or that have no tier, are counted. */
+    /** The name under which requests without a matching policy, or without a tier, are counted. */
     public static final String NONE = "(none)";
 
-    /** How tiers are counted once there are too many: a tier is what a producer writes. */
+    /** The name under which further tiers are counted once there are too many. Producers may write any tier. */
     public static final String OTHER = "(other)";
 
     private static final int MAX_TIERS = 100;
@@ -28,8 +28,8 @@ public final class DecisionStats {
     private final Map<String, QueueStats> byQueue = new TreeMap<>();
 
     /**
-     * How many were allowed, queued and denied; of these, how many a policy that observes would have denied, how many
-     * were told to start later, and how many were answered as the first time.
+     * The numbers of allowed, queued and denied requests. Of these, the numbers of requests that an observing policy
+     * would have denied, that were delayed, and that were repeats.
      */
     public static final class Counts {
         private long allowed;
@@ -43,7 +43,7 @@ public final class DecisionStats {
             return allowed + queued + denied;
         }
 
-        /** Those that were let into a queue, whatever became of them there. */
+        /** Returns the number of requests that entered a queue, whatever happened to them there. */
         public long queued() {
             return queued;
         }
@@ -60,7 +60,7 @@ public final class DecisionStats {
             return observed;
         }
 
-        /** Those that were allowed with a delay. */
+        /** Returns the number of requests that were allowed with a delay. */
         public long throttled() {
             return throttled;
         }
@@ -79,7 +79,7 @@ public final class DecisionStats {
         }
     }
 
-    /** @param tier of the request, null if it has none */
+    /** @param tier the tier of the request; null if it has none */
     public void add(String tier, Decision decision) {
         if (decision.outcome() == Outcome.DENIED) {
             limited.add(decision.client());
@@ -88,7 +88,7 @@ public final class DecisionStats {
             queue(decision.queueing().queue()).add(tier, decision);
         }
         if (decision.endsWait()) {
-            return; // the request was counted when it was let in
+            return; // the request was counted when it entered the queue
         }
         String policy = decision.policyId() == null ? NONE : decision.policyId();
         all.add(decision);
@@ -104,7 +104,7 @@ public final class DecisionStats {
         return all;
     }
 
-    /** By the policy that the decision names. */
+    /** Returns the counts by the policy that the decision names. */
     public Map<String, Counts> byPolicy() {
         return byPolicy;
     }
@@ -113,7 +113,7 @@ public final class DecisionStats {
         return byTier;
     }
 
-    /** By the queue that requests were sent to. */
+    /** Returns the counts by the queue to which requests were sent. */
     public Map<String, QueueStats> byQueue() {
         return byQueue;
     }
@@ -122,7 +122,7 @@ public final class DecisionStats {
         return byQueue.computeIfAbsent(id, q -> new QueueStats());
     }
 
-    /** The name that a tier is counted under, beside those that are counted already. */
+    /** Returns the name under which a tier is counted, given those that are already counted. */
     static String plan(String tier, Map<String, ?> counted) {
         String plan = tier == null ? NONE : tier;
         return counted.containsKey(plan) || counted.size() < MAX_TIERS ? plan : OTHER;
@@ -132,7 +132,7 @@ public final class DecisionStats {
         return decision.policyId() == null;
     }
 
-    /** The clients that were denied most. */
+    /** Returns the clients with the most denials. */
     public List<HeavyHitters.Hitter> topLimited(int most) {
         return limited.top(most);
     }

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.GZIPInputStream;
 
-/** The real trace that ships with Weir, and policies for it; {@code demo/NOTICE.md} says where it is from. */
+/** The request trace and the policies of the demo. {@code demo/NOTICE.md} names the source of the trace. */
 public final class DemoTrace {
 
     private static final String REQUESTS = "/demo/requests.ndjson.gz";
@@ -18,7 +18,7 @@ public final class DemoTrace {
 
     private DemoTrace() {}
 
-    /** All requests, in their order. */
+    /** Returns all requests in order. */
     public static List<Request> requests() throws IOException {
         List<Request> requests = new ArrayList<>();
         try (NdjsonLines lines = open()) {
@@ -29,12 +29,12 @@ public final class DemoTrace {
         return requests;
     }
 
-    /** The trace as the file that it is. */
+    /** Opens the trace as a file. */
     public static NdjsonLines open() throws IOException {
         return new NdjsonLines(REQUESTS, new GZIPInputStream(DemoTrace.class.getResourceAsStream(REQUESTS)));
     }
 
-    /** The policy file. */
+    /** Returns the policy file. */
     public static String policies() throws IOException {
         try (InputStream in = DemoTrace.class.getResourceAsStream(POLICIES)) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);

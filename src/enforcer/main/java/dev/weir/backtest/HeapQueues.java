@@ -12,16 +12,16 @@ import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.total.OutflowState;
 
-/** Queues on the heap, for the backtest: they end with it. */
+/** Queues on the heap, for a backtest. */
 public final class HeapQueues implements Shaper.Stores {
 
-    /** More than there can be: none has to be put away. */
+    /** Unlimited: all keys stay on the heap. */
     public static final int HOT_KEYS = Integer.MAX_VALUE;
 
-    private final IdempotencyCache firstAnswers;
+    private final IdempotencyCache idempotencyCache;
 
     public HeapQueues(WeirConfig.State config) {
-        firstAnswers = IdempotencyCache.inMemory(
+        idempotencyCache = IdempotencyCache.inMemory(
                 config.maxIdempotencyKeys(), config.retention().toMillis());
     }
 
@@ -30,7 +30,7 @@ public final class HeapQueues implements Shaper.Stores {
         return new QueueStore(new HeapTable<>(), new HeapTable<>(), new HeapTable<>());
     }
 
-    /** All stay on the heap. */
+    /** Returns null, because all buckets stay on the heap. */
     @Override
     public BucketState load(BucketId bucket) {
         return null;
@@ -57,7 +57,7 @@ public final class HeapQueues implements Shaper.Stores {
     public void deleteLedger(String queue) {}
 
     @Override
-    public IdempotencyCache firstAnswers() {
-        return firstAnswers;
+    public IdempotencyCache idempotencyCache() {
+        return idempotencyCache;
     }
 }

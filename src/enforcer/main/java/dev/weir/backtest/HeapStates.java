@@ -3,7 +3,7 @@ package dev.weir.backtest;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.PolicyState;
-import dev.weir.decision.RecentTimes;
+import dev.weir.decision.RetentionClock;
 import dev.weir.decision.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
@@ -14,25 +14,28 @@ import dev.weir.policy.RequestKey;
 import java.util.HashMap;
 import java.util.Map;
 
-/** States on the heap, without a broker: those that say nothing any more go when the map has doubled. */
+/** States on the heap, without a broker. Expired states are removed each time the map has doubled in size. */
 public final class HeapStates implements WritablePolicyStates {
 
     private static final int FIRST_SWEEP = 10_000;
     private static final int EPOCH = 1_000;
 
     private final Map<StateKey, PolicyState> states = new HashMap<>();
-    private final IdempotencyCache firstAnswers;
+    private final IdempotencyCache idempotencyCache;
     private final long keepMs;
-    private final RecentTimes recent = new RecentTimes(EPOCH);
+    private final RetentionClock recent = new RetentionClock(EPOCH);
     private int sweepAtSize = FIRST_SWEEP;
     private long requests;
 
     public HeapStates(WeirConfig.State config) {
         keepMs = config.retention().toMillis();
-        firstAnswers = IdempotencyCache.inMemory(config.maxIdempotencyKeys(), keepMs);
+        idempotencyCache = IdempotencyCache.inMemory(config.maxIdempotencyKeys(), keepMs);
     }
 
-    /** Takes note of a request's time; the earliest of the last thousand or two is "now" for the sweep. */
+    /**
+     * Records a request's time. The earliest time of the last one to two thousand requests is the current time for the
+     * removal of expired states.
+     */
     public void observe(long timestampMs) {
         recent.observe(requests++, timestampMs);
         if (states.size() >= sweepAtSize) {
@@ -42,8 +45,8 @@ public final class HeapStates implements WritablePolicyStates {
         }
     }
 
-    /** Drops a state. */
-    public void forget(StateKey key) {
+    /** Removes a state. */
+    public void remove(StateKey key) {
         states.remove(key);
     }
 
@@ -61,9 +64,9 @@ public final class HeapStates implements WritablePolicyStates {
         states.put(key, state);
     }
 
-    /** A place for one log, which alone refers to it. */
+    /** Returns a store for one log. Only that log refers to it. */
     @Override
-    public SegmentStore segments(StateKey key, int shelf) {
+    public SegmentStore segments(StateKey key, int logId) {
         Map<Long, LogSegment> segments = new HashMap<>();
         return new SegmentStore() {
             @Override
@@ -85,11 +88,11 @@ public final class HeapStates implements WritablePolicyStates {
 
     @Override
     public IdempotencyCache.Entry firstAnswer(RequestKey key) {
-        return firstAnswers.get(key);
+        return idempotencyCache.get(key);
     }
 
     @Override
     public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
-        firstAnswers.put(key, content, answer, atMs, untilMs);
+        idempotencyCache.put(key, content, answer, atMs, untilMs);
     }
 }

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.HdrHistogram.Histogram;
 
-/** Counts what became of the requests of one queue, by tier. */
+/** Counts what happened to the requests of one queue, by tier. */
 public final class QueueStats {
 
     private static final double NANOS_PER_SECOND = 1e9;
@@ -24,27 +24,27 @@ public final class QueueStats {
     private long lastNanos;
     private final Spacing spacing = new Spacing();
 
-    /** How far apart the releases of each key are. */
+    /** The time between the releases of each key. */
     public static final class Spacing {
         private static final int MAX_KEYS = 10_000;
 
         private final Map<Map<String, String>, Release> last = new HashMap<>();
         private final Histogram micros = new Histogram(3);
 
-        /** How many keys have released something, up to a bound. */
+        /** Returns the number of keys with a release, up to a bound. */
         public int keys() {
             return last.size();
         }
 
-        /** From which on these figures make sense: how often a request waited when the one before it left. */
+        /**
+         * Returns the number of measured gaps: releases whose request was waiting when the previous one of its key
+         * was released.
+         */
         public long count() {
             return micros.getTotalCount();
         }
 
-        /**
-         * Of releases of a key whose request waited when the one before it left, so many percent came at most so many
-         * milliseconds after it, for each token of that.
-         */
+        /** Returns a percentile of the gaps, in milliseconds per token of the previous release. */
         public double ms(double percentile) {
             return micros.getValueAtPercentile(percentile) / 1e3;
         }
@@ -65,7 +65,7 @@ public final class QueueStats {
         }
     }
 
-    /** How many were let in, and how their waits ended. */
+    /** The number of requests that entered the queue, and how their waits ended. */
     public static final class Counts {
         private final Histogram waitsMs = new Histogram(3);
         private long queued;
@@ -74,7 +74,7 @@ public final class QueueStats {
         private long evicted;
         private long withdrawn;
 
-        /** Those that were let in. */
+        /** Returns the number of requests that entered the queue. */
         public long queued() {
             return queued;
         }
@@ -83,7 +83,7 @@ public final class QueueStats {
             return waitsMs.getTotalCount();
         }
 
-        /** Those that were not let in. */
+        /** Returns the number of requests that the queue denied. */
         public long refused() {
             return refused;
         }
@@ -100,7 +100,7 @@ public final class QueueStats {
             return withdrawn;
         }
 
-        /** What so many percent of the released have waited at most, 0 if none was released. */
+        /** Returns a percentile of the waits of released requests, in milliseconds; 0 if none was released. */
         public long waitMs(double percentile) {
             return waitsMs.getValueAtPercentile(percentile);
         }
@@ -143,7 +143,7 @@ public final class QueueStats {
         return byTier;
     }
 
-    /** Tokens a second from the first release to the last, 0 if there were not two. */
+    /** Returns the tokens per second from the first release to the last; 0 if there are fewer than two. */
     public double tokensPerSecond() {
         return lastNanos == firstNanos ? 0 : (tokens - lastTokens) * NANOS_PER_SECOND / (lastNanos - firstNanos);
     }

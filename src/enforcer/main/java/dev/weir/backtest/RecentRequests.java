@@ -20,27 +20,28 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * The requests of the last minutes, as the topic has them: by their times, those of a partition in its order.
+ * The requests of the last minutes from the topic, ordered by time, those of a partition in the order of their offsets.
  *
- * @param isComplete false: there were more than are read, so that it begins later
+ * @param isComplete whether all requests of the period were read; if not, the period begins later
  */
 public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Request> requests) {
 
-    /** What an object takes on the heap beside its text or its entries, roughly. */
+    /** The approximate heap size of an object, apart from its text or entries. */
     private static final long OBJECT_BYTES = 48;
 
     private static final long REQUEST_BYTES = 250;
 
-    /** How many records are read first, before it is known how much heap they take. */
+    /** The number of records that are read first, before it is known how much heap they need. */
     private static final int FIRST_PART = 8_192;
 
-    /** How many times as many are read next. */
+    /** The factor by which each further part is larger. */
     private static final int GROWTH = 4;
 
     /**
      * A request that was read.
      *
-     * @param order the latest time of its partition up to it: a partition is decided in the order that it is in
+     * @param order the latest time of its partition up to this request, because a partition is decided in the order of
+     *     its offsets
      */
     private record Timed(long order, Request request) implements Comparable<Timed> {
         private static final Comparator<Timed> ORDER = Comparator.comparingLong(Timed::order)
@@ -54,11 +55,11 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
     }
 
     /**
-     * Reads them, without their payloads. If they would take more of the heap than the budget permits, the first ones
-     * are left out.
+     * Reads the requests, without their payloads. If they would use more heap than the budget permits, the oldest are
+     * left out.
      *
-     * @param most how many records at most
-     * @throws ResultTooLargeException if it takes more time than the budget permits
+     * @param most the maximum number of records
+     * @throws ResultTooLargeException if reading takes longer than the budget permits
      * @throws UnreachableException if the topic cannot be read
      */
     public static RecentRequests read(WeirConfig config, long fromMs, long toMs, int most, BacktestBudget budget) {
@@ -66,8 +67,8 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
     }
 
     /**
-     * Reads the newest part first, and what is before it only if there is heap left: whoever asks for an hour of large
-     * requests costs what fits on the heap, and not what is on the topic.
+     * Reads the newest part first, and earlier parts only while there is heap left. A query for an hour of large
+     * requests therefore reads about as much as fits on the heap, not all that is on the topic.
      */
     static RecentRequests read(
             WeirConfig config, long fromMs, long toMs, int most, BacktestBudget budget, int firstPart) {
@@ -94,7 +95,10 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
         }
     }
 
-    /** Where the part begins that ends at these offsets; at the latest where all begin if there is no smaller part. */
+    /**
+     * Returns the beginning of the part that ends at the given offsets; the beginning of all if there is no
+     * smaller part.
+     */
     private static Map<TopicPartition, Long> partBefore(
             Map<TopicPartition, Long> end,
             Map<TopicPartition, Long> from,
@@ -111,7 +115,8 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
     }
 
     /**
-     * The first time since which there are few enough is found by halves; those of the millisecond before fill it up.
+     * Finds the earliest time after which there are few enough records, by binary search, and then adds records of the
+     * millisecond before.
      */
     private static Map<TopicPartition, Long> newest(
             RecordReader reader, long fromMs, long toMs, Map<TopicPartition, Long> end, int most) {
@@ -127,7 +132,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
         }
         Map<TopicPartition, Long> earlier = reader.at(tooEarlyMs, end);
         Map<TopicPartition, Long> from = reader.at(lateEnoughMs, end);
-        if (count(from, end) > most) { // they have times behind now, by other clocks
+        if (count(from, end) > most) { // their timestamps are later than the current time of this machine
             from = new HashMap<>(end);
         }
         long more = (most - count(from, end)) / end.size();
@@ -141,11 +146,11 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
                 .sum();
     }
 
-    /** What has come; what is no request is passed over. */
+    /** The requests that have been read. Invalid records are skipped. */
     private static final class Reading {
         private final RequestReader reader;
         private final BacktestBudget budget;
-        private final PriorityQueue<Timed> part = new PriorityQueue<>(); // the first one first
+        private final PriorityQueue<Timed> part = new PriorityQueue<>(); // oldest first
         private final Map<Integer, Long> latest = new HashMap<>();
         private final List<Request> later = new ArrayList<>();
         private long bytes;
@@ -159,7 +164,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
                     config.requests().rules());
         }
 
-        /** Before a part, which is earlier than those that were read. */
+        /** Must be called before each part. A part is earlier than those before it. */
         void begin() {
             part.forEach(timed -> later.add(timed.request));
             part.clear();
@@ -185,7 +190,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
             });
         }
 
-        /** All that was read. */
+        /** Returns all requests that were read, in order. */
         List<Timed> inOrder() {
             begin();
             later.sort(
@@ -200,7 +205,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
             return timed;
         }
 
-        /** What a request takes on the heap, roughly. */
+        /** Returns the approximate heap size of a request. */
         private static long bytes(Request request) {
             long bytes = REQUEST_BYTES + text(request.requestId()) + text(request.client()) + text(request.tier());
             for (Map.Entry<String, String> attribute : request.attributes().entrySet()) {
@@ -223,7 +228,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
             }
         }
 
-        /** Nothing is released by a trial. */
+        /** A backtest does not write releases, so payloads are not needed. */
         private static Request withoutPayload(Request request) {
             return new Request(
                     request.requestId(),

@@ -1,6 +1,6 @@
 package dev.weir.backtest;
 
-/** What was asked for is more than can be held; the message tells what to do. */
+/** A request needs too much time or memory. The message says what to do. */
 public final class ResultTooLargeException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

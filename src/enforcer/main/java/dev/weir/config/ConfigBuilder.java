@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/** Builds a {@link WeirConfig}; what is not set stays as it is in the configuration that the builder starts from. */
+/** A builder of {@link WeirConfig}. Settings that are not changed keep the values of the initial configuration. */
 public final class ConfigBuilder {
 
     private String applicationId;
@@ -32,11 +32,13 @@ public final class ConfigBuilder {
         kafka = from.kafka();
     }
 
+    /** Sets the application id: 1 to 100 letters, digits and {@code . _ -}. */
     public ConfigBuilder applicationId(String value) {
         applicationId = value;
         return this;
     }
 
+    /** Sets the number of stream threads of the deciding application. */
     public ConfigBuilder threads(int value) {
         threads = value;
         return this;
@@ -81,26 +83,30 @@ public final class ConfigBuilder {
         return this;
     }
 
-    /** Sets the properties of the schema registry, without {@code apicurio.registry.}; none if there is no registry. */
+    /** Sets the registry's properties without the prefix {@code apicurio.registry.}; empty if there is no registry. */
     public ConfigBuilder registry(Map<String, String> value) {
         registry = value;
         return this;
     }
 
-    /** Replaces all properties of Kafka's clients. */
+    /** Replaces all properties of Kafka's clients and Kafka Streams. */
     public ConfigBuilder kafka(Map<String, String> value) {
         kafka = value;
         return this;
     }
 
-    /** Adds a property of Kafka's clients, or replaces its value. */
+    /** Sets a property of Kafka's clients or Kafka Streams. */
     public ConfigBuilder kafka(String key, String value) {
         Map<String, String> changed = new TreeMap<>(kafka);
         changed.put(key, value);
         return kafka(changed);
     }
 
-    /** @throws IllegalArgumentException if a value is not permitted */
+    /**
+     * Returns the configuration.
+     *
+     * @throws IllegalArgumentException if a value is not permitted
+     */
     public WeirConfig build() {
         return new WeirConfig(
                 applicationId, threads, topics, state, requests, shaping, leases, service, registry, kafka);

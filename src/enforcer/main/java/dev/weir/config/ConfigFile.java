@@ -18,10 +18,10 @@ import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads the configuration file: YAML or JSON, every key optional. */
+/** Reads the configuration file, which is YAML or JSON. All keys are optional. */
 public final class ConfigFile {
 
-    /** The environment variable of the state directory; {@code state.directory} overrides it. */
+    /** The environment variable with the default of {@code state.directory}. */
     public static final String STATE_DIRECTORY_VARIABLE = "WEIR_STATE_DIRECTORY";
 
     private static final int MAX_KAFKA_PROPERTIES = 1000;
@@ -30,9 +30,10 @@ public final class ConfigFile {
     private ConfigFile() {}
 
     /**
-     * As {@link #read(String, String)}, from a file.
+     * Like {@link #read(String, String)}, from a file.
      *
      * @throws IOException if the file cannot be read
+     * @throws FaultsException with all faults
      */
     public static WeirConfig read(Path file) throws IOException, FaultsException {
         Faults faults = new Faults(file.toString());
@@ -40,24 +41,25 @@ public final class ConfigFile {
     }
 
     /**
-     * The configuration of a file; {@code ${env:NAME}} in the values of Kafka's and the registry's properties is
-     * replaced by the environment variable.
+     * Returns the configuration of a file. References {@code ${env:NAME}} in the values of Kafka's and the registry's
+     * properties are replaced by environment variables.
      *
-     * @param fileName for the faults
-     * @throws FaultsException with everything that is wrong
+     * @param fileName the name of the file, for faults
+     * @param text the contents of the file
+     * @throws FaultsException with all faults
      */
     public static WeirConfig read(String fileName, String text) throws FaultsException {
         return read(fileName, text, System.getenv());
     }
 
-    /** As {@link #read(String, String)}, with other environment variables than those of the process. */
+    /** Like {@link #read(String, String)}, with the given environment variables instead of those of the process. */
     public static WeirConfig read(String fileName, String text, Map<String, String> environment)
             throws FaultsException {
         Faults faults = new Faults(fileName);
         return read(YamlTree.read(text, faults), faults, environment);
     }
 
-    /** The configuration without a file. */
+    /** Returns the configuration without a file. */
     public static WeirConfig defaults(Map<String, String> environment) {
         String directory = environment.getOrDefault(STATE_DIRECTORY_VARIABLE, "");
         return directory.isBlank() ? WeirConfig.DEFAULTS : WeirConfig.DEFAULTS.withStateDirectory(Path.of(directory));
@@ -84,13 +86,13 @@ public final class ConfigFile {
         Map<String, String> registry = registry(top.get("registry"), environment);
         Map<String, String> kafka = kafka(top.get("kafka"), environment);
         top.rejectUnknownKeys();
-        // Each value is valid by itself; the prefix and the application id may still be too long together.
+        // Each value is valid by itself, but the prefix and the application id can be too long together.
         YamlTree prefix = file.get("topics").get("prefix");
         return prefix.noting(() -> new WeirConfig(
                 applicationId, threads, topics, state, requests, shaping, leases, service, registry, kafka));
     }
 
-    /** The properties, none if they are at fault. */
+    /** Returns the properties, empty if one of them has a fault. */
     private static Map<String, String> registry(YamlTree registry, Map<String, String> environment) {
         Map<String, String> properties = new HashMap<>();
         if (registry.isEmpty()) {
@@ -111,11 +113,11 @@ public final class ConfigFile {
         return isWhole ? properties : Map.of();
     }
 
-    /** The properties that are not at fault. */
+    /** Returns the properties without faults. */
     private static Map<String, String> kafka(YamlTree kafka, Map<String, String> environment) {
         Map<String, YamlTree> values = kafka.isEmpty() ? Map.of() : kafka.fields();
         if (values.size() > MAX_KAFKA_PROPERTIES) {
-            kafka.fault("must be at most " + MAX_KAFKA_PROPERTIES + " properties, are " + values.size());
+            kafka.fault("must have at most " + MAX_KAFKA_PROPERTIES + " properties, has " + values.size());
             return Map.of();
         }
         Map<String, String> properties = new HashMap<>();

@@ -5,7 +5,7 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.function.BiFunction;
 
-/** Reads the keys of one mapping of the configuration file. A mapping that is missing or empty has no keys. */
+/** A reader of one mapping of the configuration file. A missing or empty mapping has no keys. */
 final class ConfigSection {
 
     private final YamlTree mapping;
@@ -15,19 +15,19 @@ final class ConfigSection {
         this.mapping = mapping;
     }
 
-    /** The value in the file; {@code otherwise} if there is none, or if it is at fault, which is noted. */
+    /** Returns the value in the file, or {@code otherwise} if it is missing or has a fault. Faults are recorded. */
     <T> T read(Setting<T> setting, T otherwise) {
         String fullKey = setting.key();
         return setting.read(get(fullKey.substring(fullKey.lastIndexOf('.') + 1)), otherwise);
     }
 
-    /** The value of a key. */
+    /** Returns the value of a key. */
     YamlTree get(String key) {
         readKeys.add(key);
         return mapping.get(key);
     }
 
-    /** What a mapping in this one is read as. */
+    /** Reads a nested mapping and records its unknown keys. */
     <T> T section(String key, BiFunction<ConfigSection, T, T> reading, T defaults) {
         ConfigSection section = new ConfigSection(get(key));
         T read = reading.apply(section, defaults);
@@ -35,7 +35,7 @@ final class ConfigSection {
         return read;
     }
 
-    /** Notes each key that was not read, and a section that is no mapping. */
+    /** Records a fault for each key that was not read, and one if the section is not a mapping. */
     void rejectUnknownKeys() {
         if (!mapping.isEmpty()) {
             mapping.fields(readKeys);

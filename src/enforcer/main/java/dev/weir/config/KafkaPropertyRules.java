@@ -7,19 +7,19 @@ import java.util.Optional;
 import java.util.function.Predicate;
 
 /**
- * Which Kafka properties an operator may not set, or not to every value: with others, what Weir guarantees would not
- * hold.
+ * The Kafka properties that operators cannot set, or only to some values, because other values would break
+ * Weir's guarantees.
  */
 final class KafkaPropertyRules {
 
-    /** A producer must take whatever fits the topics that Weir writes. */
+    /** The minimum request size of producers: that of the largest record on the topics that Weir writes. */
     private static final long MIN_REQUEST_BYTES = 3 << 20;
 
-    /** Whom a property may be addressed to; the longest first. */
+    /** The prefixes of properties for one kind of client, the longest first. */
     private static final List<String> CLIENTS =
             List.of("main.consumer.", "restore.consumer.", "global.consumer.", "consumer.", "producer.", "admin.");
 
-    /** @param fault what a property is told that breaks it, after its key */
+    /** @param fault the message for a violation, to be appended to the key */
     private record Rule(Predicate<String> permits, String fault) {}
 
     private static final Map<String, Rule> RULES = new HashMap<>();
@@ -40,13 +40,13 @@ final class KafkaPropertyRules {
                 "max.request.size",
                 new Rule(
                         KafkaPropertyRules::isLargeEnough,
-                        "must be at least " + MIN_REQUEST_BYTES + ", what Weir's topics take"));
+                        "must be at least " + MIN_REQUEST_BYTES + ", the maximum record size of Weir's topics"));
 
-        String perRun = "must not be set: Weir chooses it for each thread";
+        String perRun = "must not be set: Weir sets it for each thread";
         mustNotBeSet(perRun, "group.id", "transactional.id");
-        String skips = "must not be set: Weir reads its topics from their beginning and commits with its transactions";
+        String skips = "must not be set: Weir reads its topics from the beginning and commits offsets in transactions";
         mustNotBeSet(skips, "auto.offset.reset", "enable.auto.commit");
-        String loses = "must not be set: with another one records would be lost";
+        String loses = "must not be set: another handler could lose records";
         mustNotBeSet(
                 loses,
                 "deserialization.exception.handler",
@@ -54,13 +54,13 @@ final class KafkaPropertyRules {
                 "production.exception.handler",
                 "default.production.exception.handler",
                 "processing.exception.handler");
-        String scatters = "must not be set: a client, and a queue, must stay on its partition";
+        String scatters = "must not be set: each client and each queue must stay on one partition";
         mustNotBeSet(scatters, "partitioner.class", "partitioner.ignore.keys");
     }
 
     private KafkaPropertyRules() {}
 
-    /** What is wrong with a property, to be read after its key; empty if nothing is. */
+    /** Returns the fault of a property, to be appended to its key; empty if it has none. */
     static Optional<String> violation(String key, String value) {
         Rule rule = RULES.get(withoutClientPrefix(key));
         return rule == null || rule.permits.test(value.strip()) ? Optional.empty() : Optional.of(rule.fault);
@@ -75,7 +75,7 @@ final class KafkaPropertyRules {
     }
 
     private static void mustUseSetting(String key, String own) {
-        RULES.put(key, new Rule(value -> false, "must be set as " + own));
+        RULES.put(key, new Rule(value -> false, "must not be set: use " + own + " instead"));
     }
 
     private static void mustBe(String key, String... values) {
@@ -89,6 +89,6 @@ final class KafkaPropertyRules {
     }
 
     private static boolean isLargeEnough(String value) {
-        return !value.matches("[0-9]{1,18}") || Long.parseLong(value) >= MIN_REQUEST_BYTES; // Kafka tells of the others
+        return !value.matches("[0-9]{1,18}") || Long.parseLong(value) >= MIN_REQUEST_BYTES; // Kafka rejects the rest
     }
 }

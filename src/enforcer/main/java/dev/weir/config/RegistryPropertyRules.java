@@ -7,13 +7,14 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 
 /**
- * Which of Apicurio's properties an operator may set: not those that say what the bytes are, which is for Weir to say.
+ * The properties of Apicurio's client that operators can set. Those that determine the encoding of records
+ * are excluded.
  */
 final class RegistryPropertyRules {
 
     static final String URL = "url";
 
-    /** Their names without {@code apicurio.registry.} before them. */
+    /** The names of the properties without the prefix {@code apicurio.registry.}. */
     private static final Set<String> KEYS = new TreeSet<>(Set.of(
             URL,
             "auto-register",
@@ -44,14 +45,14 @@ final class RegistryPropertyRules {
         return KEYS;
     }
 
-    /** What is wrong with a property, to be read after its key; empty if nothing is. */
+    /** Returns the fault of a property, to be appended to its key; empty if it has none. */
     static Optional<String> violation(String key, String value) {
         if (!KEYS.contains(key)) {
-            return Optional.of("must not be set: Weir knows " + String.join(", ", KEYS));
+            return Optional.of("is not supported; the supported properties are " + String.join(", ", KEYS));
         }
         if (key.equals(URL) && !isAddress(value)) {
             return Optional.of(
-                    "must be the address of Apicurio's API, http://host:port/apis/registry/v3, and name no user");
+                    "must be the URL of Apicurio's API, http://host:port/apis/registry/v3, without a user name");
         }
         if (FLAGS.contains(key) && !value.equals("true") && !value.equals("false")) {
             return Optional.of("must be true or false, is '" + value + "'");
@@ -59,7 +60,7 @@ final class RegistryPropertyRules {
         return Optional.empty();
     }
 
-    /** What is wrong with all of them together. */
+    /** Returns the fault of all properties together; empty if there is none. */
     static Optional<String> violation(Map<String, String> registry) {
         return registry.isEmpty() || registry.containsKey(URL)
                 ? Optional.empty()

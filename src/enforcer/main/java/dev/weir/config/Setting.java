@@ -15,21 +15,20 @@ import java.util.regex.Pattern;
 
 /**
  * A setting of the configuration file: its full key, how its value is read, and which values it accepts. The record
- * that holds the value checks it with the same setting, so a value from the file and one from the code have the same
- * range.
+ * with the value uses the same check, so values from the file and from code have the same range.
  *
- * @param key such as {@code topics.partitions}
- * @param reader returns null if the value is at fault, which it notes
- * @param check throws IllegalArgumentException, with a message that begins with the key
+ * @param key the full key, such as {@code topics.partitions}
+ * @param reader reads the value; if it has a fault, records the fault and returns null
+ * @param check throws IllegalArgumentException, with a message that starts with the key, if the value is not accepted
  */
 record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
 
-    /** A setting whose text is parsed by a function that may throw IllegalArgumentException. */
+    /** Returns a setting whose text is parsed by a function that can throw IllegalArgumentException. */
     static <T> Setting<T> of(String key, Function<String, T> parse, Consumer<T> check) {
         return new Setting<>(key, value -> value.read(parse), check);
     }
 
-    /** @param rule what the text must be if it does not match the pattern */
+    /** @param rule describes the texts that match the pattern, for the message: "must be ‹rule›" */
     static Setting<String> text(String key, Pattern pattern, String rule) {
         return of(
                 key,
@@ -63,7 +62,7 @@ record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
                 duration -> requireDuration(key, duration, min, max));
     }
 
-    /** @param what a file or a directory */
+    /** @param what describes the path, for the message: "a file" or "a directory" */
     static Setting<Path> path(String key, String what) {
         return of(key, text -> pathOf(text, what), path -> {});
     }
@@ -73,7 +72,7 @@ record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
         return Path.of(text);
     }
 
-    /** This setting, for a component that is empty if nothing is set. */
+    /** Returns this setting for an optional value, which is empty if the key is not set. */
     Setting<Optional<T>> optional() {
         return new Setting<>(
                 key,
@@ -88,7 +87,7 @@ record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
         check.accept(value);
     }
 
-    /** The value in the file; {@code otherwise} if there is none, or if it is at fault, which is noted. */
+    /** Returns the value in the file, or {@code otherwise} if it is missing or has a fault. Faults are recorded. */
     T read(YamlTree value, T otherwise) {
         T read = value.isPresent() ? reader.apply(value) : null;
         return read != null && value.noting(() -> accepted(read)) != null ? read : otherwise;

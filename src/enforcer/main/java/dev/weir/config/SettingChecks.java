@@ -3,7 +3,7 @@ package dev.weir.config;
 import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 
-/** What settings are held against. Apart from them: a section can be made before the whole is. */
+/** Checks of values. All methods throw IllegalArgumentException if the check fails. */
 final class SettingChecks {
 
     private SettingChecks() {}

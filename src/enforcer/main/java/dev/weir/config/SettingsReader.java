@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
-/** Builds each section of the configuration from its section of the file; a missing or faulty value is the default. */
+/** Builds each section of the configuration from the file. Missing values and values with a fault are defaults. */
 final class SettingsReader {
 
     private SettingsReader() {}

@@ -22,15 +22,21 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * What an operator sets. The constructors throw IllegalArgumentException if a value is out of its range; the message
- * begins with the setting's full key, such as {@code topics.partitions}.
+ * The configuration. It is immutable. The constructors throw IllegalArgumentException if a value is out of range; the
+ * message starts with the full key of the setting, such as {@code topics.partitions}.
  *
- * @param applicationId names the consumer group, the state directory and the transactional ids: 1 to 100 letters,
- *     digits and {@code . _ -}
- * @param threads stream threads of the deciding application, 1 to {@value #MAX_THREADS}
- * @param registry what Apicurio's client is given, its properties without {@code apicurio.registry.}; empty: there is
+ * @param applicationId the id of the deciding application, used for consumer group, state directory and transactional
+ *     ids: 1 to 100 letters, digits and {@code . _ -}; must not end in {@value #SHAPING_SUFFIX}
+ * @param threads the number of stream threads of the deciding application, 1 to {@value #MAX_THREADS}
+ * @param topics the topics
+ * @param state the stored state
+ * @param requests the bounds of requests
+ * @param shaping the shaping application
+ * @param leases the timing of leases
+ * @param service the HTTP service
+ * @param registry the properties of Apicurio's client without the prefix {@code apicurio.registry.}; empty if there is
  *     no schema registry
- * @param kafka what Kafka's clients and Kafka Streams are given, as it is
+ * @param kafka the properties of Kafka's clients and Kafka Streams
  */
 public record WeirConfig(
         String applicationId,
@@ -47,10 +53,10 @@ public record WeirConfig(
     public static final int MAX_THREADS = 64;
     public static final int MAX_HOT_KEYS = 10_000_000;
 
-    /** Kafka's topic names have at most 249 characters, of which {@code lease-responses.} takes 16. */
+    /** A topic name can have 249 characters, 16 of which are for {@code lease-responses.}. */
     private static final int MAX_PREFIX_AND_ID = 233;
 
-    /** What the shaping application's id adds to the deciding one's. */
+    /** The suffix that the id of the shaping application adds to that of the deciding one. */
     public static final String SHAPING_SUFFIX = "-shaping";
 
     private static final Pattern ID = Pattern.compile("(?!\\.{1,2}$)[A-Za-z0-9._-]{1,100}");
@@ -62,7 +68,7 @@ public record WeirConfig(
     private static final String DEFAULT = "default";
     private static final List<String> SECRET = List.of("password", "secret", "jaas", "token", "key", "credential");
 
-    /** What holds if nothing is set. */
+    /** The default configuration. */
     public static final WeirConfig DEFAULTS = new WeirConfig(
             "weir",
             1,
@@ -101,25 +107,25 @@ public record WeirConfig(
         require(
                 !id.endsWith(SHAPING_SUFFIX),
                 "application-id must not end in " + SHAPING_SUFFIX
-                        + ", as the shaping application of another one does, is '" + id + "'");
+                        + ", which is reserved for shaping applications, is '" + id + "'");
     }
 
-    /** Starts from {@link #DEFAULTS}. */
+    /** Returns a builder that starts with {@link #DEFAULTS}. */
     public static ConfigBuilder builder() {
         return DEFAULTS.toBuilder();
     }
 
-    /** Starts from this configuration. */
+    /** Returns a builder that starts with this configuration. */
     public ConfigBuilder toBuilder() {
         return new ConfigBuilder(this);
     }
 
     /**
-     * The topics, and how they are created where they are missing.
+     * The names of the topics and the settings with which missing topics are created.
      *
-     * @param prefix what every name starts with: up to 200 letters, digits and {@code . _ -}
-     * @param partitions of the topics keyed by client, 1 to {@value #MAX_PARTITIONS}
-     * @param replicationFactor 1 to {@value #MAX_REPLICATION_FACTOR}; empty: the cluster's default
+     * @param prefix the start of all topic names: up to 200 letters, digits and {@code . _ -}
+     * @param partitions the number of partitions, 1 to {@value #MAX_PARTITIONS}; the topics of rules always have one
+     * @param replicationFactor 1 to {@value #MAX_REPLICATION_FACTOR}; empty for the cluster's default
      */
     public record Topics(String prefix, int partitions, Optional<Integer> replicationFactor) {
 
@@ -155,17 +161,17 @@ public record WeirConfig(
     }
 
     /**
-     * What is remembered of clients, and for how long.
+     * The state of clients.
      *
-     * @param directory where it is kept on disk
-     * @param memoryBytes caches and write buffers of all stores together, 1 MiB to 1 TiB
-     * @param hotMemoryBytes states of the clients that came last, on the heap, of all tasks together, up to 1 TiB; 0:
-     *     none; by default an eighth of the most heap that this process may have
-     * @param cleanupInterval how often what is not needed any more is looked for, 10 ms to 1 day
-     * @param cleanupKeys how many states are looked at each time, 1 to {@value #MAX_CLEANUP_KEYS}
-     * @param retention how long a state that says nothing any more is kept, 1 ms to 3650 days
-     * @param maxIdempotencyKeys how many first answers are kept in each partition for requests that may be repeated, 1
-     *     to {@value #MAX_IDEMPOTENCY_KEYS}
+     * @param directory the state directory
+     * @param memoryBytes the memory for RocksDB's caches and write buffers, for all stores together, 1 MiB to 1 TiB
+     * @param hotMemoryBytes the heap for the caches of client state, for all tasks together, up to 1 TiB; 0 to disable
+     *     the caches. The default is an eighth of the maximum heap of this process
+     * @param cleanupInterval the interval of scans for expired states, 10 ms to 1 day
+     * @param cleanupKeys the number of states per scan, 1 to {@value #MAX_CLEANUP_KEYS}
+     * @param retention how long expired states are kept, 1 ms to 3650 days
+     * @param maxIdempotencyKeys the maximum number of idempotency keys per partition, 1 to
+     *     {@value #MAX_IDEMPOTENCY_KEYS}
      */
     public record State(
             Path directory,
@@ -209,7 +215,7 @@ public record WeirConfig(
             IDEMPOTENCY_KEYS.require(maxIdempotencyKeys);
         }
 
-        /** The same in another directory. */
+        /** Returns a copy with another directory. */
         State withDirectory(Path other) {
             return new State(
                     other, memoryBytes, hotMemoryBytes, cleanupInterval, cleanupKeys, retention, maxIdempotencyKeys);
@@ -225,14 +231,15 @@ public record WeirConfig(
     }
 
     /**
-     * What a request must keep to.
+     * The bounds of requests. Requests that exceed them become dead letters.
      *
-     * @param maxPayloadBytes the largest payload, 1 byte to 1 MiB
-     * @param maxAttributes the most attributes, 0 to {@value #MAX_ATTRIBUTES}
-     * @param maxAttributeLength the longest attribute name or value, 1 to {@value #MAX_ATTRIBUTE_LENGTH} code points
-     * @param maxCost the largest cost, of either sign, 1 to 2<sup>61</sup>
-     * @param misplaced what is done with a record that is not in the partition of its client
-     * @param maxAhead how far ahead of the clock a producer may stamp a request, 1 ms to 3,650 days
+     * @param maxPayloadBytes the maximum size of the payload, 1 byte to 1 MiB
+     * @param maxAttributes the maximum number of attributes, 0 to {@value #MAX_ATTRIBUTES}
+     * @param maxAttributeLength the maximum length of an attribute's name or value, 1 to
+     *     {@value #MAX_ATTRIBUTE_LENGTH} code points
+     * @param maxCost the maximum absolute value of the cost, 1 to 2<sup>61</sup>
+     * @param misplaced what to do with a record that is not in the partition of its client
+     * @param maxAhead how far a timestamp that a producer sets can be ahead of Weir's clock, 1 ms to 3650 days
      */
     public record Requests(
             long maxPayloadBytes,
@@ -267,16 +274,17 @@ public record WeirConfig(
             AHEAD.require(maxAhead);
         }
 
+        /** Returns the rules that check requests against these bounds. */
         public RequestRules rules() {
             return new RequestRules((int) maxPayloadBytes, maxAttributes, maxAttributeLength, maxCost);
         }
     }
 
-    /** What is done with a record of the request topic that is not in the partition of its client. */
+    /** What to do with a record of the request topic that is not in the partition of its client. */
     public enum MisplacedAction {
-        /** It is forwarded to the partition of its client, and decided there. */
+        /** Forward the record to the partition of its client, where it is decided. */
         ROUTE("route"),
-        /** It is a dead letter. */
+        /** Reject the record: it becomes a dead letter. */
         DEAD_LETTER("dead-letter");
 
         private final String text;
@@ -300,12 +308,12 @@ public record WeirConfig(
     }
 
     /**
-     * How requests are released from queues.
+     * The shaping application.
      *
-     * @param threads stream threads of the shaping application, 1 to {@value #MAX_THREADS}
-     * @param commitInterval how often releases become visible, 1 ms to 10 s
-     * @param hotKeys how many keys of keyed queues are on the heap at most, in each partition of the admissions; 1 to
-     *     10,000,000
+     * @param threads the number of stream threads, 1 to {@value #MAX_THREADS}
+     * @param commitInterval the interval of commits, after which releases become visible, 1 ms to 10 s
+     * @param hotKeys the maximum number of keys of keyed queues on the heap, per partition of
+     *     {@code weir.admissions}, 1 to {@value #MAX_HOT_KEYS}
      */
     public record Shaping(int threads, Duration commitInterval, int hotKeys) {
 
@@ -324,11 +332,11 @@ public record WeirConfig(
     }
 
     /**
-     * How shared quota is lent to those who decide.
+     * The timing of leases of shared limits.
      *
-     * @param term for how long at most a part of it is lent, 200 ms to 1 h; shorter for short windows
-     * @param lead how long before a part is used up the next one is requested, 0 to 1 min, and at most a third of the
-     *     term; longer if answers are measured to take longer
+     * @param term the maximum term of a lease, 200 ms to 1 h; limits with short windows have shorter terms
+     * @param lead how long before a lease is used up the next one is requested, 0 to 1 min, but at most a third of the
+     *     term; it is extended if the measured round trip requires that
      */
     public record Leases(Duration term, Duration lead) {
 
@@ -344,25 +352,27 @@ public record WeirConfig(
             LEAD.require(lead);
         }
 
+        /** Returns the terms for limits with long windows. */
         public LeaseTerms terms() {
             return LeaseTerms.of(term.toMillis(), lead.toMillis(), LeaseTerms.DEFAULTS.graceMs());
         }
     }
 
     /**
-     * Rules and questions over HTTP.
+     * The HTTP service.
      *
-     * @param enabled whether it runs at all
-     * @param host the address that it listens at; beyond loopback, everything needs the token
-     * @param port 0 to 65535; 0: any that is free
-     * @param advertise {@code host:port} at which other instances reach this one; empty: where it listens
-     * @param tokenFile holds the token that changes need; empty: the environment variable {@value #TOKEN_VARIABLE} does
-     * @param healthPort of the listener that serves the health checks and metrics only, 0 to 65535; 0: any that is
-     *     free; empty: see {@link #effectiveHealthPort}
-     * @param readToken whether reading needs the token; empty: see {@link #requiresReadToken}
-     * @param requestTimeout how long a request may take to arrive, 1 s to 10 min; more by 1 s for each 64 KiB of it
-     * @param backtestTimeout how long trying policies on recent requests may take, 1 s to 10 min
-     * @param tls by which files it speaks TLS; empty: it does not
+     * @param enabled whether the service is started
+     * @param host the address that it listens on; on addresses other than loopback, all requests need a token
+     * @param port the port, 0 to 65535; 0 for any free port
+     * @param advertise {@code host:port} at which other instances reach this one; empty for the listening address
+     * @param tokenFile the file with the token that changes need; empty to use the environment
+     *     variable {@value #TOKEN_VARIABLE}
+     * @param healthPort the port that serves health checks and metrics only, 0 to 65535; 0 for any free port; if empty,
+     *     see {@link #effectiveHealthPort}
+     * @param readToken whether reading needs a token; if empty, see {@link #requiresReadToken}
+     * @param requestTimeout the time in which a request must arrive, 1 s to 10 min; 1 s is added for each 64 KiB
+     * @param backtestTimeout the timeout of backtests on recent requests, 1 s to 10 min
+     * @param tls the TLS files; empty to disable TLS
      */
     public record Service(
             boolean enabled,
@@ -378,10 +388,12 @@ public record WeirConfig(
 
         /** Whether reading needs a token. */
         public enum ReadToken {
+            /** All reads need a token. */
             REQUIRED,
+            /** Reads through the loopback interface need no token. */
             LOOPBACK;
 
-            /** @throws IllegalArgumentException if there is none of that name */
+            /** @throws IllegalArgumentException if the text is neither {@code required} nor {@code loopback} */
             static ReadToken of(String text) {
                 return switch (text) {
                     case "required" -> REQUIRED;
@@ -394,11 +406,11 @@ public record WeirConfig(
         }
 
         /**
-         * The PEM files by which the service speaks TLS.
+         * The PEM files for TLS.
          *
-         * @param certificate of the service, then the intermediate certificates
-         * @param key the private key of the certificate, PKCS #8
-         * @param ca the certificate authority of the other instances; empty: those that Java trusts
+         * @param certificate the certificate of the service, followed by the intermediate certificates
+         * @param key the private key of the certificate, in PKCS #8
+         * @param ca the certificate authority of the other instances; empty for those that Java trusts
          */
         public record Tls(Path certificate, Path key, Optional<Path> ca) {
 
@@ -460,14 +472,17 @@ public record WeirConfig(
             BACKTEST_TIMEOUT.require(backtestTimeout);
         }
 
-        /** As set; else {@value #DEFAULT_HEALTH_PORT}, or any that is free if that is so for {@code port}. */
+        /**
+         * Returns the configured health port. If none is set, returns {@value #DEFAULT_HEALTH_PORT}, or 0 (any free
+         * port) if {@code port} is 0.
+         */
         public int effectiveHealthPort() {
             return healthPort.orElse(port == 0 ? 0 : DEFAULT_HEALTH_PORT);
         }
 
         /**
-         * As set; else reading needs the token as soon as the service may be meant for other machines: it has another
-         * host or an advertised address.
+         * Returns whether reading needs a token, as configured. If it is not configured, returns true if the host is
+         * not {@value #DEFAULT_HOST} or an address is advertised, because then other machines may use the service.
          */
         public boolean requiresReadToken() {
             return readToken
@@ -513,7 +528,7 @@ public record WeirConfig(
             return draft.build();
         }
 
-        /** The components of a service, to change one of them. */
+        /** A builder that changes single components. */
         private static final class Builder {
             private final Service from;
             private String host;
@@ -553,16 +568,17 @@ public record WeirConfig(
         }
     }
 
-    /** This configuration with one more Kafka property, or with another value for it. */
+    /** Returns a copy with another value of a Kafka property. */
     public WeirConfig withKafka(String key, String value) {
         return toBuilder().kafka(key, value).build();
     }
 
+    /** Returns a copy with another state directory. */
     public WeirConfig withStateDirectory(Path directory) {
         return toBuilder().stateDirectory(directory).build();
     }
 
-    /** Everything but the values of properties that may be secrets. */
+    /** Returns all settings, without the values of properties that may be secrets. */
     @Override
     public String toString() {
         return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="

@@ -21,13 +21,12 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Uuid;
 
 /**
- * A Kafka cluster of several broker processes on loopback, each with its controller. Every topic has a replica on each
- * broker unless it is created with fewer, and all but one of the replicas must have a record before it counts as
- * written.
+ * A Kafka cluster of several broker processes on the loopback interface, each with a controller. By default, topics
+ * have a replica on each broker, and a record is acknowledged when all replicas except one have it.
  */
 public final class BrokerCluster implements AutoCloseable {
 
-    /** The size of the smallest cluster that goes on when one broker fails. */
+    /** The size of the smallest cluster that tolerates the failure of one broker. */
     public static final int FAULT_TOLERANT_SIZE = 3;
 
     private static final Duration PATIENCE = Duration.ofMinutes(4);
@@ -35,8 +34,9 @@ public final class BrokerCluster implements AutoCloseable {
     private static final long POLL_MS = 50;
 
     /**
-     * Kafka's defaults where they matter, except for the setting that topology-docs/failures.md recommends: how soon
-     * the transaction of a dead instance is aborted.
+     * The brokers' settings. The relevant ones are Kafka's defaults, except for one that Weir recommends:
+     * {@code transaction.abort.timed.out.transaction.cleanup.interval.ms}, which determines how soon the transaction of
+     * a failed instance is aborted.
      */
     private static final String SETTINGS = """
             process.roles=broker,controller
@@ -118,7 +118,7 @@ public final class BrokerCluster implements AutoCloseable {
      *
      * @param directory an existing directory for data, settings and logs
      * @param count the number of brokers, 1 or more
-     * @throws IllegalStateException if one ends, or they do not join in time
+     * @throws IllegalStateException if a broker ends or the brokers do not join in time
      */
     public static BrokerCluster start(Path directory, int count) throws IOException, InterruptedException {
         BrokerCluster cluster = new BrokerCluster(directory, count);
@@ -159,22 +159,22 @@ public final class BrokerCluster implements AutoCloseable {
         }
     }
 
-    /** The addresses for {@code bootstrap.servers}. */
+    /** Returns the addresses for {@code bootstrap.servers}. */
     public String bootstrapServers() {
         return String.join(",", addresses);
     }
 
-    /** The processes, in the order of their ids. */
+    /** Returns the processes in the order of their ids. */
     public List<ChildProcess> brokers() {
         return List.copyOf(brokers);
     }
 
-    /** A client that is closed with the cluster. */
+    /** Returns an admin client, which is closed with the cluster. */
     public Admin admin() {
         return admin;
     }
 
-    /** Whether all brokers have joined and every partition has all its replicas in sync. */
+    /** Returns whether all brokers have joined and all replicas of all partitions are in sync. */
     public boolean isFullyReplicated() throws InterruptedException {
         brokers.forEach(ChildProcess::checkAlive);
         try {

@@ -20,9 +20,9 @@ final class BrokerProcess {
     private BrokerProcess() {}
 
     /**
-     * Runs a broker on the directory {@code log.dirs}, which is formatted if it is new.
+     * Runs a broker in the directory {@code log.dirs}, which is formatted if it is new.
      *
-     * @param args the properties file and the cluster's id
+     * @param args the properties file and the id of the cluster
      */
     public static void main(String[] args) throws Exception {
         CompletableFuture<Void> unused = ProcessHandle.current()

@@ -3,16 +3,13 @@ package dev.weir.dev;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * Threads that keep processors busy until they are closed, so that what is measured beside them runs on a loaded
- * machine.
- */
+/** Threads that keep processors busy until they are closed, for measurements and tests on a loaded machine. */
 public final class BusyThreads implements AutoCloseable {
 
     private final List<Thread> threads = new ArrayList<>();
     private volatile boolean isClosed;
 
-    /** @param count how many processors to keep busy, 0 or more */
+    /** @param count the number of processors to keep busy, 0 or more */
     public BusyThreads(int count) {
         for (int i = 0; i < count; i++) {
             Thread thread = new Thread(this::spin, "busy-" + i);

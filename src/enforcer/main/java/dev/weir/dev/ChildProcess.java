@@ -19,30 +19,37 @@ public abstract class ChildProcess implements AutoCloseable {
     private final Path log;
     private Process process;
 
-    /** @param log receives the output */
+    /**
+     * @param name the name of the process, for messages
+     * @param log the file that receives the output
+     */
     protected ChildProcess(String name, Path log) {
         this.name = name;
         this.log = log;
     }
 
-    /** The command that starts the process. */
+    /** Returns the command that starts the process. */
     protected abstract ProcessBuilder command() throws IOException;
 
     public String name() {
         return name;
     }
 
-    /** The file that receives the output. */
+    /** Returns the file that receives the output. */
     public Path log() {
         return log;
     }
 
-    /** @throws IllegalStateException if it is running */
+    /**
+     * Starts the process.
+     *
+     * @throws IllegalStateException if it is already running
+     */
     public void start() throws IOException {
         if (isAlive()) {
             throw new IllegalStateException(name + " is already running");
         }
-        if (process == null) { // the first time
+        if (process == null) { // the first start
             Runtime.getRuntime().addShutdownHook(new Thread(this::close, "end-" + name));
         }
         process = command()
@@ -59,7 +66,7 @@ public abstract class ChildProcess implements AutoCloseable {
         return process.pid();
     }
 
-    /** @throws IllegalStateException if the process has ended; the message contains its last output */
+    /** @throws IllegalStateException if the process has ended; the message contains the end of its output */
     public void checkAlive() {
         if (!isAlive()) {
             throw new IllegalStateException(
@@ -76,20 +83,21 @@ public abstract class ChildProcess implements AutoCloseable {
         }
     }
 
-    /** Sends SIGKILL, and returns when the process has ended. */
+    /** Sends SIGKILL and waits until the process has ended. */
     public void kill() throws InterruptedException {
         process.destroyForcibly().waitFor();
     }
 
     /**
-     * Sends SIGTERM, and returns when the process has ended.
+     * Sends SIGTERM and waits until the process has ended.
      *
      * @return the exit code
+     * @throws IllegalStateException if the process does not end within {@value #STOP_SECONDS} s
      */
     public int stop() throws InterruptedException {
         process.destroy();
         if (!process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
-            throw new IllegalStateException(name + " does not stop within " + STOP_SECONDS + " s");
+            throw new IllegalStateException(name + " did not stop within " + STOP_SECONDS + " s");
         }
         return process.exitValue();
     }

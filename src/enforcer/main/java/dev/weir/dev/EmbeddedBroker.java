@@ -38,15 +38,16 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.core.config.Configurator;
 
 /**
- * One real Kafka broker with its controller, in this process and on loopback only: for the demo, for {@code run --dev}
- * and for tests. Its threads keep the JVM alive until it is closed. When the JVM exits or is interrupted, one with a
- * temporary directory is closed; one on a directory of the caller's is left to the caller, who knows the order.
+ * A Kafka broker with its controller in this process, for the demo, for {@code run --dev} and for tests. It listens on
+ * the loopback interface only. Its threads keep the JVM alive until it is closed. At the exit of the JVM, brokers with
+ * a temporary directory are closed automatically; others must be closed by the caller.
  *
- * <p>Both sockets are bound before Kafka is configured and then handed to it. So the ports are known when the
- * configuration is written, nobody can take them in between, and a taken port is found before anything has started.
+ * <p>Both sockets are bound before Kafka is configured and then passed to it. So the ports are known when the
+ * configuration is written, no other process can bind them in between, and a port in use is detected before anything
+ * has started.
  */
 public final class EmbeddedBroker implements AutoCloseable {
-    /** The short broker session is for restarts: after a kill the controller lets the broker in when it has expired. */
+    /** The broker session is short for fast restarts: a killed broker can register again only when it has expired. */
     private static final String SETTINGS = """
             process.roles=broker,controller
             node.id=1
@@ -90,11 +91,11 @@ public final class EmbeddedBroker implements AutoCloseable {
     private String bootstrapServers;
 
     /**
-     * What a broker is given beyond its own settings, or over them.
+     * The options of a broker.
      *
-     * @param protocol the security protocol that clients speak
-     * @param settings of the broker
-     * @param credentials as {@code kafka-storage.sh format --add-scram} takes them
+     * @param protocol the security protocol of clients
+     * @param settings broker settings, which override the default ones
+     * @param credentials SCRAM credentials in the format of {@code kafka-storage.sh format --add-scram}
      */
     public record BrokerOptions(SecurityProtocol protocol, Map<String, String> settings, List<String> credentials) {
         static final BrokerOptions NONE = new BrokerOptions(SecurityProtocol.PLAINTEXT, Map.of(), List.of());
@@ -106,47 +107,48 @@ public final class EmbeddedBroker implements AutoCloseable {
         this.options = further;
     }
 
-    /** Starts a broker on a free port. Its data is in a temporary directory, which goes when it is closed. */
+    /** Starts a broker on a free port. Its data is in a temporary directory, which is deleted when it is closed. */
     public static EmbeddedBroker start() {
         return start(0);
     }
 
-    /** Starts a broker on {@code port} (0: a free one) with its data in a temporary directory. */
+    /** Starts a broker on {@code port} (0 for a free port) with its data in a temporary directory. */
     public static EmbeddedBroker start(int port) {
         return start(port, BrokerOptions.NONE);
     }
 
-    /** As {@link #start(int)}, with settings of the caller's. */
+    /** Like {@link #start(int)}, with options. */
     public static EmbeddedBroker start(int port, BrokerOptions further) {
         try {
             return new EmbeddedBroker(Files.createTempDirectory("weir-broker-"), true, further).startup(port);
         } catch (IOException e) {
-            throw new UncheckedIOException("no temporary directory for the broker: " + e.getMessage(), e);
+            throw new UncheckedIOException("cannot create a temporary directory for the broker: " + e.getMessage(), e);
         }
     }
 
     /**
-     * Starts a broker that keeps its data in {@code directory}, created if missing; a later start finds it there.
+     * Starts a broker with its data in {@code directory}, which is created if it is missing and kept when the broker
+     * is closed.
      *
-     * @param port the port for clients; 0 takes a free one
-     * @throws IllegalStateException if the port is taken, the directory is in use, or Kafka does not start; the message
-     *     is one line and names which
+     * @param port the port for clients; 0 for a free port
+     * @throws IllegalStateException if the port or the directory is in use, or Kafka does not start; the message is one
+     *     line with the cause
      */
     public static EmbeddedBroker start(Path directory, int port) {
         return new EmbeddedBroker(directory, false, BrokerOptions.NONE).startup(port);
     }
 
-    /** The address for {@code bootstrap.servers}. */
+    /** Returns the address for {@code bootstrap.servers}. */
     public String bootstrapServers() {
         return bootstrapServers;
     }
 
-    /** Registers who must be closed before this broker is, by whatever closes it; the last registered goes first. */
+    /** Registers an object to close before this broker is closed. Objects are closed in reverse order. */
     public synchronized void beforeClose(AutoCloseable user) {
         dependents.push(user);
     }
 
-    /** Closes its users, stops, waits, and deletes a temporary directory. A second call does nothing. */
+    /** Closes the registered objects, stops the broker and deletes a temporary directory. Repeated calls do nothing. */
     @Override
     public synchronized void close() {
         if (!OPEN.remove(this)) {
@@ -195,7 +197,7 @@ public final class EmbeddedBroker implements AutoCloseable {
         settings.putAll(options.settings);
         settings.setProperty("log.dirs", directory.toString());
         Formatter formatter = format(directory.toString(), options.credentials);
-        // What KafkaRaftServer does, but with these sockets, and with faults that are logged instead of ending the JVM.
+        // Like KafkaRaftServer, but with these sockets and with faults that are logged instead of ending the JVM.
         SharedServer shared = new SharedServer(
                 new KafkaConfig(settings, false),
                 metaProperties(directory.toString()),
@@ -210,7 +212,7 @@ public final class EmbeddedBroker implements AutoCloseable {
         broker = new BrokerServer(shared);
     }
 
-    /** Silently: what still uses a broker loses it now, which is no news to who ends the process. */
+    /** Closes the brokers with temporary directories, without logging, since clients may lose their connections. */
     private static void closeTemporary() {
         List<EmbeddedBroker> left =
                 OPEN.stream().filter(broker -> broker.temporary).toList();

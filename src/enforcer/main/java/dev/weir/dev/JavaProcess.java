@@ -10,10 +10,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** A JVM of its own with the classes of this one. */
+/** Builds commands that start another JVM with the class path of this one. */
 public final class JavaProcess {
 
-    /** Newer JDKs warn of what RocksDB and Kafka's broker do; older ones do not know these options. */
+    /** Disables the warnings of newer JDKs about RocksDB and Kafka's broker. Older JDKs ignore the options. */
     private static final List<String> QUIET = List.of(
             "-XX:+IgnoreUnrecognizedVMOptions",
             "--enable-native-access=ALL-UNNAMED",
@@ -22,9 +22,11 @@ public final class JavaProcess {
     private JavaProcess() {}
 
     /**
-     * A process that is to be started.
+     * Returns the builder of a process.
      *
-     * @param options of the JVM
+     * @param options the JVM options
+     * @param main the main class
+     * @param args the arguments of the main class
      */
     public static ProcessBuilder of(List<String> options, Class<?> main, String... args) {
         List<String> command = new ArrayList<>();
@@ -37,14 +39,14 @@ public final class JavaProcess {
         return new ProcessBuilder(command);
     }
 
-    /** A JVM that is told to compile less, as tests are, starts others that do so too. */
+    /** Returns the compilation options of this JVM, which tests limit, so that they apply to the new one too. */
     private static List<String> compilation() {
         return ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
                 .filter(option -> option.startsWith("-XX:TieredStopAtLevel="))
                 .toList();
     }
 
-    /** A build tool that runs a main class in its own JVM gives it a class loader, and no class path. */
+    /** Returns the class path. Build tools that run a main class in their own JVM use a class loader instead. */
     private static String classPath() {
         if (!(JavaProcess.class.getClassLoader() instanceof URLClassLoader loader)) {
             return System.getProperty("java.class.path");

@@ -25,25 +25,25 @@ import org.apache.kafka.common.errors.ClusterAuthorizationException;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.common.utils.Utils;
 
-/** Whether there are brokers, and which. */
+/** Checks the brokers, their addresses, the controller and the features of the cluster. */
 final class BrokerChecks {
 
     private static final int CONNECT_TIMEOUT_MS = 3_000;
 
     private static final String TRANSACTION_VERSION = "transaction.version";
 
-    /** From this level on, each transaction has a producer epoch of its own (KIP-890 part 2). */
+    /** From this level on, each transaction has its own producer epoch (KIP-890 part 2). */
     private static final int SAFE_TRANSACTIONS = 2;
 
     private static final String LATE_REQUEST =
             ": a late request of a transaction that has ended may become part of the next one (KIP-890)";
 
-    /** {@code DescribeQuorum} is for the controllers of KRaft. */
-    static final String NO_QUORUM = "the brokers cannot describe a controller quorum, as in ZooKeeper mode";
+    /** {@code DescribeQuorum} requires KRaft. */
+    static final String NO_QUORUM = "the brokers do not support describing the controller quorum, as in ZooKeeper mode";
 
     private BrokerChecks() {}
 
-    /** Each address by itself: a client is content with one, until that is the one that is away. */
+    /** Checks each address on its own, because a client that reaches one address does not try the others. */
     static void reachable(ClusterView cluster, FindingCollector notes) {
         List<String> addresses = Arrays.stream(KafkaSettings.admin(cluster.config())
                         .getProperty("bootstrap.servers")
@@ -54,8 +54,8 @@ final class BrokerChecks {
         for (String address : addresses) {
             clientFailure(cluster, address).ifPresent(why -> failures.put(address, why));
         }
-        String advice =
-                "start it, or correct kafka.bootstrap.servers in the configuration file (or --bootstrap-server)";
+        String advice = "start the broker, or correct kafka.bootstrap.servers in the configuration file"
+                + " (or --bootstrap-server)";
         if (failures.size() == addresses.size()) {
             failures.forEach((address, why) -> notes.fail(address + ": " + why, advice));
         } else {
@@ -84,12 +84,12 @@ final class BrokerChecks {
         }
     }
 
-    /** Why no connection can be made. */
+    /** Returns why no connection can be made; empty if one can. */
     private static Optional<String> connectFailure(String host, int port) {
         try (Socket socket = new Socket()) {
             InetSocketAddress address = new InetSocketAddress(host, port);
             if (address.isUnresolved()) {
-                return Optional.of("this machine does not know the name");
+                return Optional.of("this machine cannot resolve the host name");
             }
             socket.connect(address, CONNECT_TIMEOUT_MS);
             return Optional.empty();
@@ -98,16 +98,16 @@ final class BrokerChecks {
         }
     }
 
-    /** Clients go on to the addresses that brokers tell: those must be reached from here too. */
+    /** Checks the addresses that the brokers advertise, which clients use after the first connection. */
     static void cluster(ClusterView cluster, FindingCollector notes) {
         Collection<Node> nodes = cluster.await(cluster.admin().describeCluster().nodes());
         String id = cluster.await(cluster.admin().describeCluster().clusterId());
         for (Node node : nodes) {
             connectFailure(node.host(), node.port())
                     .ifPresent(why -> notes.fail(
-                            "broker " + node.id() + " tells clients to come to " + node.host() + ":" + node.port()
-                                    + ": " + why,
-                            "correct advertised.listeners in its server.properties, or start it"));
+                            "broker " + node.id() + " advertises " + node.host() + ":" + node.port()
+                                    + ", which cannot be reached: " + why,
+                            "correct advertised.listeners in the broker's server.properties, or start the broker"));
         }
         notes.ok(id + ", " + count(nodes.size(), "broker") + ": "
                 + nodes.stream()
@@ -122,13 +122,16 @@ final class BrokerChecks {
                     cluster.await(cluster.admin().describeMetadataQuorum().quorumInfo());
             if (quorum.leaderId() < 0) {
                 notes.fail(
-                        "none: no topic can be made, and no broker that is lost is replaced",
+                        "there is no active controller: topics cannot be created, and failed leaders are not replaced",
                         cluster.tools().describeQuorum());
                 return;
             }
-            notes.ok(quorum.leaderId() + " of " + count(quorum.voters().size(), "voter"));
+            notes.ok("controller " + quorum.leaderId() + " is active, of "
+                    + count(quorum.voters().size(), "voter"));
         } catch (ClusterAuthorizationException e) {
-            notes.skip("not allowed", cluster.grantCommand("Describe", "--cluster"));
+            notes.skip(
+                    "this user is not permitted to describe the cluster",
+                    cluster.grantCommand("Describe", "--cluster"));
         } catch (UnsupportedVersionException e) {
             notes.skip(NO_QUORUM);
         }
@@ -153,8 +156,8 @@ final class BrokerChecks {
      * Checks that transactions are protected from late requests. The level can be finalized only when every broker
      * supports it, so a broker that does not is reported first.
      *
-     * @param supported the highest {@code transaction.version} that each broker supports, by broker id; 0 if it has
-     *     none
+     * @param supported the highest {@code transaction.version} that each broker supports, by broker id; 0 if there
+     *     is none
      * @param levels the finalized level of each feature; a feature at level 0 is absent
      */
     static void features(

@@ -15,7 +15,7 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.ClusterAuthorizationException;
 
-/** What brokers are set to for all topics, groups and transactions, held against what Weir asks of them. */
+/** Checks the broker settings for topics, groups and transactions against those that Weir requires. */
 final class BrokerSettingChecks {
 
     private static final long MAX_CLEANUP_INTERVAL_MS = 1_000;
@@ -25,10 +25,10 @@ final class BrokerSettingChecks {
     private static final String TIMESTAMP_AFTER_MAX = "log.message.timestamp.after.max.ms";
 
     /**
-     * What a setting should be.
+     * A required setting.
      *
-     * @param condition null stands for nothing: a broker that does not know a setting is not judged by it
-     * @param consequence what happens if it does not hold
+     * @param condition tests the value; a broker that does not return the setting is not tested
+     * @param consequence what happens if the condition fails
      */
     private record Requirement(
             String setting, Predicate<String> condition, Verdict verdict, String expected, String consequence) {}
@@ -48,7 +48,7 @@ final class BrokerSettingChecks {
             }
         } catch (ClusterAuthorizationException e) {
             notes.skip(
-                    "time-outs of groups and transactions: not allowed",
+                    "this user is not permitted to read the settings of the brokers",
                     cluster.grantCommand("DescribeConfigs", "--cluster"));
             return;
         }
@@ -57,12 +57,12 @@ final class BrokerSettingChecks {
                 .filter(rule -> !checkRequirement(rule, brokers, cluster, notes))
                 .count();
         if (areSupported(brokers, notes) && broken == 0) {
-            notes.ok(rules.size() + " that matter, as Weir needs them");
+            notes.ok(rules.size() + " settings are as Weir requires them");
         }
     }
 
     /**
-     * Returns whether the brokers accept Weir's changelogs, which Kafka before 3.6 refuses to create (KIP-937). A
+     * Returns whether the brokers accept the settings of Weir's changelogs, which Kafka before 3.6 rejects (KIP-937). A
      * broker that hides its settings counts as new enough.
      */
     static boolean areSupported(List<Config> brokers, FindingCollector notes) {
@@ -70,8 +70,8 @@ final class BrokerSettingChecks {
                 .anyMatch(broker -> broker.get(TIMESTAMP_TYPE) != null && broker.get(TIMESTAMP_AFTER_MAX) == null);
         if (isOlder) {
             notes.fail(
-                    "a broker is older than Kafka 3.6: it refuses the topic setting message.timestamp.after.max.ms, so weir run"
-                            + " cannot create the changelogs",
+                    "a broker is older than Kafka 3.6: it rejects the topic setting message.timestamp.after.max.ms,"
+                            + " so weir run cannot create the changelogs",
                     "upgrade all brokers to Kafka 3.6 or newer");
         }
         return !isOlder;
@@ -85,40 +85,40 @@ final class BrokerSettingChecks {
                         "group.min.session.timeout.ms",
                         sessionMs,
                         Verdict.FAIL,
-                        "the brokers refuse every instance, whose session is that long"),
+                        "the brokers reject the session timeout of all instances"),
                 atLeast(
                         "group.max.session.timeout.ms",
                         sessionMs,
                         Verdict.FAIL,
-                        "the brokers refuse every instance, whose session is that long"),
+                        "the brokers reject the session timeout of all instances"),
                 atLeast(
                         "transaction.max.timeout.ms",
                         transactionMs,
                         Verdict.FAIL,
-                        "the brokers refuse every transaction, which has that long"),
+                        "the brokers reject the transaction timeout of all instances"),
                 atMost(
                         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
                         MAX_CLEANUP_INTERVAL_MS,
                         Verdict.WARN,
-                        "so much longer stand partitions, and changes of rules, whose instance died"),
+                        "the partitions and policy changes of a failed instance are blocked for that long"),
                 atLeast(
                         "offsets.retention.minutes",
                         MIN_OFFSETS_RETENTION_MINUTES,
                         Verdict.WARN,
-                        "after a stop that long everything on the topics is decided again"),
+                        "if all instances are stopped for that long, all retained requests are decided again"),
                 new Requirement(
                         "auto.create.topics.enable",
                         "false"::equals,
                         Verdict.WARN,
                         "false",
-                        "who misspells a topic, or writes before the first start, makes one that is wrong")));
+                        "a misspelled name, or a write before the first start, creates a topic with wrong settings")));
         Map<String, String> factors = new TreeMap<>(Map.of(
                 ClusterView.TRANSACTION_LOG, "transaction.state.log.replication.factor",
                 ClusterView.OFFSETS, "offsets.topic.replication.factor"));
-        factors.keySet().removeIf(cluster.descriptions()::containsKey); // decided when they were made
+        factors.keySet().removeIf(cluster.descriptions()::containsKey); // fixed when they were created
         factors.values()
-                .forEach(factor -> rules.add(atMost(
-                        factor, brokers, Verdict.FAIL, "there are not so many brokers: nothing can be committed")));
+                .forEach(factor -> rules.add(
+                        atMost(factor, brokers, Verdict.FAIL, "there are fewer brokers, so nothing can be committed")));
         return rules;
     }
 
@@ -132,7 +132,7 @@ final class BrokerSettingChecks {
                 setting, value -> Long.parseLong(value) >= least, verdict, String.valueOf(least), otherwise);
     }
 
-    /** Whether it holds on all. */
+    /** Returns whether the requirement holds on all brokers. */
     private static boolean checkRequirement(
             Requirement rule, List<Config> brokers, ClusterView cluster, FindingCollector notes) {
         TreeSet<String> wrong = new TreeSet<>();
@@ -150,7 +150,7 @@ final class BrokerSettingChecks {
                     rule.setting + " is " + String.join(", ", wrong) + ", should be " + rule.expected + ": "
                             + rule.consequence,
                     isFixed
-                            ? "in server.properties of each broker, with a restart: " + rule.setting + "="
+                            ? "in server.properties of each broker, and restart it: " + rule.setting + "="
                                     + rule.expected
                             : cluster.tools().setBrokers(rule.setting, rule.expected));
         }

@@ -13,21 +13,25 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.ClusterAuthorizationException;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 
-/** Other clocks against this machine's, as far as they show without a record being written. */
+/** Compares other clocks with that of this machine, as far as this is possible without writing a record. */
 final class ClockChecks {
 
     private static final long TOLERANCE_MS = 1_000;
 
     private ClockChecks() {}
 
-    /** The leader of the controllers tells the time at which it answers, as that of its own last fetch. */
+    /**
+     * Compares the clock of the active controller, which returns the current time as the time of its own last fetch.
+     */
     static void controller(ClusterView cluster, FindingCollector notes) {
         long before = System.currentTimeMillis();
         QuorumInfo quorum;
         try {
             quorum = cluster.await(cluster.admin().describeMetadataQuorum().quorumInfo());
         } catch (ClusterAuthorizationException e) {
-            notes.skip("not allowed", cluster.grantCommand("Describe", "--cluster"));
+            notes.skip(
+                    "this user is not permitted to describe the cluster",
+                    cluster.grantCommand("Describe", "--cluster"));
             return;
         } catch (UnsupportedVersionException e) {
             notes.skip(BrokerChecks.NO_QUORUM);
@@ -39,26 +43,29 @@ final class ClockChecks {
                 .flatMapToLong(voter -> voter.lastFetchTimestamp().stream())
                 .findFirst();
         if (there.isEmpty()) {
-            notes.skip("it does not tell");
+            notes.skip("the controller does not return its time");
             return;
         }
         compare("controller " + quorum.leaderId(), there.getAsLong(), before, after, notes);
     }
 
-    /** A clock that showed something between two times of this one. */
+    /** Compares a time of another clock, which was read between two times of this one. */
     static void compare(String whose, long there, long before, long after, FindingCollector notes) {
         long offMs = there > after ? there - after : there < before ? there - before : 0;
         if (Math.abs(offMs) > TOLERANCE_MS) {
             notes.warn(
                     whose + " is " + MachineChecks.time(Math.abs(offMs)) + (offMs > 0 ? " ahead of" : " behind")
-                            + " this machine: queues drain by all these clocks",
-                    "timedatectl set-ntp true, on the machine that is wrong");
+                            + " this machine: the clocks must be synchronized",
+                    "on the machine whose clock is wrong: timedatectl set-ntp true");
         } else {
             notes.ok(whose + " agrees within " + DurationsAndSizes.duration(TOLERANCE_MS));
         }
     }
 
-    /** By the newest record that a broker has stamped: one from the future is of a clock that is ahead. */
+    /**
+     * Compares the timestamp of the newest record that a broker has stamped. If it is in the future, the broker's clock
+     * is ahead.
+     */
     static void brokers(ClusterView cluster, FindingCollector notes) {
         Map<TopicPartition, OffsetSpec> stamped = new HashMap<>();
         for (String name :
@@ -76,12 +83,12 @@ final class ClockChecks {
                 .orElse(-1);
         long now = System.currentTimeMillis();
         if (newest < 0) {
-            notes.skip("no decision is there yet, whose time would tell");
+            notes.skip("there is no decision yet whose timestamp could be compared");
         } else if (newest > now + TOLERANCE_MS) {
             compare("the broker of the newest decision", newest, now, now, notes);
         } else {
-            notes.ok("not ahead: the newest decision is " + MachineChecks.time(Math.max(0, now - newest))
-                    + " old; that none is behind does not show without writing");
+            notes.ok("no broker is ahead: the newest decision is " + MachineChecks.time(Math.max(0, now - newest))
+                    + " old; a broker that is behind cannot be detected without writing");
         }
     }
 }

@@ -36,7 +36,7 @@ import org.apache.kafka.common.config.types.Password;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
-/** What the checks ask; what several of them need is asked once. */
+/** Access to the cluster for the checks. Results that several checks need are cached. */
 final class ClusterView implements AutoCloseable {
 
     static final String TRANSACTION_LOG = "__transaction_state";
@@ -90,21 +90,24 @@ final class ClusterView implements AutoCloseable {
         return admin;
     }
 
-    /** A client that knows one address alone. */
+    /** Returns a client that knows only one address. */
     Admin adminOf(String address) {
         Properties settings = KafkaSettings.admin(config);
         settings.put(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, address);
         return Admin.create(settings);
     }
 
-    /** Topics that there must be, then the changelogs. */
+    /** Returns the required topics, and then the changelogs. */
     List<String> names() {
         List<String> names = new ArrayList<>(TopicSetup.names(config));
         names.addAll(new TopicRequirements(config).changelogs().keySet());
         return names;
     }
 
-    /** Weir's topics, and the two of the brokers' own that it needs, as far as they are there and may be seen. */
+    /**
+     * Returns the descriptions of Weir's topics and of the two internal topics that it needs, as far as they exist and
+     * this user may describe them.
+     */
     Map<String, TopicDescription> descriptions() {
         if (!isDescribed) {
             describe();
@@ -113,7 +116,7 @@ final class ClusterView implements AutoCloseable {
         return descriptions;
     }
 
-    /** Those that this user may not see, be they there or not. */
+    /** Returns the topics that this user may not describe. They may not exist. */
     Set<String> unauthorizedTopics() {
         descriptions();
         return unauthorizedTopics;
@@ -131,20 +134,20 @@ final class ClusterView implements AutoCloseable {
             } catch (TopicAuthorizationException e) {
                 unauthorizedTopics.add(name);
             } catch (UnknownTopicOrPartitionException e) {
-                // not there: each check tells what that means to it
+                // reported by the checks that need the topic
             }
         });
     }
 
     /**
-     * Whether one of the brokers' own topics may be there. To ask about a group, or a transaction, makes the topic that
-     * has them, if it is not.
+     * Returns whether an internal topic may exist. If it does not, a request about a group or a transaction would
+     * create it.
      */
     boolean mayExist(String internal) {
         return descriptions().containsKey(internal) || unauthorizedTopics().contains(internal);
     }
 
-    /** As far as they are there and their settings may be read. */
+    /** Returns the settings of topics, as far as they exist and this user may read them. */
     Map<String, Map<String, String>> settings(Iterable<String> names) {
         List<ConfigResource> resources = new ArrayList<>();
         names.forEach(name -> {
@@ -161,18 +164,18 @@ final class ClusterView implements AutoCloseable {
                 }
                 settings.put(resource.name(), values);
             } catch (TopicAuthorizationException e) {
-                // the check of settings tells
+                // reported by the check of the topic settings
             }
         });
         return settings;
     }
 
-    /** What an operator types to let this user do more. */
+    /** Returns the command that grants a permission to this user. */
     String grantCommand(String operation, String resource) {
         return tools.grant(user().map(user -> "User:" + user).orElse("User:<this user>"), operation, resource);
     }
 
-    /** As whom this configuration logs in, if it is by a name. */
+    /** Returns the user name of the SASL configuration; empty if there is none. */
     private Optional<String> user() {
         Password login = new AdminClientConfig(KafkaSettings.admin(config)).getPassword("sasl.jaas.config");
         Matcher user = USER.matcher(login == null ? "" : login.value());
@@ -180,10 +183,10 @@ final class ClusterView implements AutoCloseable {
     }
 
     /**
-     * What brokers answer.
+     * Waits for a response of the brokers.
      *
-     * @throws KafkaException as they refuse
-     * @throws UnreachableException if they do not answer
+     * @throws KafkaException if the brokers reject the request
+     * @throws UnreachableException if they do not respond
      */
     <T> T await(KafkaFuture<T> answer) {
         try {
@@ -191,7 +194,7 @@ final class ClusterView implements AutoCloseable {
         } catch (ExecutionException e) {
             throw e.getCause() instanceof KafkaException refusal ? refusal : new KafkaException(e.getCause());
         } catch (TimeoutException e) {
-            throw new UnreachableException("no answer within " + 2 * TIMEOUT_MS / 1_000 + " s", e);
+            throw new UnreachableException("no response within " + 2 * TIMEOUT_MS / 1_000 + " s", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted", e);

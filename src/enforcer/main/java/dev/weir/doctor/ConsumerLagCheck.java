@@ -30,7 +30,7 @@ import org.apache.kafka.common.errors.GroupIdNotFoundException;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Whether Weir works: who is there, and what nobody has read yet. */
+/** Checks the consumer groups: their members, and the records that they have not read. */
 final class ConsumerLagCheck {
 
     private static final long LATE_MS = 60_000;
@@ -38,10 +38,10 @@ final class ConsumerLagCheck {
     private static final long READ_TIMEOUT_MS = 5_000;
 
     /**
-     * What was not read when it was looked at.
+     * The lag of a group on a topic.
      *
-     * @param records how many offsets; some may be no records, but ends of transactions
-     * @param oldestMs how old the first is, empty if its time is its producer's
+     * @param records the number of unread offsets, which may include transaction markers
+     * @param oldestMs the age of the oldest unread record; empty if its timestamp is from its producer
      */
     private record Lag(long records, int partitions, Optional<Long> oldestMs) {}
 
@@ -60,7 +60,7 @@ final class ConsumerLagCheck {
     private static boolean isUnused(ClusterView cluster, FindingCollector notes) {
         boolean isNew = !cluster.mayExist(ClusterView.OFFSETS);
         if (isNew) {
-            notes.skip("nobody has used a group yet: Weir has not run");
+            notes.skip("no consumer group has been used yet: Weir has not run");
         }
         return isNew;
     }
@@ -74,7 +74,8 @@ final class ConsumerLagCheck {
                 instances(group, topics, cluster, notes);
             } catch (GroupAuthorizationException e) {
                 notes.skip(
-                        "not allowed to see the group " + group, cluster.grantCommand("Describe", "--group " + group));
+                        "this user is not permitted to describe the group " + group,
+                        cluster.grantCommand("Describe", "--group " + group));
             }
         });
     }
@@ -84,7 +85,7 @@ final class ConsumerLagCheck {
         Collection<MemberDescription> members =
                 described.map(ConsumerGroupDescription::members).orElse(List.of());
         if (members.isEmpty()) {
-            notes.warn("group " + group + ": nobody is in it", "weir run");
+            notes.warn("group " + group + ": no instance is running", "weir run");
             return;
         }
         long assigned = members.stream()
@@ -104,16 +105,18 @@ final class ConsumerLagCheck {
                 + BrokerChecks.count(all, "partition");
         if (state != GroupState.STABLE) {
             notes.warn(
-                    found + ", " + state + ": partitions move just now",
-                    "look again in some seconds: " + cluster.tools().describeGroup(group));
+                    found + ", " + state + ": partitions are being reassigned",
+                    "check again in some seconds: " + cluster.tools().describeGroup(group));
         } else if (assigned < all) {
-            notes.warn(found + ": the others stand still", cluster.tools().describeGroup(group));
+            notes.warn(
+                    found + ": the other partitions are not processed",
+                    cluster.tools().describeGroup(group));
         } else {
-            notes.ok(found + (instances == 1 ? ", nobody stands by" : ""));
+            notes.ok(found + (instances == 1 ? ", no standby instance" : ""));
         }
     }
 
-    /** Members are called {@code <instance>-<number>}. */
+    /** Returns the instance of a member. Group instance ids have the form {@code <instance>-<number>}. */
     private static String instance(MemberDescription member) {
         return member.groupInstanceId()
                 .map(id -> id.substring(0, Math.max(0, id.lastIndexOf('-'))))
@@ -140,7 +143,8 @@ final class ConsumerLagCheck {
                 topics.forEach(topic -> lag(group, topic, cluster, notes));
             } catch (GroupAuthorizationException e) {
                 notes.skip(
-                        "not allowed to see the group " + group, cluster.grantCommand("Describe", "--group " + group));
+                        "this user is not permitted to describe the group " + group,
+                        cluster.grantCommand("Describe", "--group " + group));
             }
         });
     }
@@ -148,7 +152,7 @@ final class ConsumerLagCheck {
     private static void lag(String group, String topic, ClusterView cluster, FindingCollector notes) {
         TopicDescription read = cluster.descriptions().get(topic);
         if (read == null) {
-            notes.skip(topic + " is not there, or not allowed");
+            notes.skip(topic + " does not exist, or this user is not permitted to describe it");
         } else {
             reportLag(group, topic, lag(group, read, cluster), cluster, notes);
         }
@@ -156,30 +160,33 @@ final class ConsumerLagCheck {
 
     private static void reportLag(String group, String topic, Lag unread, ClusterView cluster, FindingCollector notes) {
         if (unread.records == 0) {
-            notes.ok("nothing on " + topic);
+            notes.ok("no unread records on " + topic);
             return;
         }
-        String found = unread.records + " on " + topic + ", in " + BrokerChecks.count(unread.partitions, "partition")
+        String found = BrokerChecks.count(unread.records, "unread record") + " on " + topic + ", in "
+                + BrokerChecks.count(unread.partitions, "partition")
                 + unread.oldestMs
-                        .map(age -> ", the oldest for " + MachineChecks.time(age))
+                        .map(age -> ", the oldest from " + MachineChecks.time(age) + " ago")
                         .orElse("");
         boolean isNobodyThere =
                 describe(group, cluster).map(one -> one.members().isEmpty()).orElse(true);
         if (isNobodyThere && topic.equals(cluster.topics().leaseResponses())) {
-            notes.warn(found + ", and nobody reads: what was lent comes back when it ends", "weir run");
+            notes.warn(found + ", and no instance is running: the leases are returned when they end", "weir run");
         } else if (isNobodyThere) {
-            notes.fail(found + ", and nobody reads", "weir run");
+            notes.fail(found + ", and no instance is running", "weir run");
         } else if (unread.oldestMs.orElse(0L) > LATE_MS) {
             notes.warn(
-                    found + ": the instances are behind",
-                    "start another instance, or see which thread waits: "
+                    found + ": the instances lag behind",
+                    "start another instance, or find the thread that is blocked: "
                             + cluster.tools().describeGroup(group));
         } else {
             notes.ok(found);
         }
     }
 
-    /** Of what is committed: also a group that has read all of it is some ends of transactions behind the end. */
+    /**
+     * Counts committed records only: even a group that has read everything is some transaction markers behind the end.
+     */
     private static Lag lag(String group, TopicDescription topic, ClusterView cluster) {
         Map<TopicPartition, OffsetAndMetadata> committed =
                 cluster.await(cluster.admin().listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata());
@@ -190,7 +197,8 @@ final class ConsumerLagCheck {
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
         settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
         settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, ClusterView.TIMEOUT_MS);
-        settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest"); // what was deleted is told by the positions
+        // The check `offsets` reports records that were deleted.
+        settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
         settings.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, 1);
         try (KafkaConsumer<byte[], byte[]> consumer =
                 new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
@@ -208,7 +216,7 @@ final class ConsumerLagCheck {
         }
     }
 
-    /** Reads one record of each partition that has one. */
+    /** Reads the first unread record of each partition that has one. */
     private static Lag lag(
             KafkaConsumer<byte[], byte[]> consumer, Map<TopicPartition, Long> next, Map<TopicPartition, Long> ends) {
         List<ConsumerRecord<byte[], byte[]>> oldest = new ArrayList<>();
@@ -227,7 +235,7 @@ final class ConsumerLagCheck {
         Set<TopicPartition> unread = oldest.stream()
                 .map(record -> new TopicPartition(record.topic(), record.partition()))
                 .collect(Collectors.toSet());
-        unread.addAll(open); // they did not answer in time
+        unread.addAll(open); // no response in time
         long records = unread.stream()
                 .mapToLong(partition -> ends.get(partition) - next.get(partition))
                 .sum();
@@ -239,27 +247,27 @@ final class ConsumerLagCheck {
         return new Lag(records, unread.size(), oldestMs);
     }
 
-    static void positions(ClusterView cluster, FindingCollector notes) {
+    static void offsets(ClusterView cluster, FindingCollector notes) {
         if (isUnused(cluster, notes)) {
             return;
         }
         if (!topicsByGroup(cluster).values().stream()
                 .flatMap(List::stream)
                 .allMatch(cluster.descriptions()::containsKey)) {
-            notes.skip("the topics are not there, or not allowed");
+            notes.skip("the topics do not exist, or this user is not permitted to describe them");
             return;
         }
         List<String> gaps = ReadPositions.gaps(cluster.admin(), cluster.config());
         gaps.forEach(gap -> notes.fail(
                 gap,
-                "what is gone does not come back; that it does not happen again: ",
+                "the deleted records are lost; to prevent this from happening again:",
                 cluster.tools()
                         .setTopic(
                                 gap.substring(0, gap.indexOf(':')).replaceAll("-[0-9]+$", ""),
                                 "retention.ms",
                                 "604800000")));
         if (gaps.isEmpty()) {
-            notes.ok("nothing was deleted unread");
+            notes.ok("no record was deleted before it was read");
         }
     }
 }

@@ -12,7 +12,9 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.AuthorizationException;
 
-/** Looks at a cluster, and at this machine, as {@code weir run} would use them, with its rights. It changes nothing. */
+/**
+ * Checks a cluster and this machine as {@code weir run} would use them, with the same permissions. It changes nothing.
+ */
 public final class Doctor {
 
     private interface CheckFunction {
@@ -21,7 +23,7 @@ public final class Doctor {
 
     private record Check(String group, String name, CheckFunction function) {}
 
-    /** In the order in which one thing needs another. */
+    /** The checks in order. Each may depend on those before it. */
     private static final List<Check> CHECKS = List.of(
             new Check("this machine", "java", MachineChecks::java),
             new Check("this machine", "memory", MachineChecks::memory),
@@ -32,7 +34,7 @@ public final class Doctor {
             new Check("brokers", "controller", BrokerChecks::controller),
             new Check("brokers", "features", BrokerChecks::features),
             new Check("brokers", "settings", BrokerSettingChecks::check),
-            new Check("topics", "there", TopicChecks::existence),
+            new Check("topics", "existence", TopicChecks::existence),
             new Check("topics", "settings", TopicChecks::settings),
             new Check("topics", "replicas", TopicChecks::replicas),
             new Check("topics", "retention", TopicChecks::retention),
@@ -41,10 +43,10 @@ public final class Doctor {
             new Check("permissions", "topics", PermissionChecks::topics),
             new Check("permissions", "groups", PermissionChecks::groups),
             new Check("permissions", "transactions", PermissionChecks::transactions),
-            new Check("rules", "in force", PolicyTopicCheck::check),
+            new Check("policies", "in force", PolicyTopicCheck::check),
             new Check("application", "instances", ConsumerLagCheck::instances),
-            new Check("application", "unread", ConsumerLagCheck::lag),
-            new Check("application", "positions", ConsumerLagCheck::positions),
+            new Check("application", "lag", ConsumerLagCheck::lag),
+            new Check("application", "offsets", ConsumerLagCheck::offsets),
             new Check("application", "placement", PlacementCheck::check),
             new Check("application", "service", ServiceChecks::ready),
             new Check("clocks", "controller", ClockChecks::controller),
@@ -54,25 +56,27 @@ public final class Doctor {
     private Doctor() {}
 
     /**
-     * Does all checks; what needs a broker is left out if none answers.
+     * Runs all checks. If no broker responds, the checks that need one are skipped.
      *
-     * @param services of instances, to be asked how they are
-     * @param http what asks them
-     * @param told each finding as soon as it is there
-     * @throws ConfigException if Kafka's clients do not take the {@code kafka} section
+     * @param services the services of instances to check
+     * @param http the client for these services
+     * @param listener receives each finding immediately
+     * @throws ConfigException if Kafka's clients reject the {@code kafka} section
      */
-    public static List<Finding> run(WeirConfig config, List<URI> services, HttpClient http, Consumer<Finding> told) {
+    public static List<Finding> run(
+            WeirConfig config, List<URI> services, HttpClient http, Consumer<Finding> listener) {
         List<Finding> findings = new ArrayList<>();
         try (ClusterView cluster = new ClusterView(config, services, http)) {
             for (Check check : CHECKS) {
                 FindingCollector notes = new FindingCollector(check.group, check.name, finding -> {
                     findings.add(finding);
-                    told.accept(finding);
+                    listener.accept(finding);
                 });
                 runCheck(check, cluster, notes);
                 if (check.name.equals("reachable")
                         && findings.get(findings.size() - 1).verdict() == Verdict.FAIL) {
-                    new FindingCollector("brokers", "all else", notes.findings()).skip("nothing else can be asked");
+                    new FindingCollector("brokers", "all else", notes.findings())
+                            .skip("no broker responds, so nothing else can be checked");
                     return findings;
                 }
             }
@@ -87,10 +91,11 @@ public final class Doctor {
             throw e;
         } catch (KafkaException | UnreachableException e) {
             if (isAuthorizationFailure(e)) {
-                notes.skip("not allowed: " + UnreachableException.causeMessage(e));
+                notes.skip("this user is not permitted: " + UnreachableException.causeMessage(e));
             } else {
                 notes.fail(
-                        "cannot be looked at: " + UnreachableException.causeMessage(e), "look again, with --verbose");
+                        "the check failed: " + UnreachableException.causeMessage(e),
+                        "run weir doctor again with --verbose");
             }
         }
     }

@@ -3,23 +3,23 @@ package dev.weir.doctor;
 import java.util.List;
 
 /**
- * What a check has found.
+ * The result of a check.
  *
- * @param group what is looked at, such as {@code topics}
- * @param check what of it, such as {@code replicas}
- * @param found what is there, one line
- * @param advice what to change, a line each, commands to paste where there is one; none if all is well
+ * @param group the group of the check, such as {@code topics}
+ * @param check the name of the check, such as {@code replicas}
+ * @param found what was found, in one line
+ * @param advice how to fix it, in lines, as commands where possible; empty if there is nothing to fix
  */
 public record Finding(String group, String check, Verdict verdict, String found, List<String> advice) {
 
-    /** How bad it is. */
+    /** The severity of a finding. */
     public enum Verdict {
         OK,
-        /** It works, and something will hurt one day. */
+        /** It works, but needs attention. */
         WARN,
-        /** It does not work, or loses something. */
+        /** It does not work, or loses data. */
         FAIL,
-        /** It could not be looked at. */
+        /** It could not be checked. */
         SKIP
     }
 

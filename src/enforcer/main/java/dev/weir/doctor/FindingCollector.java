@@ -4,7 +4,7 @@ import dev.weir.doctor.Finding.Verdict;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** Where a check writes what it finds. */
+/** Collects the findings of one check. */
 record FindingCollector(String group, String check, Consumer<Finding> findings) {
 
     void ok(String found) {

@@ -21,12 +21,14 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.streams.StreamsConfig;
 
-/** What an instance would find here: one that {@code run} starts on this machine, with this configuration. */
+/** Checks the conditions that {@code weir run} would have on this machine with this configuration. */
 final class MachineChecks {
 
     private static final long MIB = 1L << 20;
 
-    /** What a JVM takes beside its heap and RocksDB: classes, threads, network buffers. */
+    /**
+     * The approximate memory that a JVM uses in addition to its heap and RocksDB: classes, threads, network buffers.
+     */
     private static final long JVM_OVERHEAD_BYTES = 256 * MIB;
 
     private static final long MIN_HEAP_BYTES = 256 * MIB;
@@ -48,15 +50,15 @@ final class MachineChecks {
         memory(Runtime.getRuntime().maxMemory(), all, state, notes);
     }
 
-    /** @param all what the machine, or its container, has */
+    /** @param all the memory of the machine or its container */
     static void memory(long heap, long all, State state, FindingCollector notes) {
         long asked = heap + state.memoryBytes() + JVM_OVERHEAD_BYTES;
         String sum = "heap " + mib(heap) + ", state.memory " + mib(state.memoryBytes()) + ", about "
-                + mib(JVM_OVERHEAD_BYTES) + " beside: " + mib(asked) + " of " + mib(all);
+                + mib(JVM_OVERHEAD_BYTES) + " for the JVM: " + mib(asked) + " of " + mib(all);
         if (asked > all) {
             long left = all - state.memoryBytes() - JVM_OVERHEAD_BYTES;
             notes.warn(
-                    sum + ": the process may be killed for it",
+                    sum + ": the operating system may kill the process",
                     left >= MIN_HEAP_BYTES
                             ? "export JAVA_TOOL_OPTIONS=-Xmx" + left / MIB + "m"
                             : "in the configuration file: state: {memory: "
@@ -81,7 +83,7 @@ final class MachineChecks {
         }
         if (!Files.isDirectory(there) || !Files.isWritable(there)) {
             notes.fail(
-                    directory + ": " + there + " is not writable for " + System.getProperty("user.name"),
+                    directory + ": " + there + " is not writable by " + System.getProperty("user.name"),
                     "sudo install -d -o " + System.getProperty("user.name") + " " + directory);
             return;
         }
@@ -94,38 +96,38 @@ final class MachineChecks {
         try {
             free = Files.getFileStore(there).getUsableSpace();
         } catch (IOException e) {
-            notes.fail(directory + ": " + e, "mend the disk, or set state.directory to another");
+            notes.fail(directory + ": " + e, "repair the disk, or set state.directory to another directory");
             return;
         }
         String found = directory + ": " + describeContents(directory) + ", " + mib(free) + " free";
         if (free < RECOMMENDED_FREE_BYTES) {
             notes.note(
                     free < MIN_FREE_BYTES ? Finding.Verdict.FAIL : Finding.Verdict.WARN,
-                    found + ": an instance stands still when its disk is full",
-                    "free some space there, or set state.directory to a larger disk");
+                    found + ": an instance stops processing when its disk is full",
+                    "free disk space, or set state.directory to a larger disk");
         } else if (WeirConfig.DEFAULTS.state().directory().equals(directory)) {
             notes.warn(
-                    found
-                            + "; it is for trials: what is there may go with a restart, and is then restored from the brokers",
+                    found + "; this default is for trials: a restart of the machine may delete the state, which is then"
+                            + " restored from the brokers",
                     "in the configuration file: state: {directory: /var/lib/weir}");
         } else {
             notes.ok(found);
         }
     }
 
-    /** Whose it is shows by how old it is: to try its lock could keep an instance from its start. */
+    /** Describes the contents by size and age. Trying the directory's lock could prevent the start of an instance. */
     private static String describeContents(Path directory) {
         File[] files = directory.toFile().listFiles();
         if (files == null || files.length == 0) {
-            return directory.toFile().exists() ? "empty" : "not there yet";
+            return directory.toFile().exists() ? "empty" : "does not exist yet";
         }
         long[] sizeAndTime = {0, 0};
         measure(directory.toFile(), sizeAndTime);
         long ageMs = Math.max(0, System.currentTimeMillis() - sizeAndTime[1]);
-        return "holds " + mib(sizeAndTime[0]) + ", last written " + time(ageMs) + " ago";
+        return "contains " + mib(sizeAndTime[0]) + ", last written " + time(ageMs) + " ago";
     }
 
-    /** Files may go meanwhile. */
+    /** Adds up the sizes. Files may be deleted in the meantime. */
     private static void measure(File file, long[] sizeAndTime) {
         File[] inside = file.listFiles();
         if (inside == null) {
@@ -138,14 +140,15 @@ final class MachineChecks {
         }
     }
 
-    /** What may be set, and hurts; what may not is refused when the file is read. */
+    /** Checks for settings that are permitted but harmful. Invalid settings are rejected when the file is read. */
     static void configuration(ClusterView cluster, FindingCollector notes) {
         WeirConfig config = cluster.config();
         boolean isGood = true;
         if ("at_least_once".equals(config.kafka().get("processing.guarantee"))) {
             isGood = false;
             notes.warn(
-                    "kafka.processing.guarantee is at_least_once: after a crash requests count twice, and releases come twice",
+                    "kafka.processing.guarantee is at_least_once: after a crash, requests may be charged twice and"
+                            + " releases written twice",
                     "in the configuration file: kafka: {processing.guarantee: exactly_once_v2}");
         }
         Duration session = KafkaSettings.session(config);
@@ -154,18 +157,19 @@ final class MachineChecks {
             isGood = false;
             notes.warn(
                     "transaction.timeout.ms is " + transaction.toMillis() + ", session.timeout.ms " + session.toMillis()
-                            + ": when one instance dies, the others' transactions are aborted too, and they restore all",
+                            + ": when one instance fails, the transactions of the others are aborted too, and they"
+                            + " restore all state",
                     "in the configuration file: kafka: {producer.transaction.timeout.ms: "
                             + session.plusSeconds(2).toMillis() + "}");
         }
         for (String key : unknownProperties(config)) {
             isGood = false;
             notes.warn(
-                    "kafka." + key + " is no property that Kafka's clients or Streams know: it does nothing",
-                    "correct its name in the configuration file, or take it out");
+                    "kafka." + key + " is not a property of Kafka's clients or Streams: it has no effect",
+                    "correct its name in the configuration file, or remove it");
         }
         if (isGood) {
-            notes.ok("nothing is set that hurts");
+            notes.ok("no harmful settings");
         }
     }
 
@@ -190,7 +194,7 @@ final class MachineChecks {
                 : String.format(Locale.ROOT, "%.1f GiB", bytes / 1024.0 / MIB);
     }
 
-    /** About how long. */
+    /** Returns an approximate duration. */
     static String time(long ms) {
         long seconds = ms / 1_000;
         return seconds < 60

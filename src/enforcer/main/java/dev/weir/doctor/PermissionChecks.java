@@ -15,10 +15,13 @@ import org.apache.kafka.common.errors.GroupIdNotFoundException;
 import org.apache.kafka.common.errors.TransactionalIdAuthorizationException;
 import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
 
-/** Whether this user may do what an enforcer does, asked without doing it; {@code security.md} has the same table. */
+/**
+ * Checks whether this user has the permissions of an enforcer, without using them. The table in
+ * {@code topology-docs/how-to/secure.md} lists the same permissions.
+ */
 final class PermissionChecks {
 
-    /** @param topic by its name, or by the beginning of the changelogs' names */
+    /** @param topic the name of the topic, or the prefix of the changelogs' names */
     record RequiredPermission(String topic, boolean isPrefix, AclOperation operation) {}
 
     private PermissionChecks() {}
@@ -47,7 +50,7 @@ final class PermissionChecks {
                 topics.deadLetters())) {
             needs.add(new RequiredPermission(name, false, AclOperation.WRITE));
         }
-        needs.add(new RequiredPermission(topics.leaseUsage(), false, AclOperation.DESCRIBE)); // its clients write it
+        needs.add(new RequiredPermission(topics.leaseUsage(), false, AclOperation.DESCRIBE)); // leased clients write it
         for (AclOperation operation : List.of(AclOperation.CREATE, AclOperation.READ, AclOperation.WRITE)) {
             needs.add(new RequiredPermission(cluster.config().applicationId() + "-", true, operation));
         }
@@ -66,14 +69,14 @@ final class PermissionChecks {
         }
         if (changelogs(cluster).isEmpty()) {
             notes.skip(
-                    "those on " + cluster.config().applicationId() + "-* can be asked when the changelogs are there");
+                    "permissions on " + cluster.config().applicationId() + "-* can be checked once changelogs exist");
         }
         if (lacking.isEmpty()) {
-            notes.ok("what an enforcer reads, writes and creates");
+            notes.ok("all permissions of an enforcer on topics");
         }
     }
 
-    /** Also what cannot be told: of a topic that is not there. */
+    /** Returns true also if the permission cannot be checked because the topic does not exist. */
     private static boolean isGranted(RequiredPermission need, ClusterView cluster) {
         if (!need.isPrefix()) {
             TopicDescription topic = cluster.descriptions().get(need.topic());
@@ -95,7 +98,7 @@ final class PermissionChecks {
 
     static void groups(ClusterView cluster, FindingCollector notes) {
         if (!cluster.mayExist(ClusterView.OFFSETS)) {
-            notes.skip("nobody has used a group yet; they can be asked after that");
+            notes.skip("no consumer group has been used yet; check again after the first start");
             return;
         }
         boolean isAllowed = true;
@@ -125,14 +128,17 @@ final class PermissionChecks {
         } catch (GroupAuthorizationException e) {
             return false;
         } catch (GroupIdNotFoundException e) {
-            return true; // as far as can be told: it may be described
+            return true; // the group may at least be described
         }
     }
 
-    /** Who may WRITE may DESCRIBE, which can be asked without writing; the other way round it need not be. */
+    /**
+     * Checks DESCRIBE, which WRITE implies and which can be checked without writing. A user with DESCRIBE may still
+     * lack WRITE.
+     */
     static void transactions(ClusterView cluster, FindingCollector notes) {
         if (!cluster.mayExist(ClusterView.TRANSACTION_LOG)) {
-            notes.skip("nobody has made a transaction yet; they can be asked after that");
+            notes.skip("no transaction has been used yet; check again after the first start");
             return;
         }
         String prefix = cluster.config().applicationId() + "-";
@@ -140,7 +146,7 @@ final class PermissionChecks {
         try {
             cluster.await(cluster.admin().describeTransactions(List.of(id)).description(id));
         } catch (TransactionalIdNotFoundException e) {
-            // nobody has that name
+            // expected: no producer has this id
         } catch (TransactionalIdAuthorizationException e) {
             notes.fail(
                     "WRITE on " + prefix + "* is missing",
@@ -148,7 +154,7 @@ final class PermissionChecks {
                             "Write", "--transactional-id " + prefix + " --resource-pattern-type prefixed"));
             return;
         }
-        notes.ok("DESCRIBE on " + prefix + "*, which WRITE includes; more cannot be asked without writing");
+        notes.ok("DESCRIBE on " + prefix + "*, which WRITE implies; WRITE cannot be checked without writing");
     }
 
     private static String camel(AclOperation operation) {

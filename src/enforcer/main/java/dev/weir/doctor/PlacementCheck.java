@@ -11,7 +11,7 @@ import java.time.Duration;
 import java.util.List;
 import org.apache.kafka.clients.admin.TopicDescription;
 
-/** Whether producers write requests to the partitions of their clients. */
+/** Checks whether producers write requests to the partitions of their clients. */
 final class PlacementCheck {
 
     private static final Duration BUDGET = Duration.ofSeconds(20);
@@ -19,8 +19,8 @@ final class PlacementCheck {
     private static final int MAX_REQUESTS = 10_000;
 
     private static final String[] FIX = {
-        "in librdkafka producers (Python, Go, C#, Node) set partitioner=murmur2_random;",
-        "in every producer, send the client in UTF-8 as the key"
+        "in librdkafka producers (Python, Go, C#, Node), set partitioner=murmur2_random",
+        "in every producer, use the client in UTF-8 as the key"
     };
 
     private PlacementCheck() {}
@@ -29,7 +29,7 @@ final class PlacementCheck {
         String topic = cluster.topics().requests();
         TopicDescription description = cluster.descriptions().get(topic);
         if (description == null) {
-            notes.skip(topic + " is not there, or not allowed");
+            notes.skip(topic + " does not exist, or this user is not permitted to describe it");
             return;
         }
         long nowMs = System.currentTimeMillis();
@@ -43,7 +43,7 @@ final class PlacementCheck {
                             new BacktestBudget(BUDGET, () -> true))
                     .requests();
         } catch (ResultTooLargeException e) {
-            notes.skip("the requests of the last hour are too large to be read");
+            notes.skip("the requests of the last hour are too large to read");
             return;
         }
         RequestPlacement placement = new RequestPlacement(
@@ -56,7 +56,7 @@ final class PlacementCheck {
         if (misplaced.isEmpty()) {
             notes.ok(
                     recent.isEmpty()
-                            ? "no request in the last hour"
+                            ? "there was no request in the last hour"
                             : "all " + of + " are in the partition of their client");
             return;
         }

@@ -11,7 +11,7 @@ import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.Optional;
 
-/** What instances tell over HTTP, without a token. */
+/** Checks the HTTP services of instances, without a token. */
 final class ServiceChecks {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(3);
@@ -20,7 +20,7 @@ final class ServiceChecks {
 
     static void ready(ClusterView cluster, FindingCollector notes) {
         if (cluster.services().isEmpty()) {
-            notes.skip("the configuration names no port to ask", "--service http://HOST:PORT");
+            notes.skip("the configuration has no service port to check", "use --service http://HOST:PORT");
         }
         for (URI service : cluster.services()) {
             Optional<HttpResponse<String>> answer = ask(cluster, service);
@@ -28,19 +28,21 @@ final class ServiceChecks {
                 notes.skip(
                         unreachable(service),
                         service.getScheme().equals("https")
-                                ? "--service-ca FILE names its certificate authority; --service https://HOST:PORT asks another instance"
-                                : "--service http://HOST:PORT asks another instance, https://HOST:PORT one with service.tls");
+                                ? "use --service-ca FILE for its certificate authority, or --service https://HOST:PORT"
+                                        + " for another instance"
+                                : "use --service http://HOST:PORT for another instance, or https://HOST:PORT with"
+                                        + " service.tls");
             } else if (answer.get().statusCode() == 200) {
                 notes.ok(service + " is ready");
             } else {
                 notes.warn(
                         service + " is not ready: " + answer.get().body().strip(),
-                        "look again in some seconds; if it stays so, its log tells why");
+                        "check again in some seconds; if it is still not ready, see its log");
             }
         }
     }
 
-    /** By the time that each answer has, in whole seconds. */
+    /** Compares the {@code Date} header of each response, which has whole seconds. */
     static void clocks(ClusterView cluster, FindingCollector notes) {
         boolean isAsked = false;
         for (URI service : cluster.services()) {
@@ -55,7 +57,7 @@ final class ServiceChecks {
             }
         }
         if (!isAsked) {
-            notes.skip("no instance was asked, or tells", "--service http://HOST:PORT, once for each");
+            notes.skip("no instance returned its time", "use --service http://HOST:PORT, once for each instance");
         }
     }
 
@@ -70,7 +72,7 @@ final class ServiceChecks {
     }
 
     private static String unreachable(URI service) {
-        return "nobody answers at " + service
+        return "no response from " + service
                 + (service.getScheme().equals("https") ? ", or its certificate is not trusted" : "");
     }
 

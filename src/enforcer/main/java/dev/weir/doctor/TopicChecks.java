@@ -21,12 +21,12 @@ import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.TopicPartitionInfo;
 
-/** The topics: first what {@code run} would refuse, then what hurts later. */
+/** Checks the topics: first for what {@code weir run} would reject, and then for what causes problems later. */
 final class TopicChecks {
 
     private static final long MIN_RETENTION_MS = 24 * 3_600_000L;
 
-    /** As many as Kafka has of its own topics by default. */
+    /** Kafka's default for its internal topics. */
     private static final int REPLICAS = 3;
 
     private TopicChecks() {}
@@ -44,17 +44,17 @@ final class TopicChecks {
             notes.fail("missing: " + String.join(", ", missing), "weir run, which creates them");
         }
         if (!hidden.isEmpty()) {
-            notes.skip("this user may not see " + String.join(", ", hidden) + "; the permissions below tell more");
+            notes.skip("this user is not permitted to describe " + String.join(", ", hidden)
+                    + "; see the permissions below");
         }
         if (states > 0 && !missing(cluster, changelogs).isEmpty()) {
             notes.fail(
-                    "missing: " + String.join(", ", missing(cluster, changelogs))
-                            + ": the state that was there is lost",
-                    "weir run, which creates them; counts and queues begin anew");
+                    "missing: " + String.join(", ", missing(cluster, changelogs)) + ": their state is lost",
+                    "weir run, which creates them; counts and queues start empty");
         }
         if (missing.isEmpty() && hidden.isEmpty()) {
             notes.ok(BrokerChecks.count(wanted.size(), "topic") + ", "
-                    + (states == 0 ? "no changelog: nothing has run yet" : BrokerChecks.count(states, "changelog")));
+                    + (states == 0 ? "no changelogs: Weir has not run yet" : BrokerChecks.count(states, "changelog")));
         }
     }
 
@@ -74,30 +74,31 @@ final class TopicChecks {
                 .filter(cluster.descriptions()::containsKey)
                 .count();
         if (seen == 0) {
-            notes.skip("not allowed, or no topics");
+            notes.skip("there are no topics, or this user is not permitted to describe them");
             return;
         }
-        TopicCheck.Judgement found = TopicCheck.judge(cluster.admin(), cluster.config());
+        TopicCheck.Findings found = TopicCheck.judge(cluster.admin(), cluster.config());
         found.faults().forEach(fault -> notes.fail(fault.topic() + ": " + fault.what(), lines(fault.fix())));
         found.warnings().forEach(warning -> notes.warn(warning.what(), lines(warning.fix())));
         List<String> early = changelogsRejectingTimestamps(cluster);
         for (String changelog : early) {
             notes.fail(
-                    changelog + " refuses times that the requests may have: such a request ends every instance",
+                    changelog + " rejects timestamps that requests may have: such a request would stop every instance",
                     cluster.tools()
                             .setTopic(
                                     changelog, MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG, String.valueOf(Long.MAX_VALUE)));
         }
         if (!found.notAllowed().isEmpty()) {
             notes.skip(
-                    "not allowed to read those of " + String.join(", ", found.notAllowed()),
+                    "this user is not permitted to read the settings of " + String.join(", ", found.notAllowed()),
                     cluster.grantCommand(
                             "DescribeConfigs",
                             prefixed(cluster.config().topics().prefix())),
                     cluster.grantCommand(
                             "DescribeConfigs", prefixed(cluster.config().applicationId() + "-")));
         } else if (found.faults().isEmpty() && found.warnings().isEmpty() && early.isEmpty()) {
-            notes.ok(BrokerChecks.count(seen, "topic") + ": partitions, clean-up, times and sizes as Weir needs them");
+            notes.ok(BrokerChecks.count(seen, "topic")
+                    + ": partitions, cleanup policies, timestamps and sizes are as Weir requires them");
         }
     }
 
@@ -105,7 +106,7 @@ final class TopicChecks {
         return "--topic " + prefix + " --resource-pattern-type prefixed";
     }
 
-    /** The changelogs that take times less far ahead than the requests' topic does. */
+    /** Returns the changelogs that accept timestamps less far ahead than the request topic does. */
     private static List<String> changelogsRejectingTimestamps(ClusterView cluster) {
         String requests = cluster.topics().requests();
         Map<String, Map<String, String>> settings = cluster.settings(cluster.names());
@@ -124,7 +125,10 @@ final class TopicChecks {
         return Long.parseLong(settings.get(MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG));
     }
 
-    /** As they are now, and the brokers' own topics, which each transaction and each position needs. */
+    /**
+     * Checks the present replicas of Weir's topics, and of the internal topics, which every transaction and committed
+     * offset needs.
+     */
     static void replicas(ClusterView cluster, FindingCollector notes) {
         int brokers = cluster.await(cluster.admin().describeCluster().nodes()).size();
         Map<String, Map<String, String>> settings =
@@ -143,13 +147,13 @@ final class TopicChecks {
                 .toList();
         if (!hidden.isEmpty()) {
             notes.skip(
-                    "not allowed to see " + String.join(", ", hidden),
+                    "this user is not permitted to describe " + String.join(", ", hidden),
                     hidden.stream()
                             .map(name -> cluster.grantCommand("Describe", "--topic " + name))
                             .toArray(String[]::new));
         }
         if (isWhole && !cluster.descriptions().isEmpty()) {
-            notes.ok(BrokerChecks.count(cluster.descriptions().size(), "topic") + ": all in sync");
+            notes.ok(BrokerChecks.count(cluster.descriptions().size(), "topic") + ": all replicas are in sync");
         }
     }
 
@@ -168,11 +172,11 @@ final class TopicChecks {
         String advice = cluster.tools().describeTopic(topic.name());
         String look = "start the brokers that are missing: ";
         if (!offline.isEmpty()) {
-            notes.fail(topic.name() + ": nobody leads partitions " + offline, look + advice);
+            notes.fail(topic.name() + ": no leader for partitions " + offline, look + advice);
         } else if (!refusing.isEmpty()) {
-            notes.fail(topic.name() + ": too few in sync to write to partitions " + refusing, look + advice);
+            notes.fail(topic.name() + ": too few in-sync replicas to write to partitions " + refusing, look + advice);
         } else if (!behind.isEmpty()) {
-            notes.warn(topic.name() + ": replicas are behind, of partitions " + behind, look + advice);
+            notes.warn(topic.name() + ": replicas are not in sync in partitions " + behind, look + advice);
         }
         return offline.isEmpty() && behind.isEmpty();
     }
@@ -189,22 +193,26 @@ final class TopicChecks {
                 .orElse(0);
         if (needed > replicas) {
             notes.fail(
-                    topic.name() + ": min.insync.replicas is " + needed + " of " + replicas
-                            + " replicas: nothing can be committed",
+                    topic.name() + ": min.insync.replicas is " + needed + ", but there "
+                            + (replicas == 1 ? "is 1 replica" : "are " + replicas + " replicas")
+                            + ": nothing can be committed",
                     cluster.tools().setTopic(topic.name(), MIN_IN_SYNC_REPLICAS_CONFIG, String.valueOf(replicas)));
             return false;
         }
         if (replicas < Math.min(brokers, REPLICAS)) {
             notes.warn(
                     topic.name() + " has " + BrokerChecks.count(replicas, "replica") + " on " + brokers
-                            + " brokers: while its broker is away nothing can be committed",
+                            + " brokers: a broker failure can block all commits",
                     lines(cluster.tools().reassignment()));
             return false;
         }
         return true;
     }
 
-    /** Of what Weir has to read once: it goes by its age or size, read or not. */
+    /**
+     * Checks the topics of which Weir must read each record. Retention deletes records whether they have been read
+     * or not.
+     */
     static void retention(ClusterView cluster, FindingCollector notes) {
         Topics topics = cluster.topics();
         List<String> read =
@@ -219,30 +227,33 @@ final class TopicChecks {
                 notes.warn(
                         topic.getKey() + ": retention.ms is " + ms + " ("
                                 + DurationsAndSizes.duration(Long.parseLong(ms))
-                                + "): what is not read by then is lost, so it must be longer than any outage",
+                                + "): records that are not read by then are lost, so it must be longer than any outage",
                         cluster.tools().setTopic(topic.getKey(), RETENTION_MS_CONFIG, "604800000"));
             }
             if (!bytes.equals("-1")) {
                 isLong = false;
                 notes.warn(
-                        topic.getKey() + ": retention.bytes is " + bytes + ": a flood deletes what is not read yet",
+                        topic.getKey() + ": retention.bytes is " + bytes + ": a flood deletes unread records",
                         cluster.tools().setTopic(topic.getKey(), RETENTION_BYTES_CONFIG, "-1"));
             }
         }
         if (settings.isEmpty()) {
-            notes.skip("not allowed, or no topics");
+            notes.skip("there are no topics, or this user is not permitted to describe them");
         } else if (isLong) {
             notes.ok(settings.entrySet().stream()
                     .map(topic -> topic.getKey() + " "
                             + (topic.getValue().get(RETENTION_MS_CONFIG).equals("-1")
-                                    ? "for ever"
+                                    ? "unlimited"
                                     : DurationsAndSizes.duration(
                                             Long.parseLong(topic.getValue().get(RETENTION_MS_CONFIG)))))
                     .collect(Collectors.joining(", ")));
         }
     }
 
-    /** A replica that lacks records and leads all the same takes them from everybody: decided requests among them. */
+    /**
+     * Checks for unclean elections. A leader that lacks records deletes them from all replicas, among them
+     * decided requests.
+     */
     static void elections(ClusterView cluster, FindingCollector notes) {
         Map<String, Map<String, String>> settings = cluster.settings(cluster.names());
         Set<String> unclean = new TreeSet<>();
@@ -252,13 +263,13 @@ final class TopicChecks {
             }
         });
         if (settings.isEmpty()) {
-            notes.skip("not allowed, or no topics");
+            notes.skip("there are no topics, or this user is not permitted to describe them");
         } else if (unclean.isEmpty()) {
-            notes.ok("a replica that lacks records never leads");
+            notes.ok("replicas that lack records cannot become leaders");
         } else {
             notes.warn(
-                    "unclean.leader.election.enable is true of " + String.join(", ", unclean)
-                            + ": what was committed may be gone after a broker failed",
+                    "unclean.leader.election.enable is true for " + String.join(", ", unclean)
+                            + ": committed records may be lost when a broker fails",
                     unclean.stream()
                             .map(name -> cluster.tools().setTopic(name, UNCLEAN_LEADER_ELECTION_ENABLE_CONFIG, "false"))
                             .toArray(String[]::new));

@@ -11,13 +11,16 @@ import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 
-/** Transactions that nobody ends: who reads what is committed, as Weir does, waits before the first of them. */
+/** Checks for transactions that stay open. Consumers with read_committed, such as Weir's, do not read beyond them. */
 final class TransactionChecks {
 
-    /** None of Weir's own is open for so long. */
+    /** Weir's own transactions are never open for this long. */
     private static final long LONG_MS = 60_000;
 
-    /** The brokers' own limit by default ({@code transaction.max.timeout.ms}): nobody waits for one that is older. */
+    /**
+     * The default of the brokers' limit ({@code transaction.max.timeout.ms}). An older transaction should have
+     * timed out.
+     */
     private static final long HANGING_MS = 15 * 60_000;
 
     private TransactionChecks() {}
@@ -31,7 +34,7 @@ final class TransactionChecks {
             }
         }
         if (partitions.isEmpty()) {
-            notes.skip("not allowed, or no topics");
+            notes.skip("there are no topics, or this user is not permitted to describe them");
             return;
         }
         DescribeProducersResult answers = cluster.admin().describeProducers(partitions);
@@ -48,13 +51,13 @@ final class TransactionChecks {
         }
         if (!refused.isEmpty()) {
             notes.skip(
-                    "not allowed to see those on " + String.join(", ", refused),
+                    "this user is not permitted to describe the producers of " + String.join(", ", refused),
                     refused.stream()
                             .map(name -> cluster.grantCommand("Read", "--topic " + name))
                             .toArray(String[]::new));
         }
         if (open == 0) {
-            notes.ok("none is open for more than " + DurationsAndSizes.duration(LONG_MS));
+            notes.ok("no transaction has been open for more than " + DurationsAndSizes.duration(LONG_MS));
         }
     }
 
@@ -65,8 +68,8 @@ final class TransactionChecks {
             return false;
         }
         long start = producer.currentTransactionStartOffset().getAsLong();
-        String found = partition + ": one is open since offset " + start + ", and wrote last "
-                + MachineChecks.time(ageMs) + " ago; what comes after is not read";
+        String found = partition + ": a transaction has been open since offset " + start + ", and last wrote "
+                + MachineChecks.time(ageMs) + " ago; later records are not read";
         if (ageMs < HANGING_MS) {
             notes.warn(
                     found + " until its producer ends it, or it times out",

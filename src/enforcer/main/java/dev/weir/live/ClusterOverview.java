@@ -10,12 +10,13 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * How all instances are now.
+ * The present state of all instances.
  *
- * @param clients those that were denied most in the last minute
- * @param policies those that denied most in the last minute
- * @param queues those where most wait, by id
- * @param unreachable the addresses of those whose figures are missing
+ * @param at the current time, ms since the epoch
+ * @param clients the clients with the most denials in the last minute
+ * @param policies the policies with the most denials in the last minute
+ * @param queues the queues with the most waiting requests, by id
+ * @param unreachable the addresses of instances whose figures are missing
  */
 public record ClusterOverview(
         long at,
@@ -27,7 +28,7 @@ public record ClusterOverview(
         List<InstanceOverview> instances,
         Set<String> unreachable) {
 
-    /** The health of one that did not answer. */
+    /** The health of an instance that did not respond. */
     static final String UNREACHABLE = "UNREACHABLE";
 
     private static final Comparator<InstanceStatus.QueueStatus> MOST_WAITING = Comparator.comparingLong(
@@ -38,33 +39,33 @@ public record ClusterOverview(
     private static final Comparator<QueueOverview> BY_ID = Comparator.comparing(QueueOverview::id);
 
     /**
-     * @param self the address of the one that tells this
-     * @param perSecond by address, what each has decided in the last second
+     * @param self the address of this instance
+     * @param perSecond the decisions of each instance in the last second, by address
      */
     static ClusterOverview of(
             long nowMs,
             String self,
-            Collection<InstanceStatus> told,
+            Collection<InstanceStatus> statuses,
             Map<String, Long> perSecond,
             Set<String> unreachable) {
         Map<String, Long> clients = new LinkedHashMap<>();
         Map<String, InstanceStatus.PolicyCounts> policies = new LinkedHashMap<>();
         Map<String, InstanceStatus.QueueStatus> queues = new TreeMap<>();
         Map<String, InstanceOverview> instances = new TreeMap<>();
-        for (InstanceStatus glance : told) {
-            glance.clients().forEach(client -> clients.merge(client.client(), client.denied(), Long::sum));
+        for (InstanceStatus status : statuses) {
+            status.clients().forEach(client -> clients.merge(client.client(), client.denied(), Long::sum));
             // Several instances have parts of a queue that has key fields.
-            glance.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceStatus.QueueStatus::plus));
-            glance.policies()
+            status.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceStatus.QueueStatus::plus));
+            status.policies()
                     .forEach(policy -> policies.merge(policy.policy(), policy, InstanceStatus.PolicyCounts::plus));
             instances.put(
-                    glance.address(),
+                    status.address(),
                     new InstanceOverview(
-                            glance.address(),
-                            glance.address().equals(self),
-                            glance.health(),
-                            perSecond.getOrDefault(glance.address(), 0L),
-                            glance.partitions()));
+                            status.address(),
+                            status.address().equals(self),
+                            status.health(),
+                            perSecond.getOrDefault(status.address(), 0L),
+                            status.partitions()));
         }
         unreachable.forEach(
                 address -> instances.put(address, new InstanceOverview(address, false, UNREACHABLE, 0, List.of())));
@@ -79,8 +80,8 @@ public record ClusterOverview(
                         .sorted(RecentCounts.Rankings.POLICIES)
                         .limit(Sampler.MAX_NAMES)
                         .toList(),
-                told.stream().mapToInt(InstanceStatus::queuesInAll).sum(),
-                told.stream().mapToLong(InstanceStatus::waitingInAll).sum(),
+                statuses.stream().mapToInt(InstanceStatus::queuesInAll).sum(),
+                statuses.stream().mapToLong(InstanceStatus::waitingInAll).sum(),
                 queues.values().stream()
                         .sorted(MOST_WAITING)
                         .limit(Sampler.MAX_QUEUES)
@@ -91,7 +92,7 @@ public record ClusterOverview(
                 unreachable);
     }
 
-    /** As {@link InstanceStatus.QueueStatus}; waitsMs null: nothing was released. */
+    /** Like {@link InstanceStatus.QueueStatus}; {@code waitsMs} is null if nothing was released. */
     public record QueueOverview(
             String id,
             Long keys,
@@ -121,7 +122,7 @@ public record ClusterOverview(
         }
     }
 
-    /** @param self whether it is the one that tells this */
+    /** @param self whether it is the instance that returns this overview */
     public record InstanceOverview(
             String address,
             boolean self,

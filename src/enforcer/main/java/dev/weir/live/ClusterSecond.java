@@ -8,12 +8,12 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What all instances did in one second.
+ * The figures of all instances for one second.
  *
- * @param at when it began, ms since the epoch
- * @param instances how many told of it
- * @param latencyMs null: nothing was decided
- * @param lag null: not known of all partitions
+ * @param at the beginning of the second, ms since the epoch
+ * @param instances the number of instances that reported it
+ * @param latencyMs null if nothing was decided
+ * @param lag null if it is unknown for a partition
  */
 public record ClusterSecond(
         long at,
@@ -29,36 +29,36 @@ public record ClusterSecond(
             .reversed()
             .thenComparing(InstanceSecond.QueueSecond::id);
 
-    private static Long lag(Collection<InstanceSecond> told) {
-        return told.stream().anyMatch(second -> second.lag() == null)
+    private static Long lag(Collection<InstanceSecond> seconds) {
+        return seconds.stream().anyMatch(second -> second.lag() == null)
                 ? null
-                : (Long) told.stream().mapToLong(InstanceSecond::lag).sum();
+                : (Long) seconds.stream().mapToLong(InstanceSecond::lag).sum();
     }
 
-    /** By id; several instances have parts of a queue that has key fields. */
-    private static Map<String, InstanceSecond.QueueSecond> queues(Collection<InstanceSecond> told) {
+    /** Adds up the queues by id. Several instances may have parts of a queue with key fields. */
+    private static Map<String, InstanceSecond.QueueSecond> queues(Collection<InstanceSecond> seconds) {
         Map<String, InstanceSecond.QueueSecond> queues = new TreeMap<>();
-        told.forEach(second ->
+        seconds.forEach(second ->
                 second.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceSecond.QueueSecond::plus)));
         return queues;
     }
 
-    /** @param told what each of them told of the same second; one at least */
-    static ClusterSecond of(Collection<InstanceSecond> told) {
+    /** @param seconds the reports of the same second; at least one */
+    static ClusterSecond of(Collection<InstanceSecond> seconds) {
         Map<String, Long> decisions = new TreeMap<>();
-        told.forEach(
+        seconds.forEach(
                 second -> second.decisions().forEach((outcome, count) -> decisions.merge(outcome, count, Long::sum)));
         return new ClusterSecond(
-                told.iterator().next().at(),
-                told.size(),
+                seconds.iterator().next().at(),
+                seconds.size(),
                 decisions,
-                told.stream().mapToLong(InstanceSecond::deadLetters).sum(),
-                Quantiles.of(told.stream()
+                seconds.stream().mapToLong(InstanceSecond::deadLetters).sum(),
+                Quantiles.of(seconds.stream()
                         .map(InstanceSecond::latenciesMs)
                         .reduce(Histogram.Reading::plus)
                         .orElseThrow()),
-                lag(told),
-                queues(told).values().stream()
+                lag(seconds),
+                queues(seconds).values().stream()
                         .sorted(MOST_WAITING)
                         .limit(Sampler.MAX_QUEUES)
                         .toList());

@@ -8,7 +8,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** What all instances tell, second by second, put together as it comes; the last five minutes of it are kept. */
+/** Merges the reports of all instances, second by second, and keeps the last five minutes. */
 public final class ClusterTimeline {
 
     private static final long MS_PER_SECOND = 1_000;
@@ -18,29 +18,29 @@ public final class ClusterTimeline {
     private long lastSecondMs;
 
     /**
-     * What is to be seen.
+     * The data for a viewer.
      *
-     * @param lastSecondMs the last second of which there will be no more
+     * @param lastSecondMs the last second that is complete
      * @param overview null before the first reports
      */
     public record LiveUpdate(List<ClusterSecond> ticks, long lastSecondMs, ClusterOverview overview) {}
 
-    /** The last second that is put together: reports are to begin behind it. */
+    /** Returns the last second that has been merged. Reports must begin after it. */
     public synchronized long lastSecondMs() {
         return lastSecondMs;
     }
 
     /**
-     * Takes what was told since {@link #lastSecondMs}.
+     * Adds the reports since {@link #lastSecondMs}.
      *
-     * @param others by their addresses
-     * @param unreachable those that told nothing
+     * @param others the reports of other instances, by address
+     * @param unreachable the addresses of instances without a report
      */
     public synchronized void add(
             long nowMs, InstanceReport own, Map<String, InstanceReport> others, Set<String> unreachable) {
         List<InstanceReport> reports = new ArrayList<>(others.values());
         reports.add(own);
-        // Another one's clock may be behind: it is given a second more.
+        // The clock of another instance may be behind, so its reports have one more second.
         long waitMs = others.isEmpty() ? MS_PER_SECOND : 2 * MS_PER_SECOND;
         long end = Math.floorDiv(nowMs, MS_PER_SECOND) * MS_PER_SECOND - waitMs;
         SortedMap<Long, List<InstanceSecond>> bySecond = new TreeMap<>();
@@ -73,7 +73,7 @@ public final class ClusterTimeline {
                 new TreeSet<>(unreachable));
     }
 
-    /** The seconds that came after one, and how all are now. */
+    /** Returns the seconds after a given one, and the present state of all instances. */
     public synchronized LiveUpdate since(long at) {
         return new LiveUpdate(List.copyOf(ticks.tailMap(at + 1).values()), lastSecondMs, overview);
     }

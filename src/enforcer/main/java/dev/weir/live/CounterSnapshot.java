@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BinaryOperator;
 
-/** What was counted up to a time, or between two. */
+/** The values of counters at a time, or their increase between two times. */
 record CounterSnapshot(
         Map<EnforcerMetrics.Kind, Long> decisions,
         long deadLetters,

@@ -11,7 +11,7 @@ import java.util.Objects;
 import java.util.stream.Stream;
 
 /**
- * What an instance tells the others of itself.
+ * The report of an instance to the others.
  *
  * @param seconds oldest first
  */
@@ -25,7 +25,7 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
         return Json.write(this);
     }
 
-    /** @throws IllegalArgumentException if it is none that an instance of this version writes */
+    /** @throws IllegalArgumentException if it is not a report of this version */
     public static InstanceReport read(String json) {
         try {
             InstanceReport report = READER.readValue(json);
@@ -34,11 +34,11 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
         } catch (JsonProcessingException e) {
             throw new IllegalArgumentException(e.getOriginalMessage(), e);
         } catch (NullPointerException e) {
-            throw new IllegalArgumentException("something is missing in it", e);
+            throw new IllegalArgumentException("the report is incomplete", e);
         }
     }
 
-    /** That all is there, and counted by the bounds of this version. */
+    /** Checks that the report is complete and its histograms have the bounds of this version. */
     private void check() {
         for (InstanceSecond second : seconds) {
             requireBounds(second.latenciesMs(), EnforcerMetrics.LATENCIES_MS);
@@ -58,7 +58,7 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
 
     private static void requireBounds(Histogram.Reading values, List<Long> bounds) {
         if (!values.bounds().equals(bounds) || values.counts().size() != bounds.size() + 1) {
-            throw new IllegalArgumentException("it counts by other bounds");
+            throw new IllegalArgumentException("the report has histograms with other bounds");
         }
     }
 }

@@ -9,13 +9,13 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * What one instance did in one second.
+ * The figures of one instance for one second.
  *
- * @param at when the second began, ms since the epoch
- * @param decisions by outcome
- * @param latenciesMs of what was decided
- * @param lag how many requests are not read yet; null: not known of all of its partitions
- * @param queues those where most wait, at most {@value Sampler#MAX_QUEUES}
+ * @param at the beginning of the second, ms since the epoch
+ * @param decisions the number of decisions by outcome
+ * @param latenciesMs the latencies of the decisions
+ * @param lag the number of requests that have not been read yet; null if it is unknown for one of its partitions
+ * @param queues the queues with the most waiting requests, at most {@value Sampler#MAX_QUEUES}
  */
 public record InstanceSecond(
         long at,
@@ -28,13 +28,13 @@ public record InstanceSecond(
     /**
      * A queue at the end of the second.
      *
-     * @param oldestWaitMs null if nobody waits
-     * @param in how many came in that second
-     * @param out how many were released in it
+     * @param oldestWaitMs null if no request is waiting
+     * @param in the number of requests that entered in the second
+     * @param out the number of requests that were released in the second
      */
     public record QueueSecond(String id, long waiting, Long oldestWaitMs, long in, long out, List<TierSecond> tiers) {
 
-        /** With what another instance has of the same queue. */
+        /** Adds another instance's part of the same queue. */
         QueueSecond plus(QueueSecond other) {
             Map<String, Long> byTier = new TreeMap<>(Comparator.nullsFirst(Comparator.naturalOrder()));
             Stream.concat(tiers.stream(), other.tiers.stream())
@@ -56,6 +56,6 @@ public record InstanceSecond(
         }
     }
 
-    /** @param tier null: of those that have none */
+    /** @param tier null for requests without a tier */
     public record TierSecond(String tier, long waiting) {}
 }

@@ -9,15 +9,15 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * How one instance is now.
+ * The present state of one instance.
  *
- * @param address what the others know it by
- * @param health a word of {@link dev.weir.runtime.Health}
- * @param clients those that were denied most in the last minute
- * @param policies those that denied most in the last minute
- * @param queuesInAll how many queues it has
- * @param waitingInAll how many wait in all of them
- * @param queues those where most wait
+ * @param address the address at which other instances reach it
+ * @param health the name of a {@link dev.weir.runtime.Health}
+ * @param clients the clients with the most denials in the last minute
+ * @param policies the policies with the most denials in the last minute
+ * @param queuesInAll the number of all its queues
+ * @param waitingInAll the number of requests waiting in all its queues
+ * @param queues the queues with the most waiting requests
  */
 public record InstanceStatus(
         String address,
@@ -29,10 +29,10 @@ public record InstanceStatus(
         List<QueueStatus> queues,
         List<AssignedPartition> partitions) {
 
-    /** @param denied about how often */
+    /** @param denied the approximate number of denials */
     public record DeniedClient(String client, long denied) {}
 
-    /** What a policy did in the last minute. */
+    /** The decisions of a policy in the last minute. */
     public record PolicyCounts(String policy, long allowed, long denied, long queued) {
 
         long decided() {
@@ -45,13 +45,15 @@ public record InstanceStatus(
     }
 
     /**
-     * The rules of a queue, and how it follows them.
+     * The rules and the state of a queue.
      *
-     * @param keys how many of its keys are in use, null if it has no key fields; then the rules are those of each key
-     * @param maxWaitMs null: there is no bound
-     * @param waitsMs of what was released in the last minute
-     * @param drainMs how long it takes until what waits has left; of several keys, the slowest of {@code longest}
-     * @param longest the keys with the most waiting requests, empty if it has no key fields
+     * @param keys the number of keys in use; null if the queue has no key fields. If it has, the rules apply to
+     *     each key
+     * @param maxWaitMs null if there is no bound
+     * @param waitsMs the waits of requests that were released in the last minute
+     * @param drainMs the time until all waiting requests are released; with key fields, that of the slowest key of
+     *     {@code longest}
+     * @param longest the keys with the most waiting requests; empty if the queue has no key fields
      */
     public record QueueStatus(
             String id,
@@ -76,7 +78,7 @@ public record InstanceStatus(
             return tiers.stream().mapToLong(TierStatus::waiting).sum();
         }
 
-        /** With what another instance has of the same queue. */
+        /** Adds another instance's part of the same queue. */
         QueueStatus plus(QueueStatus other) {
             Map<String, TierStatus> byName = new TreeMap<>(Comparator.nullsFirst(Comparator.naturalOrder()));
             Stream.concat(tiers.stream(), other.tiers.stream())
@@ -99,7 +101,7 @@ public record InstanceStatus(
         }
     }
 
-    /** @param tier null: of those that have none */
+    /** @param tier null for requests without a tier */
     public record TierStatus(String tier, int priority, int weight, long waiting) {
 
         TierStatus plus(TierStatus other) {
@@ -108,11 +110,11 @@ public record InstanceStatus(
     }
 
     /**
-     * A partition that an instance has.
+     * A partition that is assigned to an instance.
      *
      * @param application deciding, shaping or policies
      * @param role active or standby
-     * @param lag how many of its records are not read yet; null: not known
+     * @param lag the number of records that have not been read yet; null if unknown
      */
     public record AssignedPartition(String application, int partition, String role, Long lag) {}
 }

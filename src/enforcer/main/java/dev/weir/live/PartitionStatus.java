@@ -14,10 +14,10 @@ import org.apache.kafka.streams.TaskMetadata;
 import org.apache.kafka.streams.ThreadMetadata;
 
 /**
- * The partitions that this instance has, and how far it is with them.
+ * The partitions that are assigned to this instance, and their lag.
  *
- * @param applications by what they do
- * @param policiesTopic the topic whose partition is called so, and not by the application
+ * @param applications the applications by name
+ * @param policiesTopic the topic whose partition is listed as application {@code policies}
  */
 record PartitionStatus(Map<String, KafkaStreams> applications, String policiesTopic) {
 
@@ -28,7 +28,7 @@ record PartitionStatus(Map<String, KafkaStreams> applications, String policiesTo
             .thenComparingInt(InstanceStatus.AssignedPartition::partition)
             .thenComparing(InstanceStatus.AssignedPartition::role);
 
-    /** None while it is not running. */
+    /** Returns no partitions of an application that is not running. */
     List<InstanceStatus.AssignedPartition> partitions() {
         List<InstanceStatus.AssignedPartition> partitions = new ArrayList<>();
         applications.forEach((name, streams) -> {
@@ -60,7 +60,7 @@ record PartitionStatus(Map<String, KafkaStreams> applications, String policiesTo
                         : known.stream().mapToLong(Long::longValue).sum());
     }
 
-    /** As the consumers of the threads tell, of what they have fetched. */
+    /** Returns the lags from the metrics of the consumers, as of their last fetch. */
     private static Map<TopicPartition, Long> lags(Collection<? extends Metric> metrics) {
         Map<TopicPartition, Long> lags = new HashMap<>();
         for (Metric metric : metrics) {

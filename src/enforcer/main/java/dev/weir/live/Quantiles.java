@@ -3,10 +3,10 @@ package dev.weir.live;
 import dev.weir.processor.Histogram;
 import java.util.OptionalLong;
 
-/** What half, and what 99 of 100 are at most, ms; null: above all bounds that are told apart. */
+/** Upper bounds of the median and the 99th percentile, in ms; null if above the highest bound of the histogram. */
 public record Quantiles(Long p50, Long p99) {
 
-    /** @return null if there is nothing */
+    /** @return null if there are no values */
     static Quantiles of(Histogram.Reading values) {
         return values == null || values.count() == 0
                 ? null

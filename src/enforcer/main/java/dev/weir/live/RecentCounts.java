@@ -11,7 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What was counted in the last minute, give or take ten seconds, and who was denied most. */
+/** The counts of the last minute, give or take ten seconds, and the clients with the most denials. */
 final class RecentCounts {
 
     private static final int SLOTS = 6;
@@ -24,7 +24,7 @@ final class RecentCounts {
     private long denied;
     private int seconds;
 
-    /** What had been counted at its beginning, and who was denied in it. */
+    /** The counts at the beginning of ten seconds, and the clients that were denied in them. */
     private record Slot(CounterSnapshot before, HeavyHitters denied) {}
 
     RecentCounts(EnforcerMetrics counts) {
@@ -33,7 +33,7 @@ final class RecentCounts {
         slots.add(new Slot(now, new HeavyHitters(MAX_CLIENTS)));
     }
 
-    /** A second has passed; what was counted in it. */
+    /** Must be called each second. Returns the counts of the second. */
     CounterSnapshot nextSecond() {
         CounterSnapshot before = now;
         now = CounterSnapshot.of(counts);
@@ -47,7 +47,7 @@ final class RecentCounts {
         return now.minus(before);
     }
 
-    /** Where more were denied than are kept, each of those that are kept stands for several. */
+    /** If there were more denials than are kept, each of those that are kept counts as several. */
     private void count(DeniedClients.Snapshot look, HeavyHitters hitters) {
         Map<String, Long> looked = new HashMap<>();
         look.clients().forEach(client -> looked.merge(client, 1L, Long::sum));
@@ -77,7 +77,7 @@ final class RecentCounts {
                         case ALLOWED -> new InstanceStatus.PolicyCounts(kind.policy(), count, 0, 0);
                         case DENIED -> new InstanceStatus.PolicyCounts(kind.policy(), 0, count, 0);
                         case QUEUED -> new InstanceStatus.PolicyCounts(kind.policy(), 0, 0, count);
-                        case EXPIRED -> new InstanceStatus.PolicyCounts(kind.policy(), 0, 0, 0); // it was queued before
+                        case EXPIRED -> new InstanceStatus.PolicyCounts(kind.policy(), 0, 0, 0); // counted as queued
                     };
             byPolicy.merge(kind.policy(), one, InstanceStatus.PolicyCounts::plus);
         });
@@ -88,7 +88,7 @@ final class RecentCounts {
                 .toList();
     }
 
-    /** How long the releases of a queue had waited. */
+    /** Returns the waits of the releases of a queue; null if there are none. */
     Histogram.Reading waitsMs(String queue) {
         return lastMinute().waitsMs().entrySet().stream()
                 .filter(entry -> entry.getKey().queue().equals(queue))
@@ -101,7 +101,7 @@ final class RecentCounts {
         return now.minus(slots.getFirst().before);
     }
 
-    /** Who comes first. */
+    /** The order of clients and policies. */
     static final class Rankings {
 
         static final Comparator<InstanceStatus.DeniedClient> CLIENTS = Comparator.comparingLong(

@@ -17,10 +17,10 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Looks each second at what this instance does, and keeps the last five minutes of it. */
+/** Samples the figures of this instance each second, and keeps those of the last five minutes. */
 public final class Sampler implements AutoCloseable {
 
-    /** How many seconds are kept. */
+    /** The number of seconds that are kept. */
     public static final int KEPT_SECONDS = 300;
 
     static final int MAX_QUEUES = 20;
@@ -29,7 +29,10 @@ public final class Sampler implements AutoCloseable {
     private static final int MAX_TIERS = 12;
     private static final long MS_PER_SECOND = 1_000;
 
-    /** Behind the end of a second, so that a clock that is a little off does not find itself before it. */
+    /**
+     * How long after the end of a second it is sampled, so that a small clock error does not place the sample before
+     * the end.
+     */
     private static final long DELAY_MS = 20;
 
     private static final Comparator<QueueView> MOST_WAITING = Comparator.comparingLong(QueueView::waiting)
@@ -48,8 +51,8 @@ public final class Sampler implements AutoCloseable {
     private boolean isFailing;
 
     /**
-     * @param address what the other instances know this one by
-     * @param policiesTopic the topic of the rules
+     * @param address the address at which other instances reach this one
+     * @param policiesTopic the policies topic
      */
     public Sampler(MetricSource source, String address, String policiesTopic) {
         this.source = source;
@@ -67,7 +70,7 @@ public final class Sampler implements AutoCloseable {
                 () -> sample(System.currentTimeMillis()), untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
     }
 
-    /** What came after a second, of what is kept, and how it is now. */
+    /** Returns the kept seconds after a given one, and the present state. */
     public synchronized InstanceReport since(long at) {
         return new InstanceReport(
                 seconds.stream().filter(second -> second.at() > at).toList(), now);
@@ -84,14 +87,14 @@ public final class Sampler implements AutoCloseable {
 
     private void sample(long nowMs) {
         if (isSampled(lastSecondMs(nowMs))) {
-            return; // after a pause, the looks that were missed come at once
+            return; // after a pause, the missed executions run at once
         }
         try {
             takeSample(nowMs, partitionStatus.partitions(), source.queues().get());
             isFailing = false;
-        } catch (RuntimeException e) { // or there would be no further look
+        } catch (RuntimeException e) { // an exception would end the schedule
             if (!isFailing) {
-                LOG.warn("the live page gets no figures: {}", e.toString());
+                LOG.warn("The figures of the live page cannot be sampled: {}", e.toString());
             }
             isFailing = true;
         }
@@ -125,7 +128,7 @@ public final class Sampler implements AutoCloseable {
                 partitions);
     }
 
-    /** The one that has just ended. */
+    /** Returns the second that has just ended. */
     private static long lastSecondMs(long nowMs) {
         return Math.floorDiv(nowMs, MS_PER_SECOND) * MS_PER_SECOND - MS_PER_SECOND;
     }
@@ -175,7 +178,7 @@ public final class Sampler implements AutoCloseable {
                 tiers(view));
     }
 
-    /** Producers make up tiers: those beyond the first few are told together. */
+    /** Returns the first tiers, and the sum of the others. Producers may write any number of tiers. */
     private static List<InstanceStatus.TierStatus> tiers(QueueView view) {
         List<InstanceStatus.TierStatus> tiers = new ArrayList<>();
         long others = 0;

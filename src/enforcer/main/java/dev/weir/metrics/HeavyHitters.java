@@ -8,8 +8,10 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * The names that were counted most, in bounded memory (Space-Saving; Metwally, Agrawal, El Abbadi, 2005): exact while
- * there are no more than {@code capacity} names; beyond, a count is too high by at most that of the name it replaced.
+ * Counts the most frequent names in bounded memory with the Space-Saving algorithm (A. Metwally, D. Agrawal, A. El
+ * Abbadi: <i>Efficient Computation of Frequent and Top-k Elements in Data Streams</i>, 2005). Counts are exact for up
+ * to {@code capacity} names. With more names, a count is too high by at most the count of the name that it replaced.
+ * Not thread-safe.
  */
 public final class HeavyHitters {
 
@@ -18,21 +20,28 @@ public final class HeavyHitters {
     private final TreeMap<Long, TreeSet<String>> byCount = new TreeMap<>();
 
     /**
-     * A name and how often it was counted.
+     * A name and its count.
      *
-     * @param count at least the true count
+     * @param name the name
+     * @param count the estimated count, at least the true one
      */
     public record Hitter(String name, long count) {}
 
+    /** @param capacity the maximum number of names that are counted at the same time */
     public HeavyHitters(int capacity) {
         this.capacity = capacity;
     }
 
+    /** Counts a name once. */
     public void add(String name) {
         add(name, 1);
     }
 
-    /** @param more how often it was counted, 1 or more */
+    /**
+     * Counts a name several times.
+     *
+     * @param more the number of times, 1 or more
+     */
     public void add(String name, long more) {
         Long count = counts.get(name);
         if (count == null && counts.size() == capacity) {
@@ -49,7 +58,7 @@ public final class HeavyHitters {
         byCount.computeIfAbsent(next, c -> new TreeSet<>()).add(name);
     }
 
-    /** The names with the highest counts, ties by name. */
+    /** Returns the names with the highest counts, in descending order, ties in ascending order of the name. */
     public List<Hitter> top(int most) {
         List<Hitter> top = new ArrayList<>();
         for (Map.Entry<Long, TreeSet<String>> entry : byCount.descendingMap().entrySet()) {

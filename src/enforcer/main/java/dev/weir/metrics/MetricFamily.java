@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** Figures of one name, one for each combination of labels. */
+/** The values of a metric by its labels. */
 final class MetricFamily {
 
     private static final double MS_PER_SECOND = 1_000;
@@ -27,25 +27,25 @@ final class MetricFamily {
     private final SortedMap<Labels, Double> values = new TreeMap<>();
     private final SortedMap<Labels, Histogram.Reading> histograms = new TreeMap<>();
 
-    /** @param help what it counts, for people */
+    /** @param help the help text of the metric */
     MetricFamily(String name, String help, String... labelNames) {
         metadata = new MetricMetadata(name, help);
         this.labelNames = labelNames;
     }
 
-    /** Adds to what the labels, in the order of their names, have. */
+    /** Adds to the value of the labels. The label values must be in the order of their names. */
     MetricFamily add(double value, String... labels) {
         values.merge(Labels.of(labelNames, labels), value, Double::sum);
         return this;
     }
 
-    /** Keeps the larger one. */
+    /** Sets the value of the labels to the maximum of the current and the given one. */
     MetricFamily max(double value, String... labels) {
         values.merge(Labels.of(labelNames, labels), value, Math::max);
         return this;
     }
 
-    /** @param ms a spread of milliseconds */
+    /** @param ms a histogram of milliseconds */
     MetricFamily addHistogram(Histogram.Reading ms, String... labels) {
         histograms.put(Labels.of(labelNames, labels), ms);
         return this;
@@ -63,7 +63,7 @@ final class MetricFamily {
         return new GaugeSnapshot(metadata, points);
     }
 
-    /** In seconds. */
+    /** Returns the histograms, converted to seconds. */
     MetricSnapshot histogram() {
         List<HistogramDataPointSnapshot> points = new ArrayList<>();
         histograms.forEach((labels, ms) -> points.add(HistogramDataPointSnapshot.builder()

@@ -10,12 +10,14 @@ import java.util.function.Supplier;
 import org.apache.kafka.streams.KafkaStreams;
 
 /**
- * What there is to tell of an enforcer.
+ * The sources of an enforcer's metrics.
  *
- * @param applications by what they do
- * @param health how it is
- * @param memory what states take on the heap
- * @param queues the queues that this process has, as they are now
+ * @param applications the Kafka Streams applications by name ({@code deciding}, {@code shaping})
+ * @param counts the counters of the processors
+ * @param policies the policies and queues in force
+ * @param memory the budget of the caches
+ * @param queues returns the current views of this process's queues
+ * @param health returns the current health
  */
 public record MetricSource(
         Map<String, KafkaStreams> applications,

@@ -10,15 +10,15 @@ import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 
 /**
- * What an instance tells Prometheus: Weir's own figures, those of Kafka Streams and RocksDB that tell how Weir does,
- * and the JVM's. No label has a client; {@code topology-docs/operating.md} names all of them.
+ * The Prometheus metrics of an instance: Weir's own, selected ones of Kafka Streams and RocksDB, and those of the JVM.
+ * No label contains a client. {@code topology-docs/reference/metrics.md} lists all metrics.
  */
 public final class PrometheusMetrics implements AutoCloseable {
 
     private final PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
     private final JvmGcMetrics collections = new JvmGcMetrics();
 
-    /** @param restores told by each application */
+    /** @param restores the restore listener of the applications */
     public PrometheusMetrics(MetricSource source, RestoreProgress restores) {
         new JvmMemoryMetrics().bindTo(registry);
         new JvmThreadMetrics().bindTo(registry);
@@ -31,7 +31,7 @@ public final class PrometheusMetrics implements AutoCloseable {
         registry.getPrometheusRegistry().register(restores);
     }
 
-    /** All of it, in Prometheus' text format 0.0.4. */
+    /** Returns all metrics in Prometheus' text format 0.0.4. */
     public String scrape() {
         return registry.scrape();
     }

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.processor.StateRestoreListener;
 
-/** How states come back from their changelogs when a partition is taken over. */
+/** Measures how states are restored from their changelogs. */
 public final class RestoreProgress implements StateRestoreListener, MultiCollector {
 
     private static final double NANOS_PER_SECOND = 1e9;
@@ -59,13 +59,12 @@ public final class RestoreProgress implements StateRestoreListener, MultiCollect
 
     @Override
     public MetricSnapshots collect() {
-        MetricFamily restored =
-                new MetricFamily("weir_restored_records", "Records of changelogs that were restored", "store");
+        MetricFamily restored = new MetricFamily("weir_restored_records", "Changelog records restored", "store");
         records.forEach((store, count) -> restored.add((double) count.sum(), store));
-        MetricFamily took = new MetricFamily("weir_restore_seconds", "How long restores took that have ended", "store");
+        MetricFamily took = new MetricFamily("weir_restore_seconds", "Total duration of completed restores", "store");
         nanos.forEach((store, count) -> took.add(count.sum() / NANOS_PER_SECOND, store));
         MetricFamily remaining =
-                new MetricFamily("weir_restore_remaining_records", "Records that are yet to be restored", "store");
+                new MetricFamily("weir_restore_remaining_records", "Changelog records yet to be restored", "store");
         records.keySet().forEach(store -> remaining.add(0, store));
         running.forEach((changelog, progress) -> remaining.add((double) progress.remaining, changelog.store));
         return MetricSnapshots.of(restored.counter(), took.counter(), remaining.gauge());

@@ -15,26 +15,27 @@ import org.apache.kafka.common.Metric;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.ThreadMetadata;
 
-/** What of Kafka Streams' own metrics tells how Weir does, summed up over threads and tasks. */
+/** Collects selected metrics of Kafka Streams, aggregated over threads and tasks. */
 final class StreamsMetricsCollector implements MultiCollector {
 
     private static final String APPLICATION = "application";
     private static final String STORE = "store";
     private static final double MS_PER_SECOND = 1_000;
 
-    /** How figures of several threads or tasks become one. */
+    /** How the values of several threads or tasks are aggregated. */
     private enum Aggregation {
         SUM,
         MAX
     }
 
     /**
-     * One of Kafka's metrics.
+     * A metric and the Kafka metric that it is based on.
      *
-     * @param group Kafka's
-     * @param metric Kafka's
-     * @param tag Kafka's, which becomes the second label; null: there is none
-     * @param divisor of Kafka's unit
+     * @param group Kafka's metric group
+     * @param metric Kafka's metric name
+     * @param tag Kafka's tag that becomes the second label; null if there is no second label
+     * @param label the name of the second label
+     * @param divisor converts Kafka's unit
      */
     private record Meter(
             String name,
@@ -59,12 +60,12 @@ final class StreamsMetricsCollector implements MultiCollector {
     }
 
     private static final List<Meter> COUNTERS =
-            List.of(thread("weir_commits", "Commits", "commit-total", Aggregation.SUM, 1));
+            List.of(thread("weir_commits", "Commits of stream threads", "commit-total", Aggregation.SUM, 1));
 
     private static final List<Meter> GAUGES = List.of(
             new Meter(
                     "weir_lag_records",
-                    "Records that are not read yet",
+                    "Records not read yet (offset lag)",
                     "consumer-fetch-manager-metrics",
                     "records-lag",
                     "topic",
@@ -73,21 +74,21 @@ final class StreamsMetricsCollector implements MultiCollector {
                     1),
             thread(
                     "weir_commit_avg_seconds",
-                    "How long commits took lately",
+                    "Average duration of recent commits, of the slowest thread",
                     "commit-latency-avg",
                     Aggregation.MAX,
                     MS_PER_SECOND),
             thread(
                     "weir_commit_max_seconds",
-                    "The longest one of late",
+                    "Maximum duration of recent commits",
                     "commit-latency-max",
                     Aggregation.MAX,
                     MS_PER_SECOND),
-            store("weir_store_keys", "Keys in RocksDB, about", "estimate-num-keys"),
-            store("weir_store_disk_bytes", "What RocksDB's files have", "total-sst-files-size"),
-            store("weir_store_buffer_bytes", "What RocksDB's write buffers have", "size-all-mem-tables"),
-            store("weir_store_compaction_bytes", "What is to be compacted", "estimate-pending-compaction-bytes"),
-            store("weir_store_errors", "Errors of RocksDB's own threads", "background-errors"));
+            store("weir_store_keys", "Estimated number of keys in RocksDB", "estimate-num-keys"),
+            store("weir_store_disk_bytes", "Size of RocksDB's files", "total-sst-files-size"),
+            store("weir_store_buffer_bytes", "Size of RocksDB's write buffers", "size-all-mem-tables"),
+            store("weir_store_compaction_bytes", "Bytes pending compaction", "estimate-pending-compaction-bytes"),
+            store("weir_store_errors", "Errors of RocksDB's background threads", "background-errors"));
 
     private final Map<String, KafkaStreams> applications;
 
@@ -106,7 +107,7 @@ final class StreamsMetricsCollector implements MultiCollector {
     @Override
     public MetricSnapshots collect() {
         MetricSnapshots.Builder all = MetricSnapshots.builder();
-        Map<String, Collection<? extends Metric>> metrics = new TreeMap<>(); // each look makes a copy of some thousand
+        Map<String, Collection<? extends Metric>> metrics = new TreeMap<>(); // metrics() copies thousands of entries
         applications.forEach((application, streams) ->
                 metrics.put(application, streams.metrics().values()));
         COUNTERS.forEach(meter -> all.metricSnapshot(read(meter, metrics).counter()));
@@ -117,12 +118,12 @@ final class StreamsMetricsCollector implements MultiCollector {
     }
 
     /**
-     * Kafka reports the metrics of a topic whose name has dots a second time, under a name with underscores instead
-     * (KIP-1109).
+     * Returns the outdated topic names. Kafka reports the metrics of a topic with dots in its name twice, the second
+     * time with underscores instead (KIP-1109).
      */
     private static Set<String> outdatedTopics(Meter meter, Collection<? extends Metric> all) {
         if (!"topic".equals(meter.tag)) {
-            return new HashSet<>(); // unlike Set.of(), it can be asked for null
+            return new HashSet<>(); // its contains() accepts null, unlike that of Set.of()
         }
         return all.stream()
                 .filter(meter::matches)
@@ -148,7 +149,7 @@ final class StreamsMetricsCollector implements MultiCollector {
         return family;
     }
 
-    /** The consumers that restore, and that of the policies, have lags of their own, which are no work. */
+    /** Returns whether a metric is not of a restore consumer or the global consumer, whose lags do not count. */
     private static boolean isProcessing(Metric metric) {
         String client = metric.metricName().tags().getOrDefault("client-id", "");
         return !client.endsWith("-restore-consumer") && !client.endsWith("-global-consumer");
@@ -162,7 +163,7 @@ final class StreamsMetricsCollector implements MultiCollector {
         return labels.toArray(String[]::new);
     }
 
-    /** What has not been measured yet is not told. */
+    /** Adds a value unless it is NaN, that is, not measured yet. */
     private static void add(MetricFamily family, Meter meter, double value, String... labels) {
         if (Double.isNaN(value)) {
             return;
@@ -174,14 +175,14 @@ final class StreamsMetricsCollector implements MultiCollector {
     }
 
     private MetricFamily threads() {
-        MetricFamily threads = new MetricFamily("weir_threads", "Stream threads by their states", APPLICATION, "state");
+        MetricFamily threads = new MetricFamily("weir_threads", "Stream threads by state", APPLICATION, "state");
         applications.forEach((application, streams) ->
                 streams.metadataForLocalThreads().forEach(thread -> threads.add(1, application, thread.threadState())));
         return threads;
     }
 
     private MetricFamily tasks() {
-        MetricFamily tasks = new MetricFamily("weir_tasks", "Partitions that the instance has", APPLICATION, "kind");
+        MetricFamily tasks = new MetricFamily("weir_tasks", "Stream tasks of the instance", APPLICATION, "kind");
         applications.forEach((application, streams) -> {
             tasks.add(sum(streams, thread -> thread.activeTasks().size()), application, "active");
             tasks.add(sum(streams, thread -> thread.standbyTasks().size()), application, "standby");

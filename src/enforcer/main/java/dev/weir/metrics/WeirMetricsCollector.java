@@ -8,7 +8,7 @@ import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.util.List;
 import java.util.Locale;
 
-/** What this process has decided, released and put aside, and what waits in its queues. */
+/** Collects Weir's own metrics: decisions, releases, dead letters, queues, leases, policies, caches and health. */
 final class WeirMetricsCollector implements MultiCollector {
 
     private static final double MS_PER_SECOND = 1_000;
@@ -25,7 +25,7 @@ final class WeirMetricsCollector implements MultiCollector {
         List<QueueView> queues = source.queues().get();
         return MetricSnapshots.of(
                 decisions(counts),
-                new MetricFamily("weir_decision_latency_seconds", "From the time of a request's record to its decision")
+                new MetricFamily("weir_decision_latency_seconds", "Age of a request's record when it is decided")
                         .addHistogram(counts.latenciesMs())
                         .histogram(),
                 deadLetters(counts),
@@ -37,7 +37,7 @@ final class WeirMetricsCollector implements MultiCollector {
                 waits(counts),
                 new MetricFamily(
                                 "weir_release_lateness_seconds",
-                                "By how much a release was written after its releaseAt")
+                                "Delay of a release: time from its releaseAt until it is written")
                         .addHistogram(counts.latenessMs())
                         .histogram(),
                 waiting(queues),
@@ -45,10 +45,10 @@ final class WeirMetricsCollector implements MultiCollector {
                 keys(queues),
                 hotKeys(queues),
                 policies(),
-                new MetricFamily("weir_hot_state_bytes", "Heap that states of clients take, an estimate")
+                new MetricFamily("weir_hot_state_bytes", "Estimated heap used by the caches of client state")
                         .add((double) source.memory().usedBytes())
                         .gauge(),
-                new MetricFamily("weir_hot_state_limit_bytes", "The most heap that states of clients may take")
+                new MetricFamily("weir_hot_state_limit_bytes", "Maximum heap for the caches of client state")
                         .add((double) source.memory().bytes())
                         .gauge(),
                 health());
@@ -66,22 +66,21 @@ final class WeirMetricsCollector implements MultiCollector {
     }
 
     private static MetricSnapshot deadLetters(EnforcerMetrics counts) {
-        MetricFamily letters =
-                new MetricFamily("weir_dead_letters", "Records that are no request or no rule", "reason");
+        MetricFamily letters = new MetricFamily("weir_dead_letters", "Rejected records (dead letters)", "reason");
         counts.deadLetters().forEach((reason, count) -> letters.add(count, reason.name()));
         return letters.counter();
     }
 
     private static MetricSnapshot quotaWaits(EnforcerMetrics counts) {
         MetricFamily waits =
-                new MetricFamily("weir_quota_waits", "Requests that waited for a part of a shared quota", "policy");
+                new MetricFamily("weir_quota_waits", "Requests that waited for a lease of a shared limit", "policy");
         counts.waitedForQuota().forEach((policy, count) -> waits.add(count, policy));
         return waits.counter();
     }
 
     private static MetricSnapshot leasing(EnforcerMetrics counts) {
         MetricFamily messages = new MetricFamily(
-                "weir_lease_messages", "Messages between holders of shared quota and ledgers", "policy", "message");
+                "weir_lease_messages", "Messages between lease holders and ledgers", "policy", "message");
         counts.leasing().forEach((of, count) -> {
             String message =
                     of.isResponse() ? of.isEmpty() ? "REFUSED" : "GRANTED" : of.isEmpty() ? "REPORTED" : "REQUESTED";
@@ -92,19 +91,19 @@ final class WeirMetricsCollector implements MultiCollector {
 
     private static MetricSnapshot waits(EnforcerMetrics counts) {
         MetricFamily waits =
-                new MetricFamily("weir_release_wait_seconds", "How long releases had waited", "queue", "tier");
+                new MetricFamily("weir_release_wait_seconds", "Time from admission to release", "queue", "tier");
         counts.waitsMs().forEach((line, wait) -> waits.addHistogram(wait, line.queue(), line.tier()));
         return waits.histogram();
     }
 
     private static MetricSnapshot waiting(List<QueueView> queues) {
-        MetricFamily waiting = new MetricFamily("weir_queue_waiting", "Requests that wait", "queue", "tier");
-        int told = 0; // producers make up tiers
+        MetricFamily waiting = new MetricFamily("weir_queue_waiting", "Requests waiting in queues", "queue", "tier");
+        int reported = 0; // bounds the labels, since producers choose the names of tiers
         for (QueueView queue : queues) {
             for (QueueView.TierView tier : queue.tiers()) {
                 String name = tier.tier() == null ? EnforcerMetrics.NONE : tier.tier();
-                boolean isTold = ++told <= EnforcerMetrics.MOST;
-                waiting.add((double) tier.waiting(), queue.rules().id(), isTold ? name : EnforcerMetrics.OTHER);
+                boolean isReported = ++reported <= EnforcerMetrics.MOST;
+                waiting.add((double) tier.waiting(), queue.rules().id(), isReported ? name : EnforcerMetrics.OTHER);
             }
         }
         return waiting.gauge();
@@ -112,7 +111,7 @@ final class WeirMetricsCollector implements MultiCollector {
 
     private static MetricSnapshot oldest(List<QueueView> queues) {
         MetricFamily oldest =
-                new MetricFamily("weir_queue_oldest_wait_seconds", "How long the oldest one has waited", "queue");
+                new MetricFamily("weir_queue_oldest_wait_seconds", "Wait of the oldest request so far", "queue");
         for (QueueView queue : queues) {
             Long waitMs = queue.oldestWaitMs();
             oldest.max(
@@ -144,7 +143,7 @@ final class WeirMetricsCollector implements MultiCollector {
 
     private MetricSnapshot health() {
         MetricFamily health =
-                new MetricFamily("weir_health", "1 for the state that the instance is in, 0 for the others", "state");
+                new MetricFamily("weir_health", "1 for the current state of the instance, 0 for the others", "state");
         Enum<?> current = source.health().get();
         for (Enum<?> each : current.getDeclaringClass().getEnumConstants()) {
             health.add(each == current ? 1 : 0, each.name());

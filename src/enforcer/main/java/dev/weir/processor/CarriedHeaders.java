@@ -7,7 +7,7 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
-/** Converts the headers of a request's record, which its decisions and releases carry on. */
+/** Converts the headers of a request's record, which are copied to its decisions and releases. */
 final class CarriedHeaders {
 
     private CarriedHeaders() {}
@@ -21,7 +21,7 @@ final class CarriedHeaders {
         return carried;
     }
 
-    /** Returns Kafka's headers, which the caller may change. */
+    /** Returns mutable Kafka headers. */
     static Headers to(List<Admission.Header> carried) {
         Headers headers = new RecordHeaders();
         carried.forEach(header -> headers.add(header.key(), header.value()));

@@ -12,10 +12,11 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * Sends each bad record of the policies topic to the dead letters, and writes the last good one of its key back to the
- * topic: so it is in force after a restart too, and compaction does not take it.
+ * Validates the records of the policies topic. A bad record is copied to the dead letters, and the last good
+ * record of its key is written back to the policies topic, so that it stays in force after a restart and is not
+ * removed by compaction.
  *
- * <p>What is written back comes by here again, and is the last good one: nothing more is written.
+ * <p>The processor reads what it wrote back, too. It equals the last good record, so it is not written again.
  */
 public final class CheckPolicies implements Processor<byte[], byte[], byte[], byte[]> {
 
@@ -27,10 +28,10 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     private DeadLetterForwarder rejections;
     private KeyValueStore<Bytes, byte[]> lastGood;
 
-    /** The nodes that take what comes out. */
+    /** The names of the nodes that receive the output. */
     public record Outlets(String policies, String deadLetters) {}
 
-    /** @param storeName by key, the last good value */
+    /** @param storeName the store of the last good value of each key */
     public CheckPolicies(EnforcerMetrics counts, String storeName, Outlets outlets) {
         this.counts = counts;
         this.storeName = storeName;
@@ -60,12 +61,12 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
         }
     }
 
-    /** 0 if there is none. */
+    /** Returns the version of a stored value, 0 if there is none or this version of Weir cannot read it. */
     private long version(String key, byte[] value) {
         try {
             return value == null ? 0 : avro.decode(key, value).version();
         } catch (UnreadableException e) {
-            return 0; // it was good to another version of Weir
+            return 0; // another version of Weir accepted it
         }
     }
 

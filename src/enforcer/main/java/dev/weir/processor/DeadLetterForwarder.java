@@ -8,8 +8,8 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Forwards the records that a processor rejects to the dead letters, as they are and with the reason in headers, and
- * counts them. Of a record that is too large, it forwards the key at most.
+ * Forwards rejected records to the dead letters, unchanged except for additional headers with the reason, and counts
+ * them. Of a record that is too large, at most the key is forwarded.
  */
 final class DeadLetterForwarder {
 
@@ -17,26 +17,26 @@ final class DeadLetterForwarder {
     private final EnforcerMetrics metrics;
     private final String deadLetters;
 
-    /** @param deadLetters the node that takes dead letters */
+    /** @param deadLetters the node that receives dead letters */
     DeadLetterForwarder(ProcessorContext<byte[], ? super byte[]> context, EnforcerMetrics counts, String deadLetters) {
         this.context = context;
         this.metrics = counts;
         this.deadLetters = deadLetters;
     }
 
-    /** Rejects the record that is being processed because it cannot be read. */
+    /** Rejects the current record because it cannot be read. */
     void reject(Record<byte[], byte[]> record, UnreadableException why) {
         reject(record, why.rejection(), why.getMessage());
     }
 
-    /** Rejects the record that is being processed. */
+    /** Rejects the current record. */
     void reject(Record<byte[], byte[]> record, Rejection rejection, String detail) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
         Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
         reject(record, rejection, detail, metadata.topic(), source);
     }
 
-    /** Rejects a record that is from another topic and place than the one being processed. */
+    /** Rejects a record that was read from another topic, partition or offset than the current one. */
     void reject(
             Record<byte[], byte[]> record, Rejection rejection, String detail, String topic, Request.Source source) {
         metrics.rejected(rejection);

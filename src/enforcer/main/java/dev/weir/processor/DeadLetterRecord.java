@@ -9,29 +9,31 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.streams.processor.api.Record;
 
-/** The headers that tell why a record is a dead letter and where it came from; their values are text. */
+/** Builds dead letters. Headers with text values contain the reason and the original position of the record. */
 public final class DeadLetterRecord {
 
     /**
-     * The most that key, value and headers may have together, uncompressed: what is made of them must fit the output
-     * topics, while the topic that they are from bounds only what producers compressed.
+     * The maximum size of key, value and headers together, uncompressed. The source topic bounds only the compressed
+     * size; the records that Weir derives from them must fit the output topics.
      */
     static final int MAX_RECORD_BYTES = 2 << 20;
 
     private static final int MAX_KEPT_KEY_BYTES = 1 << 10;
 
     /**
-     * The most that a header takes beside its key and value, and a character of its key: a header may be all overhead.
+     * An upper bound of what a header adds to its key and value. Headers with empty keys and values consist of
+     * overhead only.
      */
     private static final long HEADER_BYTES = 10;
 
+    /** The most bytes that UTF-8 uses for a {@code char}. */
     private static final long UTF_8_BYTES = 3;
 
     private DeadLetterRecord() {}
 
     /**
-     * Returns the dead letter of a record: the record, with the reason and its place in additional headers. The value
-     * and the headers of a record that is too large for the topic are left out, and a large key too.
+     * Returns the dead letter of a record: the record with the reason and its original position in additional headers.
+     * If the record exceeds {@link #MAX_RECORD_BYTES}, its value and headers are dropped, and so is a large key.
      */
     static Record<byte[], byte[]> of(
             Record<byte[], byte[]> record, Rejection rejection, String detail, String topic, Request.Source source) {
@@ -47,7 +49,7 @@ public final class DeadLetterRecord {
         return dead;
     }
 
-    /** What a record has uncompressed. */
+    /** Returns an upper bound of the uncompressed size of a record, in bytes. */
     static long bytes(byte[] key, byte[] value, Headers headers) {
         long size = length(key) + length(value);
         for (Header header : headers) {
@@ -56,7 +58,7 @@ public final class DeadLetterRecord {
         return size;
     }
 
-    /** What of a record that is too large is a dead letter: its key, if that is not what is large. */
+    /** Returns a record that is too large without its value and headers, and without its key if that is large. */
     private static Record<byte[], byte[]> withoutBulk(Record<byte[], byte[]> record) {
         byte[] key = length(record.key()) > MAX_KEPT_KEY_BYTES ? null : record.key();
         return new Record<>(key, null, record.timestamp());

@@ -13,7 +13,7 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
 import dev.weir.policy.PolicyTable;
 import dev.weir.storage.HolderNames;
-import dev.weir.storage.StoredAnswers;
+import dev.weir.storage.StoredIdempotencyCache;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.WaiterCodec.Waiter;
 import dev.weir.storage.WriteBackStore;
@@ -24,12 +24,15 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Decides each request, or forwards it to the queue that decides it. A request for a shared limit whose leases are used
- * up waits until the ledger responds, or until its longest wait is over.
+ * Decides each request, or forwards it to the queue that decides it. A request that needs more of a shared limit than
+ * the task's leases hold waits until the ledger responds or its maximum wait has passed.
  */
 public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
-    /** A task that is opened again does not use the numbers of its earlier requests. */
+    /**
+     * Request numbers start at the time of the start in milliseconds, shifted by this many bits, so a task that is
+     * opened again does not reuse the numbers of its earlier requests.
+     */
     private static final int REQUEST_BITS_A_MS = 20;
 
     private final PolicyRegistry policies;
@@ -48,24 +51,24 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private EarlyCommits early = new EarlyCommits();
 
     /**
-     * The stores.
+     * The names of the stores.
      *
-     * @param states of policies
-     * @param segments of sliding-window logs
-     * @param answers first answers to idempotency keys
-     * @param books lease books
-     * @param waiting requests that wait for a lease
+     * @param states the states of policies
+     * @param segments the segments of sliding-window logs
+     * @param answers the idempotency cache: the first decision for each idempotency key
+     * @param books the lease books
+     * @param waiting the requests that wait for a lease
      * @param order the position of the last decision
      */
     public record StoreNames(
             String states, String segments, String answers, String books, String waiting, String order) {}
 
-    /** The nodes that the output is forwarded to. */
+    /** The names of the nodes that receive the output. */
     public record Outlets(String decisions, String admissions, String leaseRequests) {}
 
     /**
-     * @param clockSteps how often the wall clock of this process was stepped forward: {@link
-     *     dev.weir.lease.ClockStepDetector}
+     * @param clockSteps returns how often the wall clock of this process was stepped forward;
+     *     see {@link dev.weir.lease.ClockStepDetector}
      */
     public Decide(
             PolicyRegistry policies,
@@ -86,8 +89,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
         WriteBackStore<StateKey, PolicyState> store = context.getStateStore(stores.states);
-        IdempotencyCache firstAnswers = StoredAnswers.open(context.getStateStore(stores.answers), config.state());
-        states = new StoredStates(store, context.getStateStore(stores.segments), firstAnswers);
+        IdempotencyCache idempotencyCache =
+                StoredIdempotencyCache.open(context.getStateStore(stores.answers), config.state());
+        states = new StoredStates(store, context.getStateStore(stores.segments), idempotencyCache);
         sequence = new DecisionSequence(context.getStateStore(stores.order));
         store.beforeFlush(() -> {
             sequence.write();
@@ -122,7 +126,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             maintenance.observe(request.timestampMs());
             decide(record, request, nowMs);
         } else {
-            LeaseGranted granted = (LeaseGranted) record.value();
+            LedgerResponse granted = (LedgerResponse) record.value();
             leases.respond(granted.key(), granted.response(), nowMs);
         }
         endStep(nowMs);

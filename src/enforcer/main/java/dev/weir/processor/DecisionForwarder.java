@@ -13,7 +13,10 @@ import dev.weir.wire.LeaseRequestAvro;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
-/** Forwards the output of {@link Decide}: decisions, admissions to queues, and messages to ledgers. */
+/**
+ * Forwards the output of {@link Decide}: decisions, admissions to queues, and messages to ledgers. The sinks of
+ * WeirTopology write them to their topics. {@link QueueForwarder} forwards the decisions of queues.
+ */
 record DecisionForwarder(
         ProcessorContext<byte[], Object> context,
         Decide.Outlets outlets,
@@ -21,9 +24,9 @@ record DecisionForwarder(
         PolicyRegistry policies) {
 
     /**
-     * Forwards a decision with the headers of its request, or an admission that carries them on to the release.
+     * Forwards a decision with the headers of its request, or an admission with these headers for the release.
      *
-     * @param record the record of the request; only its key, time and headers are read
+     * @param record the record of the request; its value is not read
      */
     void forward(Record<byte[], Object> record, DecisionResult result, DecisionContext taken) {
         if (result instanceof Decision decision) {
@@ -40,7 +43,7 @@ record DecisionForwarder(
         }
     }
 
-    /** Sends a message to a ledger, which reads it after the next commit. */
+    /** Sends a message to a ledger. The ledger reads it after the next commit. */
     void send(LeaseStore.Message message, long nowMs) {
         LeaseRequest request = message.request();
         metrics.sent(new EnforcerMetrics.Leasing(message.key().policyId(), false, !request.requestsLease()));

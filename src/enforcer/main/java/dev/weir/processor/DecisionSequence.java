@@ -7,7 +7,7 @@ import dev.weir.storage.DecisionOrderCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** The position of a task in the sequence of its decisions, restored from a store with what was committed. */
+/** The position of a task in the sequence of its decisions. It is stored, so it is restored to the last commit. */
 final class DecisionSequence {
 
     private static final Bytes KEY = Bytes.wrap(new byte[1]);
@@ -26,13 +26,13 @@ final class DecisionSequence {
         step = stored.step();
     }
 
-    /** Advances to a request of the task's own partition, which is taken in the order of its offset. */
+    /** Advances to a request of the task's own partition. Such requests are read in offset order. */
     void advanceTo(long offset) {
         lastOffset = offset;
         step = 0;
     }
 
-    /** The context of a decision that is taken in the order of the request's own offset. */
+    /** Returns the context of a decision that is made when the request's offset is read. */
     DecisionContext inOrder(PolicyTable table) {
         Long last = inOrder.policiesChecksum();
         if (last == null || last != table.checksum()) {
@@ -41,18 +41,18 @@ final class DecisionSequence {
         return inOrder;
     }
 
-    /** The context of a decision that is taken now, not in the order of its own offset. */
+    /** Returns the context of a decision that is made now, not when the request's offset was read. */
     DecisionContext outOfOrder(PolicyTable table) {
         return new DecisionContext(next(), table.checksum());
     }
 
-    /** The order of a decision that is taken now, not in the order of its own offset. */
+    /** Returns the position of a decision that is made now, not when the request's offset was read. */
     DecisionOrder next() {
         step++;
         return new DecisionOrder(lastOffset, step);
     }
 
-    /** Writes the position to the store if it has changed. Call it before each commit. */
+    /** Writes the position to the store if it has changed. Must be called before each commit. */
     void write() {
         DecisionOrder position = new DecisionOrder(lastOffset, step);
         if (!position.equals(stored)) {

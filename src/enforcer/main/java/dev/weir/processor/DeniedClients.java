@@ -5,20 +5,23 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/** The clients that were denied last, a client as often as it was; many may add at once. */
+/**
+ * A ring buffer of the clients of the most recent denials, one entry per denial. Thread-safe; additions do not block
+ * each other.
+ */
 public final class DeniedClients {
 
-    /** How many are kept. */
+    /** The capacity. */
     public static final int MAX_CLIENTS = 4_096;
 
     private final AtomicReferenceArray<String> last = new AtomicReferenceArray<>(MAX_CLIENTS);
     private final AtomicLong added = new AtomicLong();
 
     /**
-     * Those that were added since an earlier look.
+     * The entries that were added since an earlier snapshot.
      *
-     * @param added how many were added since the process started
-     * @param clients those that came since the earlier look, or the last {@value #MAX_CLIENTS} of them
+     * @param added the number of entries added since the process started
+     * @param clients the entries added since the earlier snapshot, but at most the last {@value #MAX_CLIENTS} of them
      */
     public record Snapshot(long added, List<String> clients) {}
 
@@ -26,13 +29,17 @@ public final class DeniedClients {
         last.set((int) (added.getAndIncrement() % MAX_CLIENTS), client);
     }
 
-    /** @param since what {@link Snapshot#added} was then; 0: all */
+    /**
+     * Returns the entries that were added since an earlier snapshot.
+     *
+     * @param since {@link Snapshot#added} of the earlier snapshot; 0 for all entries
+     */
     public Snapshot since(long since) {
         long now = added.get();
         List<String> clients = new ArrayList<>();
         for (long i = Math.max(since, now - MAX_CLIENTS); i < now; i++) {
             String client = last.get((int) (i % MAX_CLIENTS));
-            if (client != null) { // else it is being added
+            if (client != null) { // null: another thread is adding it
                 clients.add(client);
             }
         }

@@ -1,16 +1,16 @@
 package dev.weir.processor;
 
 /**
- * Decides when a task commits before its interval has passed, because a request waits for a lease: the ledger reads the
- * request for it only after the commit. Early commits take at most half of the time, or else a task on slow brokers
- * would commit after every few records and decide hardly any. Times are of the task's clock.
+ * Decides when a task commits early because a request waits for a lease: the ledger reads the lease request only after
+ * the commit. Early commits take at most half of the task's time. Otherwise a task with slow brokers would commit after
+ * every few records and decide hardly any. Times are milliseconds of the task's clock.
  */
 final class EarlyCommits {
 
-    /** They start at least this far apart. */
+    /** The minimum time between the starts of two commits. */
     static final long LEAST_APART_MS = 20;
 
-    /** They take at most one part in so many of the time. */
+    /** Commits take at most one part in this many of the time. */
     private static final int PARTS = 2;
 
     private boolean isCommitting;
@@ -18,16 +18,17 @@ final class EarlyCommits {
     private long tookMs;
     private long dueMs = Long.MAX_VALUE;
 
-    /** A commit starts, early or not. */
+    /** Records the start of a commit, early or regular. */
     void started(long nowMs) {
         isCommitting = true;
         startedMs = nowMs;
     }
 
     /**
-     * The task works again. It may have been idle since the commit ended, so how long that took is an estimate.
+     * Records that the task processes records again. It may have been idle since the commit ended, so the duration of
+     * the commit is an estimate.
      *
-     * @param roundTripMs of a request for a lease, which is as long as two commits
+     * @param roundTripMs the round trip of a lease request, which takes about as long as two commits
      */
     void resumed(long nowMs, long roundTripMs) {
         if (isCommitting) {
@@ -36,7 +37,7 @@ final class EarlyCommits {
         }
     }
 
-    /** Requests an early commit. Returns whether to commit now; if not, {@link #dueMs} says when. */
+    /** Requests an early commit. Returns whether to commit now; if not, {@link #dueMs} returns when. */
     boolean request(long nowMs) {
         long nextMs = startedMs + Math.max(LEAST_APART_MS, PARTS * tookMs);
         boolean isNow = nowMs >= nextMs;
@@ -44,7 +45,7 @@ final class EarlyCommits {
         return isNow;
     }
 
-    /** When to request again; {@link Long#MAX_VALUE} if no commit is due. */
+    /** Returns when to call {@link #request} again; {@link Long#MAX_VALUE} if no commit is due. */
     long dueMs() {
         return dueMs;
     }

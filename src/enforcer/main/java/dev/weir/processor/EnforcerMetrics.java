@@ -14,25 +14,29 @@ import java.util.function.Function;
 import java.util.function.UnaryOperator;
 
 /**
- * What the tasks of this process have done since it started, for people. It is counted when it happens: what a task has
- * done and not committed is done again, and counts again. Nothing is decided by it.
+ * Counters and histograms of what the tasks of this process have done since it started. Events are counted when they
+ * happen, so uncommitted work that is repeated after a failure counts twice. No decision depends on these values.
  */
-// Names that policies and producers make up are counted by themselves while there are few; clients are not counted,
-// but kept for those who count.
+// Names from policies and producers are labels; the number of label values is bounded by MOST. Clients are not counted
+// by name: the most recently denied ones are kept for callers that want to rank them.
 public final class EnforcerMetrics {
 
-    /** What counts for a decision that names no policy, and a release without a tier. */
+    /** The label of decisions without a policy and of releases without a tier. */
     public static final String NONE = "(none)";
 
-    /** What a new name counts for once there are too many. */
+    /** The label of names beyond the first {@link #MOST}. */
     public static final String OTHER = "(other)";
 
+    /** The maximum number of label combinations per metric, except for {@link #OTHER}. */
     public static final int MOST = 1_000;
+
     private static final long NANOS_PER_MS = 1_000_000;
-    /** The bounds of {@link #latenciesMs}. */
+
+    /** The bucket bounds of {@link #latenciesMs} and {@link #latenessMs}, in milliseconds. */
     public static final List<Long> LATENCIES_MS =
             List.of(1L, 2L, 5L, 10L, 20L, 50L, 100L, 200L, 500L, 1_000L, 2_000L, 5_000L, 10_000L, 30_000L, 60_000L);
-    /** The bounds of {@link #waitsMs}. */
+
+    /** The bucket bounds of {@link #waitsMs}, in milliseconds. */
     public static final List<Long> WAITS_MS =
             List.of(10L, 100L, 500L, 1_000L, 5_000L, 10_000L, 30_000L, 60_000L, 300_000L, 1_800_000L);
 
@@ -48,18 +52,20 @@ public final class EnforcerMetrics {
     private final Histogram latenciesMs = new Histogram(LATENCIES_MS);
     private final Histogram latenessMs = new Histogram(LATENCIES_MS);
 
-    /** Decisions that count together. */
+    /** The labels of a counter of decisions. */
     public record Kind(String policy, Outcome outcome, Reason reason) {}
 
     /**
-     * Messages between holders of shared quota and its ledgers that count together.
+     * The labels of a counter of messages between lease holders and ledgers.
      *
-     * @param isResponse whether a ledger said it
-     * @param isEmpty whether it asked for nothing, or there was nothing to be had
+     * @param policy the policy of the shared limit
+     * @param isResponse whether the message is a response of a ledger
+     * @param isEmpty for a message of a holder, whether it requests no lease; for a response, whether no lease
+     *     was granted
      */
     public record Leasing(String policy, boolean isResponse, boolean isEmpty) {}
 
-    /** Releases that count together. */
+    /** The labels of a histogram of releases. */
     public record Line(String queue, String tier) {}
 
     void decided(Decision decision) {
@@ -75,12 +81,12 @@ public final class EnforcerMetrics {
         }
     }
 
-    /** @param latencyMs since the time of the request's record */
+    /** @param latencyMs the time since the timestamp of the request's record */
     void answered(long latencyMs) {
         latenciesMs.add(Math.max(0, latencyMs));
     }
 
-    /** A request waits for a part of the shared quota of a policy. */
+    /** Counts a request that waits for a lease of a policy's shared limit. */
     void waits(String policy) {
         of(waitedForQuota, policy, p -> OTHER, p -> new LongAdder()).increment();
     }
@@ -94,7 +100,7 @@ public final class EnforcerMetrics {
         deadLetters.computeIfAbsent(rejection, r -> new LongAdder()).increment();
     }
 
-    /** Counts a request that is not in the partition of its client. */
+    /** Counts a request that was not in the partition of its client. */
     void misplaced() {
         misplaced.increment();
     }
@@ -112,57 +118,59 @@ public final class EnforcerMetrics {
         return found != null ? found : counted.computeIfAbsent(counted.size() < MOST ? key : other.apply(key), make);
     }
 
+    /** Returns the number of decisions by policy, outcome and reason. */
     public Map<Kind, Long> decisions() {
         return read(decisions);
     }
 
-    /** How long requests' records had been there when they were decided. */
+    /** Returns the age of the requests' records when they were decided, in milliseconds. */
     public Histogram.Reading latenciesMs() {
         return latenciesMs.read();
     }
 
+    /** Returns the number of dead letters by reason. */
     public Map<Rejection, Long> deadLetters() {
         return read(deadLetters);
     }
 
-    /** How many requests were not in the partition of their client. */
+    /** Returns the number of requests that were not in the partition of their client. */
     public long misplacedRequests() {
         return misplaced.sum();
     }
 
-    /** How many each queue has let in. */
+    /** Returns the number of requests that each queue has admitted. */
     public Map<String, Long> queued() {
         return read(queued);
     }
 
-    /** How many each queue has released. */
+    /** Returns the number of requests that each queue has released. */
     public Map<String, Long> released() {
         return read(released);
     }
 
-    /** How many requests had to wait for shared quota, by its policy. */
+    /** Returns the number of requests that waited for a lease, by policy. */
     public Map<String, Long> waitedForQuota() {
         return read(waitedForQuota);
     }
 
-    /** How many messages there were about shared quota. */
+    /** Returns the number of messages between lease holders and ledgers. */
     public Map<Leasing, Long> leasing() {
         return read(leasing);
     }
 
-    /** Who was denied of late. */
+    /** Returns the clients of the most recent denials. */
     public DeniedClients denied() {
         return denied;
     }
 
-    /** How long those had waited that were released. */
+    /** Returns how long released requests had waited in their queue, in milliseconds. */
     public Map<Line, Histogram.Reading> waitsMs() {
         Map<Line, Histogram.Reading> read = new HashMap<>();
         waitsMs.forEach((line, spread) -> read.put(line, spread.read()));
         return read;
     }
 
-    /** By how much releases were written after the times that they are stamped with; 0: before. */
+    /** Returns how long after their {@code releaseAt} releases were written, in milliseconds; 0 if not after it. */
     public Histogram.Reading latenessMs() {
         return latenessMs.read();
     }

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.LongAdder;
 
-/** How values are spread between bounds; many may add at once. */
+/** A histogram with fixed bucket bounds. Thread-safe; additions do not block each other. */
 public final class Histogram {
 
     private final List<Long> bounds;
@@ -13,33 +13,34 @@ public final class Histogram {
     private final LongAdder sum = new LongAdder();
 
     /**
-     * What was added so far.
+     * A reading of a histogram.
      *
-     * @param bounds upwards
-     * @param counts how many values are at most each bound and above the one before; the last: above all
+     * @param bounds the inclusive upper bounds of the buckets, ascending
+     * @param counts the number of values in each bucket; the additional last one counts the values above all bounds
+     * @param sum the sum of all values
      */
     public record Reading(List<Long> bounds, List<Long> counts, long sum) {
 
-        /** How many there are. */
+        /** Returns the number of values. */
         public long count() {
             return counts.stream().mapToLong(Long::longValue).sum();
         }
 
-        /** This and another one of the same bounds. */
+        /** Returns the sum of this reading and another one with the same bounds. */
         public Reading plus(Reading other) {
             return with(other, 1);
         }
 
-        /** What came since an earlier one of the same values. */
+        /** Returns the values that were added since an earlier reading of the same histogram. */
         public Reading minus(Reading earlier) {
             return with(earlier, -1);
         }
 
         /**
-         * What so great a part is at most: a bound.
+         * Returns an upper bound of a quantile: the upper bound of its bucket.
          *
-         * @param part above 0, to 1
-         * @return none if there are no values, or it is above all bounds
+         * @param part the quantile, above 0 and at most 1
+         * @return empty if there are no values, or the quantile is above all bounds
          */
         public OptionalLong quantile(double part) {
             long rank = (long) Math.ceil(part * (double) count());
@@ -61,7 +62,7 @@ public final class Histogram {
         }
     }
 
-    /** @param bounds upwards */
+    /** @param bounds the inclusive upper bounds of the buckets, ascending */
     Histogram(List<Long> bounds) {
         this.bounds = bounds;
         counts = new LongAdder[bounds.size() + 1];
@@ -79,6 +80,7 @@ public final class Histogram {
         sum.add(value);
     }
 
+    /** Returns the values so far. Additions at the same time can be counted in part. */
     public Reading read() {
         List<Long> read = new ArrayList<>();
         for (LongAdder count : counts) {

@@ -34,8 +34,8 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * The {@link LeaseHolder}s of a task: keeps their books in one store and the waiting requests in another. It decides
- * and sends nothing itself: whoever runs it decides the requests that {@link #nextReady} returns and sends the messages
+ * The {@link LeaseHolder}s of a task. Their books are kept in one store and the waiting requests in another. The class
+ * neither decides nor sends: the caller decides the requests that {@link #nextReady} returns and sends the messages
  * that {@link #endStep} returns.
  *
  * <pre>
@@ -45,17 +45,17 @@ import org.apache.kafka.streams.state.KeyValueStore;
  *                    ╰──── until none is ready ────────╯
  * </pre>
  */
-// A step is all that one record or one alarm causes. At its end each holder that was touched may have a message to
-// send, and its alarm is set. Books stay decoded while they are in use, and are written when the task commits. The
-// waiting requests are in the store by order of arrival, and on the heap by what they wait for. After a restart their
-// wait starts again, and the leases of restored books are returned: the monotonic clock by which they expire was that
-// of another process.
+// A step is the processing of one record or one timer. At its end, each holder that was touched may have a message to
+// send, and its timer is set. Books stay decoded while they are in use and are written when the task commits. The
+// waiting requests are in the store in order of arrival, and on the heap by the key that they wait for. After a restart
+// their wait starts again, and the leases of restored books are returned, because they expire by the monotonic clock of
+// another process.
 final class LeaseStore implements WritableLeases {
 
-    /** More requests do not wait at once: they are denied instead. */
+    /** The maximum number of waiting requests. Further ones are denied. */
     static final int MAX_WAITING = 10_000;
 
-    /** More books than this are not kept decoded, except those that have something to do. */
+    /** The number of decoded books above which idle ones are dropped from the heap. */
     private static final int MAX_DECODED = 10_000;
 
     private final LeaseSession session;
@@ -74,9 +74,10 @@ final class LeaseStore implements WritableLeases {
     private long nextNumber;
 
     /**
-     * A request that is to be decided again.
+     * A request to decide again.
      *
-     * @param untilMs when it is decided at the latest
+     * @param waiter the request
+     * @param untilMs when it must be decided at the latest
      */
     record Ready(Waiter waiter, long untilMs) {}
 
@@ -102,7 +103,8 @@ final class LeaseStore implements WritableLeases {
     /**
      * The place of a request in the order of arrival.
      *
-     * @param timestampMs of the request
+     * @param number ascending in order of arrival
+     * @param timestampMs the timestamp of the request
      */
     private record Place(long number, long timestampMs) {}
 
@@ -111,8 +113,8 @@ final class LeaseStore implements WritableLeases {
     /**
      * Opens the store.
      *
-     * @param policies the policies in force; the same object until they change
-     * @param nowMs when the restored requests begin to wait
+     * @param policies returns the policies in force; the same object until they change
+     * @param nowMs the time from which the wait of restored requests is measured
      */
     LeaseStore(
             LeaseSession session,
@@ -206,12 +208,12 @@ final class LeaseStore implements WritableLeases {
         return session.roundTrip().waitMs();
     }
 
-    /** Whether one more request may wait. */
+    /** Returns whether one more request can wait. */
     boolean hasRoom() {
         return places < MAX_WAITING;
     }
 
-    /** The earliest time of a request that waits, {@link Long#MAX_VALUE} if none does. */
+    /** Returns the earliest timestamp of the waiting requests, {@link Long#MAX_VALUE} if none waits. */
     long earliestMs() {
         long earliestMs = Long.MAX_VALUE;
         for (Entry entry : places == 0 ? List.<Entry>of() : entries.values()) {
@@ -222,7 +224,7 @@ final class LeaseStore implements WritableLeases {
         return earliestMs;
     }
 
-    /** Lets a request wait, behind those that wait for the same. */
+    /** Appends a request to those that wait for the same key. */
     void park(Waiter waiter, long nowMs) {
         parkUntil(waiter, nowMs + waiter.maxWaitMs());
     }
@@ -241,7 +243,7 @@ final class LeaseStore implements WritableLeases {
         return entry;
     }
 
-    /** Enters the response of a ledger. Requests that waited for it may be {@linkplain #nextReady ready} then. */
+    /** Applies the response of a ledger. Requests that waited for it may become {@linkplain #nextReady ready}. */
     void respond(StateKey key, LeaseResponse response, long nowMs) {
         session.checkClock();
         Entry entry = touch(key);
@@ -249,12 +251,12 @@ final class LeaseStore implements WritableLeases {
         served.add(entry);
     }
 
-    /** When it is to be {@linkplain #wake woken}, {@link Long#MAX_VALUE} if not at all. */
+    /** Returns when {@link #wake} must be called, {@link Long#MAX_VALUE} for never. */
     long dueMs() {
         return timers.isEmpty() ? Long.MAX_VALUE : timers.peek().atMs;
     }
 
-    /** Handles the alarms that are due. Requests may be {@linkplain #nextReady ready} then. */
+    /** Handles the timers that are due. Requests may become {@linkplain #nextReady ready}. */
     void wake(long nowMs) {
         session.checkClock();
         while (dueMs() <= nowMs) {
@@ -268,7 +270,8 @@ final class LeaseStore implements WritableLeases {
 
     /**
      * Returns the next request to decide again. Call {@link #remove} or {@link #parkAgain} for it before the next call,
-     * and go on until none is ready: the requests of a key are ready in their order, up to the first one that waits on.
+     * and repeat until none is ready. The requests of a key become ready in order, up to the first one that must
+     * continue to wait.
      */
     Optional<Ready> nextReady(long nowMs) {
         while (!served.isEmpty() && !served.peek().holder.isFirstReady(nowMs)) {
@@ -287,7 +290,7 @@ final class LeaseStore implements WritableLeases {
         return Bytes.wrap(KeyCodec.note(place.number));
     }
 
-    /** Removes the request that is {@linkplain #nextReady ready}: it was decided. */
+    /** Removes the request that {@link #nextReady} returned last, because it was decided. */
     void remove() {
         LeaseHolder<Place> holder = served.element().holder;
         waiting.delete(stored(holder.first().request()));
@@ -295,7 +298,7 @@ final class LeaseStore implements WritableLeases {
         places--;
     }
 
-    /** Lets the request that is {@linkplain #nextReady ready} wait on, for the same key or for another one. */
+    /** Lets the request that {@link #nextReady} returned last continue to wait, for the same key or another one. */
     void parkAgain(Ready ready, AwaitLease wait) {
         if (wait.key().equals(served.element().key)) {
             served.remove();
@@ -305,7 +308,9 @@ final class LeaseStore implements WritableLeases {
         }
     }
 
-    /** Ends a step, in which no request is left {@linkplain #nextReady ready}. Returns the messages to send. */
+    /**
+     * Ends a step and returns the messages to send. No request may be {@linkplain #nextReady ready} any more.
+     */
     List<Message> endStep(long nowMs) {
         List<Message> messages = touched.isEmpty() ? List.of() : new ArrayList<>(touched.size());
         for (Entry entry : touched) {

@@ -25,10 +25,10 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** Keeps the ledgers of shared quota: lends to those who ask, and charges what they have used. */
+/** Maintains the ledgers of shared limits: grants or refuses leases, and charges the usage that holders report. */
 public final class Lend implements Processor<byte[], byte[], byte[], Object> {
 
-    /** When to ask again for quota of a policy that is not known here, or not any more. */
+    /** How long a holder waits before it repeats a request for a policy that is not in force here, or no longer. */
     private static final long RETRY_UNKNOWN_MS = 500;
 
     private final LeaseRequestAvro avro = new LeaseRequestAvro();
@@ -44,10 +44,15 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     private StateCleaner cleaner;
     private Cancellable cleaning;
 
-    /** The stores: ledgers, and the segments of their logs. */
+    /**
+     * The names of the stores.
+     *
+     * @param ledgers the ledgers
+     * @param segments the segments of their sliding-window logs
+     */
     public record StoreNames(String ledgers, String segments) {}
 
-    /** The nodes that take what comes out. */
+    /** The names of the nodes that receive the output. */
     public record Outlets(String leaseResponses, String deadLetters) {}
 
     public Lend(
@@ -67,9 +72,9 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         segments = context.getStateStore(stores.segments);
         WeirConfig.State state = config.state();
         cleaner = new StateCleaner(
-                ledgers, this::forget, state.cleanupKeys(), state.retention().toMillis());
+                ledgers, this::purge, state.cleanupKeys(), state.retention().toMillis());
         if (cleaning != null) {
-            cleaning.cancel(); // of a task that failed and is revived
+            cleaning.cancel(); // the task failed and is initialized again
         }
         cleaning = context.schedule(state.cleanupInterval(), PunctuationType.WALL_CLOCK_TIME, cleaner::run);
     }
@@ -77,67 +82,73 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     @Override
     public void process(Record<byte[], byte[]> record) {
         StateKey key;
-        LeaseRequestAvro.Addressed question;
+        LeaseRequestAvro.Addressed message;
         try {
             key = LeaseKeys.read(record.key());
-            question = avro.decode(record.value());
+            message = avro.decode(record.value());
         } catch (UnreadableException e) {
             rejections.reject(record, e);
             return;
         }
-        long atMs = record.timestamp(); // the broker's clock, when it appended the record
+        long atMs = record.timestamp(); // the broker's time when it appended the record
         cleaner.observe(atMs);
-        LeaseResponse response = respond(key, Bytes.wrap(record.key()), question.request(), atMs);
+        LeaseResponse response = respond(key, Bytes.wrap(record.key()), message.request(), atMs);
         if (response != null) {
             metrics.sent(new EnforcerMetrics.Leasing(key.policyId(), true, response instanceof LeaseResponse.Refused));
             context.forward(
                     new Record<>(
                             record.key(),
                             new LeaseResponseAvro.Addressed(
-                                    response, question.request().holder(), question.partition()),
+                                    response, message.request().holder(), message.partition()),
                             atMs),
                     outlets.leaseResponses);
         }
     }
 
-    /** Null if nothing was requested. The ledger's clock decides which version of a policy is in force. */
-    private LeaseResponse respond(StateKey key, Bytes storeKey, LeaseRequest ask, long atMs) {
-        IntFunction<SegmentStore> shelves = logIds(storeKey);
+    /**
+     * Handles a message of a holder by the version of the policy that is in force at the ledger's time.
+     *
+     * @return null if no lease was requested
+     */
+    private LeaseResponse respond(StateKey key, Bytes storeKey, LeaseRequest request, long atMs) {
+        IntFunction<SegmentStore> segmentStores = segmentStores(storeKey);
         byte[] stored = ledgers.get(storeKey);
-        PolicyLedger ledger = stored == null ? null : LeaseCodec.decodeLedger(stored, shelves);
+        PolicyLedger ledger = stored == null ? null : LeaseCodec.decodeLedger(stored, segmentStores);
         long nowMs = ledger == null ? atMs : Math.max(atMs, ledger.ledger().clockMs());
         Policy policy = policies.table().inForce(key.policyId(), nowMs);
         boolean isKnown = policy != null && policy.countsUnder(key);
         if (ledger == null && !isKnown) {
-            return refuseUnknownPolicy(ask, atMs);
+            return refuseUnknownPolicy(request, atMs);
         }
         LeaseTerms terms = config.leases().terms();
         if (!isKnown) {
-            LeaseRequest report = LeaseRequest.report(ask.holder(), ask.reports(), ask.settled());
+            LeaseRequest report = LeaseRequest.report(request.holder(), request.reports(), request.settled());
             ledgers.put(storeKey, LeaseCodec.encode(ledger.handleReport(report, terms, atMs)));
-            return refuseUnknownPolicy(ask, atMs);
+            return refuseUnknownPolicy(request, atMs);
         }
-        ledger = ledger == null ? PolicyLedger.open(policy, nowMs, shelves) : ledger.migrateTo(policy, nowMs, shelves);
-        PolicyLedger.Result answer = ledger.handle(ask, policy, policy.terms(terms), atMs);
-        ledgers.put(storeKey, LeaseCodec.encode(answer.ledger()));
-        return answer.response();
+        ledger = ledger == null
+                ? PolicyLedger.open(policy, nowMs, segmentStores)
+                : ledger.migrateTo(policy, nowMs, segmentStores);
+        PolicyLedger.Result result = ledger.handle(request, policy, policy.terms(terms), atMs);
+        ledgers.put(storeKey, LeaseCodec.encode(result.ledger()));
+        return result.response();
     }
 
-    /** Null if nothing was requested. */
-    private static LeaseResponse refuseUnknownPolicy(LeaseRequest ask, long atMs) {
-        return ask.requestsLease() ? new LeaseResponse.Refused(ask.number(), atMs, RETRY_UNKNOWN_MS) : null;
+    /** @return null if no lease was requested */
+    private static LeaseResponse refuseUnknownPolicy(LeaseRequest request, long atMs) {
+        return request.requestsLease() ? new LeaseResponse.Refused(request.number(), atMs, RETRY_UNKNOWN_MS) : null;
     }
 
-    /** Forgets a ledger, or a bounded part of it. */
-    private void forget(Bytes key, byte[] ledger) {
-        PolicyLedger left = LeaseCodec.decodeLedger(ledger, logIds(key));
+    /** Deletes a ledger, or as much of it as the bound on deletes permits. */
+    private void purge(Bytes key, byte[] ledger) {
+        PolicyLedger left = LeaseCodec.decodeLedger(ledger, segmentStores(key));
         for (int i = 0; left != null && i < StoredStates.MAX_DELETES; i++) {
             left = left.purge();
         }
         ledgers.put(key, left == null ? null : LeaseCodec.encode(left));
     }
 
-    private IntFunction<SegmentStore> logIds(Bytes key) {
-        return shelf -> new StoredSegments(segments, key.get(), shelf, () -> {});
+    private IntFunction<SegmentStore> segmentStores(Bytes key) {
+        return logId -> new StoredSegments(segments, key.get(), logId, () -> {});
     }
 }

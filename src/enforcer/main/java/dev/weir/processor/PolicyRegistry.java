@@ -1,8 +1,8 @@
 package dev.weir.processor;
 
+import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.definition.PolicyFile;
 import dev.weir.definition.PolicyFold;
-import dev.weir.definition.PolicyRecordReader;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.backlog.QueueRules;
@@ -18,37 +18,40 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The policies and queues of this process, as the policies topic has them. One thread updates them, all others read; a
- * table is built when it is first asked for after a change, without keeping the next change waiting.
+ * The policies and queues in force in this process, as read from the policies topic. One thread updates them; any
+ * thread may read. The policy table is rebuilt on the first read after a change, which does not block further changes.
  */
 public final class PolicyRegistry {
 
-    /** A table and how many changes of policies it has seen. */
+    /** A table and the number of policy changes that it contains. */
     private record Built(PolicyTable table, long changes) {}
 
-    private final PolicyFold<PolicyRecordReader> rules = PolicyFold.ofRules();
+    private final PolicyFold<DecodedPolicyRecord> rules = PolicyFold.ofRules();
     private final Map<String, QueueRules> queues = new ConcurrentHashMap<>();
     private final AtomicLong policyChanges = new AtomicLong();
     private final AtomicLong queueChanges = new AtomicLong();
     private volatile Built built = new Built(PolicyTable.EMPTY, 0);
 
-    /** The policies in force. */
+    /** Returns the policies in force. */
     public PolicyTable table() {
         Built current = built;
         return current.changes == policyChanges.get() ? current.table : rebuild();
     }
 
-    /** The rules of a queue in force, null if there is none of this id. */
+    /** Returns the rules of the queue in force with this id, null if there is none. */
     public QueueRules queue(String id) {
         return queues.get(id);
     }
 
-    /** The queues in force, by id. */
+    /** Returns the queues in force by id. */
     public Map<String, QueueRules> queues() {
         return Map.copyOf(queues);
     }
 
-    /** {@link #table} as it would be with these in the places of those that have the same ids, at all times. */
+    /**
+     * Returns {@link #table} with these definitions in place of the ones with the same ids. They are in force at all
+     * times: their {@code effective-from} is ignored.
+     */
     public PolicyTable tableWith(List<PolicyFile.Definition.PolicyDefinition> tried) {
         Set<String> ids = tried.stream().map(PolicyFile.Definition::id).collect(Collectors.toSet());
         Stream<Policy> others = rules.all().stream()
@@ -62,34 +65,37 @@ public final class PolicyRegistry {
                 .toList());
     }
 
-    /** {@link #queues} as they would be with these in the places of those that have the same ids. */
+    /** Returns {@link #queues} with these definitions in place of the ones with the same ids. */
     public Map<String, QueueRules> queuesWith(List<PolicyFile.Definition.QueueDefinition> tried) {
         Map<String, QueueRules> with = new HashMap<>(queues);
         tried.forEach(queue -> with.put(queue.id(), queue.queue()));
         return with;
     }
 
-    /** Grows after each change of the queues: who reads them after it finds them as new as it, or newer. */
+    /**
+     * Returns the number of changes to the queues. A thread that reads this number first and the queues next finds them
+     * with at least that many changes.
+     */
     public long changes() {
         return queueChanges.get();
     }
 
-    /** What is in force: policies, then queues, each by id. */
+    /** Returns what is in force: policies first, then queues, each sorted by id. */
     public List<PolicyAvro.Applied> applied() {
         return rules.inForce();
     }
 
-    /** The policy or queue in force, null if there is none of this id. */
+    /** Returns the policy or queue in force with this id, null if there is none. */
     public PolicyAvro.Applied applied(PolicyAvro.Kind kind, String id) {
         return rules.get(PolicyAvro.key(kind, id))
-                .map(PolicyRecordReader::applied)
+                .map(DecodedPolicyRecord::applied)
                 .filter(applied -> !applied.isDeleted())
                 .orElse(null);
     }
 
-    /** Adds the next record of the policies topic. */
+    /** Applies the next record of the policies topic. */
     PolicyFold.Step add(String key, byte[] value) {
-        Optional<PolicyRecordReader> before = key == null ? Optional.empty() : rules.get(key);
+        Optional<DecodedPolicyRecord> before = key == null ? Optional.empty() : rules.get(key);
         PolicyFold.Step step = rules.add(key, value);
         if (step instanceof PolicyFold.Step.Put put) {
             changed(put.rules().applied(), put.rules().queue());
@@ -99,7 +105,7 @@ public final class PolicyRegistry {
         return step;
     }
 
-    /** @param queue null if it is out of force, or this is a policy */
+    /** @param queue null if the queue was deleted, or if a policy has changed */
     private void changed(PolicyAvro.Applied applied, QueueRules queue) {
         switch (applied.kind()) {
             case POLICY -> policyChanges.incrementAndGet();
@@ -128,9 +134,9 @@ public final class PolicyRegistry {
     private synchronized PolicyTable rebuild() {
         long changes = policyChanges.get();
         if (built.changes != changes) {
-            List<Policy> policies = rules.all().stream() // audit can rebuild only tables with all earlier changes
-                    .flatMap(one -> one.policies().stream())
-                    .toList();
+            // one atomic copy, because audit can rebuild only tables that contain all changes up to some point
+            List<Policy> policies =
+                    rules.all().stream().flatMap(one -> one.policies().stream()).toList();
             built = new Built(new PolicyTable(policies), changes);
         }
         return built.table;

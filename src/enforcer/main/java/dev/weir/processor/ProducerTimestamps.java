@@ -10,13 +10,13 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.record.TimestampType;
 
 /**
- * Marks the requests whose timestamp was set by the producer ({@code CreateTime}) and not by the broker ({@code
- * LogAppendTime}). An interceptor of the consumer is the only place that sees the difference: Kafka Streams passes each
- * record on as {@code CreateTime}.
+ * A consumer interceptor that marks the requests whose timestamp was set by the producer ({@code CreateTime}) and not
+ * by the broker ({@code LogAppendTime}). Only an interceptor can distinguish them: Kafka Streams does not pass the
+ * timestamp type to processors.
  */
 public final class ProducerTimestamps implements ConsumerInterceptor<byte[], byte[]> {
 
-    /** Setting: the name of the request topic. */
+    /** The consumer property with the name of the request topic. */
     public static final String TOPIC = "weir.requests.topic";
 
     private static final String MARK = "weir.stamped-by-producer";
@@ -39,12 +39,12 @@ public final class ProducerTimestamps implements ConsumerInterceptor<byte[], byt
         return records;
     }
 
-    /** Marks a record as one whose producer has set the timestamp. */
+    /** Marks a record as one whose timestamp was set by its producer. */
     public static void mark(Headers headers) {
         headers.add(MARK, NO_VALUE);
     }
 
-    /** Removes the mark from a record. Returns whether it was there. */
+    /** Removes the mark from a record. Returns whether it was marked. */
     static boolean takeMark(Headers headers) {
         boolean isMarked = headers.lastHeader(MARK) != null;
         if (isMarked) {
@@ -55,11 +55,11 @@ public final class ProducerTimestamps implements ConsumerInterceptor<byte[], byt
 
     @Override
     public void onCommit(Map<TopicPartition, OffsetAndMetadata> offsets) {
-        // offsets are irrelevant
+        // nothing to do
     }
 
     @Override
     public void close() {
-        // nothing is open
+        // nothing to close
     }
 }

@@ -13,16 +13,16 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Forwards the output of a task's queues, at queue time: decisions and releases with the key and headers of their
- * request, and messages about totals to the task of another partition or to this one.
+ * Forwards the output of a task's queues with queue time as the timestamp: decisions and releases with the key and
+ * headers of their request, and slot messages to the task of another partition or of this one.
  *
- * @param nowMs returns queue time
+ * @param nowMs returns the queue time in milliseconds
  */
 record QueueForwarder(
         ProcessorContext<byte[], Object> context, Shape.Outlets outlets, EnforcerMetrics metrics, LongSupplier nowMs)
         implements Outlet, SlotMessenger {
 
-    /** A message is read when the transaction that it is in is committed. */
+    /** A message is read only after its transaction is committed. */
     private static final long EXPECTED_DELAY_MS = 150;
 
     @Override

@@ -9,16 +9,16 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The queues of this application's tasks, by partition, open to questions from other threads while the tasks go on. */
+/** The queues of this application's tasks by partition. Other threads can query them while the tasks run. */
 public final class QueueRegistry {
 
     private final Map<Integer, Shape> tasks = new ConcurrentHashMap<>();
 
     /**
-     * Asks the queues of a partition something that leaves them as they are.
+     * Runs a read-only query on the queues of a partition.
      *
-     * @param patience how long to wait for the task's own work
-     * @return none if no task of this application has the partition, or it is busy
+     * @param patience how long to wait for the task to finish its current work
+     * @return empty if no task of this application has the partition, or the task is busy for longer
      */
     public <T> Optional<T> query(int partition, Duration patience, Shape.QueueQuery<T> question) {
         Shape task = tasks.get(partition);
@@ -26,8 +26,11 @@ public final class QueueRegistry {
     }
 
     /**
-     * The first queues of each partition, by id, without those of a partition that is busy for longer than it is waited
-     * for. The parts of one queue on several partitions are added up.
+     * Returns the first queues of each partition by id, without those of a partition whose task is busy for longer than
+     * {@code patience}. The parts of one queue on several partitions are merged.
+     *
+     * @param most the maximum number of queues per partition
+     * @param patience how long to wait for each task
      */
     public List<QueueView> views(int most, Duration patience) {
         Map<String, QueueView> views = new TreeMap<>();
@@ -40,10 +43,10 @@ public final class QueueRegistry {
     }
 
     /**
-     * What the partitions of this application have of a queue: a view for each that has anything of it.
+     * Returns a view of a queue for each partition of this application that has a part of it.
      *
-     * @param patience how long to wait for the tasks' own work, in all
-     * @return none if a task is busy for longer, or is being closed
+     * @param patience how long to wait for all tasks together
+     * @return empty if a task is busy for longer or is being closed
      */
     public Optional<List<QueueView>> parts(String queue, Duration patience) {
         long deadlineNanos = System.nanoTime() + patience.toNanos();
@@ -64,7 +67,7 @@ public final class QueueRegistry {
         tasks.put(partition, task);
     }
 
-    /** Closes a task's queues, unless another has the partition by now. */
+    /** Removes a task, unless another task has registered for the partition since. */
     void close(int partition, Shape task) {
         tasks.remove(partition, task);
     }

@@ -5,15 +5,15 @@ import dev.weir.storage.QueueMarker;
 import java.util.UUID;
 
 /**
- * The queue time of an open task: the broker's time, as a {@link QueueClock} estimates it from the {@link QueueMarker}s
- * that the task sends to itself. {@code localMs} is the clock of this machine, {@code appendMs} the broker's time when
- * it appended a record.
+ * The queue time of an open task: the broker's time, as estimated by a {@link QueueClock} from the {@link QueueMarker}s
+ * that the task sends to itself. In all methods, {@code localMs} is the task's clock and {@code appendMs} the broker's
+ * time when it appended a record.
  */
 final class QueueTime {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** Markers are at least this far apart. */
+    /** The minimum time between two markers. */
     private static final long MARKER_MS = 1_000;
 
     private final QueueClock clock;
@@ -21,7 +21,7 @@ final class QueueTime {
     private boolean hasSentMarker;
     private long markerSentMs;
 
-    /** @param writtenMs the latest queue time in the restored state */
+    /** @param writtenMs the latest queue time in the restored state, in milliseconds */
     QueueTime(long writtenMs) {
         clock = new QueueClock(writtenMs);
     }
@@ -34,12 +34,12 @@ final class QueueTime {
         return clock.timeMs(localMs) * NANOS_PER_MS;
     }
 
-    /** Returns how long it is from now to a queue time, rounded up to milliseconds; negative if it has passed. */
+    /** Returns the time until a queue time, rounded up to milliseconds; negative if it has passed. */
     long untilMs(long atNanos, long localMs) {
         return -Math.floorDiv(-atNanos, NANOS_PER_MS) - clock.timeMs(localMs);
     }
 
-    /** Advances the time to a record other than a marker. */
+    /** Advances the time by a record that is not a marker. */
     void read(long appendMs, long localMs) {
         clock.observe(appendMs, localMs);
     }
@@ -47,25 +47,26 @@ final class QueueTime {
     /** Synchronizes the time if the marker is from this task. Returns whether the time has stepped back. */
     boolean readMarker(QueueMarker marker, long appendMs, long localMs) {
         if (!marker.task().equals(task)) {
-            clock.observe(appendMs, localMs); // of the task that had the partition before
+            clock.observe(appendMs, localMs); // from a previous task of the partition
             return false;
         }
         return clock.observeMarker(marker.sentMs(), appendMs, localMs);
     }
 
     /**
-     * Returns whether a record was appended long before queue time: the task lags, or the broker's clock was set back.
+     * Returns whether a record was appended long before the current queue time, that is, whether the task lags or the
+     * broker's clock was set back.
      */
     boolean isAheadOf(long appendMs, long localMs) {
         return clock.isAheadOf(appendMs, localMs);
     }
 
-    /** Returns whether a marker of this task was read. */
+    /** Returns whether a marker of this task has been read. */
     boolean isSynchronized() {
         return clock.isSynchronized();
     }
 
-    /** Returns whether the first marker was sent and not read yet. */
+    /** Returns whether the first marker has been sent but not read yet. */
     boolean isSynchronizing() {
         return hasSentMarker && !clock.isSynchronized();
     }

@@ -9,7 +9,7 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
-/** Takes what ledgers have answered to the task of this partition; what is for others who read here is theirs. */
+/** Reads the responses of ledgers and forwards those to this task. Responses to other holders are ignored. */
 public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[], Object> {
 
     private final LeaseResponseAvro avro = new LeaseResponseAvro();
@@ -21,9 +21,9 @@ public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[
     private DeadLetterForwarder rejections;
 
     /**
-     * @param holders of this application
-     * @param next the node that takes answers
-     * @param deadLetters the node that takes what is none
+     * @param holders the names of this application's lease holders
+     * @param next the node that receives responses
+     * @param deadLetters the node that receives unreadable records
      */
     public ReadLeaseResponses(EnforcerMetrics counts, HolderNames holders, String next, String deadLetters) {
         this.metrics = counts;
@@ -45,7 +45,7 @@ public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[
             LeaseResponseAvro.Addressed answer = avro.decode(record.value(), metadata.partition());
             if (answer.holder().equals(holders.name(metadata.partition()))) {
                 context.forward(
-                        record.withValue(new LeaseGranted(LeaseKeys.read(record.key()), answer.response())), next);
+                        record.withValue(new LedgerResponse(LeaseKeys.read(record.key()), answer.response())), next);
             }
         } catch (UnreadableException e) {
             rejections.reject(record, e);

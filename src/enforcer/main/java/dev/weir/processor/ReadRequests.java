@@ -11,9 +11,9 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Reads records of the request topic. A request that is in the partition of its client is decided here, keyed by its
- * client; one that is in another partition is misplaced, and is routed. A record that is no request goes to the dead
- * letters as it is, with the reason in headers.
+ * Reads the records of the request topic. A request in the partition of its client is forwarded with the client as the
+ * key. A request in another partition is misplaced: it is routed to its partition or rejected, as configured. A record
+ * that is not a valid request is rejected. Rejected records become dead letters with the reason in headers.
  */
 public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
 
@@ -26,15 +26,15 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     private DeadLetterForwarder rejections;
 
     /**
-     * The nodes that take what comes out.
+     * The names of the nodes that receive the output.
      *
-     * @param requests takes requests that are decided here
-     * @param misplaced takes records of requests that are decided in another partition
-     * @param deadLetters takes records that are no requests
+     * @param requests receives requests that are decided in this partition
+     * @param misplaced receives the records of requests that are decided in another partition
+     * @param deadLetters receives rejected records
      */
     public record Outlets(String requests, String misplaced, String deadLetters) {}
 
-    /** @param maxAhead how far ahead of the clock a producer may stamp a request */
+    /** @param maxAhead how far ahead of this machine's clock a producer's timestamp may be */
     public ReadRequests(
             RequestReader reader,
             RequestPlacement placement,
@@ -85,18 +85,21 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
             rejections.reject(
                     record,
                     Rejection.MISPLACED,
-                    "the client belongs in partition " + partition + ": set partitioner=murmur2_random in the producer,"
-                            + " and send the client as the key");
+                    "the client belongs in partition " + partition
+                            + "; set partitioner=murmur2_random in the producer and use the client as the key");
         }
     }
 
-    /** One record from the future would lock its client out until then, because a key's time does not run backwards. */
+    /**
+     * Rejects timestamps in the future. A key's time never decreases, so one such record would have the client denied
+     * until then.
+     */
     private void requireNotAhead(long timestampMs) throws UnreadableException {
         long aheadMs = timestampMs - context.currentSystemTimeMs();
         if (aheadMs > maxAheadMs) {
             throw new UnreadableException(
                     Rejection.TIMESTAMP_AHEAD,
-                    "timestamp is " + aheadMs + " ms ahead of the clock, the most is " + maxAheadMs);
+                    "timestamp is " + aheadMs + " ms ahead of Weir's clock; the maximum is " + maxAheadMs);
         }
     }
 }

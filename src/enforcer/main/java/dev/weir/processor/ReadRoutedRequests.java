@@ -11,9 +11,9 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Reads records of the topic of routed requests, whose time is that of the original record. Requests and dead letters
- * name the original partition and offset. A record whose origin cannot be read, or that is not in the partition of its
- * client, is a dead letter and is not routed again.
+ * Reads the records of the topic of routed requests, which have the timestamp of the original record. Requests and dead
+ * letters contain the original partition and offset. A record whose origin cannot be read, or that is not in the
+ * partition of its client, becomes a dead letter and is not routed again.
  */
 public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[], Object> {
 
@@ -26,14 +26,14 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
     private DeadLetterForwarder rejections;
 
     /**
-     * The nodes that take what comes out.
+     * The names of the nodes that receive the output.
      *
-     * @param requests takes requests
-     * @param deadLetters takes records that are no requests, or are in the wrong partition
+     * @param requests receives requests
+     * @param deadLetters receives records that are not valid requests or are in the wrong partition
      */
     public record Outlets(String requests, String deadLetters) {}
 
-    /** @param requests the name of the request topic, where the records were before */
+    /** @param requests the name of the request topic, from which the records were routed */
     public ReadRoutedRequests(
             RequestReader reader,
             RequestPlacement placement,
@@ -60,14 +60,14 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
                 .filter(read -> placement.isMisplaced(read.source().partition(), metadata.partition()));
         if (origin.isEmpty()) {
             String detail = "the last header of a routed request must be " + RecordOrigin.HEADER
-                    + ", with another partition, the offset and the time of the original record";
+                    + ", with another partition, the offset and the timestamp of the original record";
             rejections.reject(record, Rejection.INVALID_ROUTING, detail);
             return;
         }
         decide(original(record, origin.get()), origin.get().source(), metadata.partition());
     }
 
-    /** The record as it was before it was routed. */
+    /** Returns the record as it was before it was routed. */
     private static Record<byte[], byte[]> original(Record<byte[], byte[]> routed, RecordOrigin origin) {
         Headers headers = RecordOrigin.removeFrom(routed.headers());
         return new Record<>(origin.key(), routed.value(), origin.timestampMs(), headers);
@@ -86,7 +86,8 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
         if (partition == here) {
             context.forward(new Record<>(client, request, original.timestamp(), original.headers()), outlets.requests);
         } else {
-            String detail = "was routed to partition " + here + ", but the client belongs in " + partition;
+            String detail = "the request was routed to partition " + here + ", but the client belongs in partition "
+                    + partition;
             rejections.reject(original, Rejection.INVALID_ROUTING, detail, requests, source);
         }
     }

@@ -12,19 +12,19 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * The place, time and key of a request's record before it was routed. Only the last header of a record counts, and only
- * on the topic of routed requests: producers may use the same name, and their headers stay theirs.
+ * The position, timestamp and key of a request's record before it was routed. It is in the last header of a record of
+ * the topic of routed requests. Producers may use headers with the same name; those are passed on unchanged.
  *
  * @param source the partition and offset on the request topic
- * @param timestampMs the time of the record there
+ * @param timestampMs the timestamp of the record there
  * @param key the key of the record there, null if it had none
  */
 @SuppressWarnings("ArrayRecordComponent") // never compared
 public record RecordOrigin(Request.Source source, long timestampMs, byte[] key) {
 
     /**
-     * The header's name. Its value is {@code <partition>:<offset>:<timestamp in ms>} as text, and behind another colon
-     * the key, unless the record had none.
+     * The name of the header. Its value is {@code <partition>:<offset>:<timestamp in ms>} as text, followed by another
+     * colon and the bytes of the key if the record had one.
      */
     static final String HEADER = "weir.origin";
 
@@ -54,7 +54,7 @@ public record RecordOrigin(Request.Source source, long timestampMs, byte[] key) 
                 : Optional.of(new RecordOrigin(source, timestampMs, key));
     }
 
-    /** Where the colon before the key is, or the end of the value if there is no key. */
+    /** Returns the index of the colon before the key, or the length of the value if there is no key. */
     private static int endOfPlace(byte[] value) {
         int colons = 0;
         for (int i = 0; i < value.length; i++) {
@@ -66,7 +66,7 @@ public record RecordOrigin(Request.Source source, long timestampMs, byte[] key) 
         return value.length;
     }
 
-    /** Returns the headers with this origin behind them. */
+    /** Returns the headers with this origin appended. */
     Headers addTo(Headers headers) {
         byte[] place = (source.partition() + ":" + source.offset() + ":" + timestampMs + (key == null ? "" : ":"))
                 .getBytes(StandardCharsets.UTF_8);
@@ -77,7 +77,7 @@ public record RecordOrigin(Request.Source source, long timestampMs, byte[] key) 
         return new RecordHeaders(headers.toArray()).add(HEADER, value);
     }
 
-    /** Returns the headers without their last one: those that the producer wrote. */
+    /** Returns the headers without the last one, that is, those that the producer wrote. */
     static Headers removeFrom(Headers headers) {
         Header[] all = headers.toArray();
         return new RecordHeaders(Arrays.copyOf(all, all.length - 1));

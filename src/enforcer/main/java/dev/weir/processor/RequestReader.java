@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.Optional;
 import org.apache.kafka.common.header.Headers;
 
-/** Reads records as requests, or tells why they are none. */
+/** Decodes and validates the records of requests. */
 public final class RequestReader {
 
     private final RequestAvro avro;
@@ -22,11 +22,12 @@ public final class RequestReader {
     }
 
     /**
-     * Reads a record of the request topic. Its key is not looked at, but for its size.
+     * Reads a record of the request topic.
      *
-     * @param timestampMs the record's, 0 if it has none
-     * @throws UnreadableException if it is no request
-     * @throws dev.weir.wire.RegistryException if the registry that has its schema does not answer
+     * @param key only its size matters
+     * @param timestampMs the timestamp of the record, 0 if it has none
+     * @throws UnreadableException if the record is not a valid request
+     * @throws dev.weir.wire.RegistryException if the schema registry does not respond
      */
     public Request read(byte[] key, byte[] value, Headers headers, long timestampMs, Request.Source source)
             throws UnreadableException {
@@ -34,7 +35,7 @@ public final class RequestReader {
         if (size > DeadLetterRecord.MAX_RECORD_BYTES) {
             throw new UnreadableException(
                     Rejection.RECORD_TOO_LARGE,
-                    "the record has " + size + " bytes, the most is " + DeadLetterRecord.MAX_RECORD_BYTES);
+                    "the record has " + size + " bytes; the maximum is " + DeadLetterRecord.MAX_RECORD_BYTES);
         }
         Request request = avro.decode(value, timestampMs, source);
         Optional<RequestRules.Violation> violation = rules.check(request);
@@ -45,12 +46,12 @@ public final class RequestReader {
         return request;
     }
 
-    /** Returns the client in UTF-8: the record's key if that is the same, so that it need not be encoded. */
+    /** Returns the client in UTF-8. If the record's key has the same bytes, returns the key, to avoid encoding. */
     static byte[] utf8(String client, byte[] key) {
         return key != null && isUtf8(key, client) ? key : client.getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Whether the bytes are those of the text; while it is ASCII, without making them. */
+    /** Returns whether the bytes are the text in UTF-8, without encoding it if it is ASCII. */
     private static boolean isUtf8(byte[] bytes, String text) {
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);

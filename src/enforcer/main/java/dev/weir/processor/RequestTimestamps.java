@@ -3,7 +3,7 @@ package dev.weir.processor;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.streams.processor.TimestampExtractor;
 
-/** Returns the timestamp of a request's record. A record without one is of time 0. */
+/** A timestamp extractor that returns the record's timestamp, or 0 if the record has none. */
 public final class RequestTimestamps implements TimestampExtractor {
 
     @Override

@@ -21,29 +21,29 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Lets requests into their queues, and wakes up when one may leave. An idle queue wakes nobody. Time is that of the
- * broker, as the {@link QueueTime} estimates it: while requests wait, the task sends itself a {@link QueueMarker} each
- * second.
+ * Admits requests to their queues and schedules a tick for the next release. An idle queue needs no ticks. Time is
+ * the broker's, as estimated by {@link QueueTime}: while requests wait, the task sends itself a {@link QueueMarker}
+ * every second.
  */
 public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
-    /** How much is done before records are read again. */
+    /** The maximum number of steps per tick, so that records are read in between. */
     private static final int STEPS_A_TICK = 5_000;
 
-    /** While something waits, rules that have changed are seen at the latest after this. */
+    /** While requests wait, changed rules are applied after this time at the latest. */
     private static final long MAX_TICK_MS = 500;
 
-    /** The nodes that take what comes out. */
+    /** The names of the nodes that receive the output. */
     public record Outlets(String decisions, String releases, String markers, String slots, String deadLetters) {}
 
     /**
-     * A question to the queues that leaves them as they are.
+     * A read-only query on the queues.
      *
-     * @param <T> the answer
+     * @param <T> the type of the result
      */
     public interface QueueQuery<T> {
 
-        /** @param nowNanos queue time */
+        /** @param nowNanos the queue time in nanoseconds */
         T answer(Shaper shaper, long nowNanos);
     }
 
@@ -54,7 +54,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final StoredQueues.StoreNames stores;
     private final Outlets outlets;
     private final QueueRegistry live;
-    private final ReentrantLock working = new ReentrantLock(true); // fair: who asks gets in between two records
+    private final ReentrantLock working = new ReentrantLock(true); // fair, so that queries run between two records
     private final TickScheduler ticks = new TickScheduler(this::tick);
     private ProcessorContext<byte[], Object> context;
     private DeadLetterForwarder rejections;
@@ -126,7 +126,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         });
     }
 
-    /** What a record is to do at a queue time. */
+    /** Returns the action of a record, which accepts the queue time in nanoseconds. */
     private Consumer<Long> action(Record<byte[], byte[]> record, long offset, long appendMs)
             throws UnreadableException {
         if (record.key() == null && SlotCodec.isReport(record.value())) {
@@ -142,10 +142,10 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     }
 
     /**
-     * Sends a marker if one is due and there is a reason to.
+     * Sends a marker if one is due and needed.
      *
-     * @param isLate what was read was appended long before queue time: the task lags, or the broker's clock was set
-     *     back
+     * @param isLate whether a record was read that was appended long before queue time: the task lags, or the broker's
+     *     clock was set back
      */
     private void sendMarker(long localMs, boolean isLate) {
         if (time.isMarkerDue(localMs) && (isLate || shaper.needsTime() || mustSynchronize())) {
@@ -154,7 +154,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         }
     }
 
-    /** Whether there is something to do that has to wait for a marker: restored buckets that may be idle by now. */
+    /** Returns whether work has to wait for the first marker, such as restored buckets that may be idle by now. */
     private boolean mustSynchronize() {
         return !time.isSynchronized() && shaper.dueNanos() < Long.MAX_VALUE;
     }
@@ -165,7 +165,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         work(() -> shaper = null);
     }
 
-    /** Asks the queues something that leaves them as they are; none if they are busy for longer, or there are none. */
+    /** Runs a read-only query on the queues. Returns empty if they are busy for longer, or the task is closed. */
     <T> Optional<T> query(Duration patience, QueueQuery<T> question) {
         try {
             if (!working.tryLock(patience.toNanos(), TimeUnit.NANOSECONDS)) {
@@ -183,7 +183,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         }
     }
 
-    /** Queue time. */
+    /** Returns the queue time in milliseconds. */
     private long nowMs() {
         return time.ms(context.currentSystemTimeMs());
     }

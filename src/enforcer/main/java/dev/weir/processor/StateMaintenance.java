@@ -13,7 +13,7 @@ import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 
 /**
- * Regularly deletes states and lease books that are as good as new, some keys at a time, and shrinks the caches in
+ * Periodically deletes expired states and lease books, a bounded number of keys at a time, and shrinks the caches in
  * front of their stores.
  */
 final class StateMaintenance {
@@ -25,7 +25,11 @@ final class StateMaintenance {
     private final LongSupplier earliestWaitingMs;
     private final Cancellable schedule;
 
-    /** @param earliestWaitingMs returns the earliest time of a waiting request, which the states are kept for */
+    /**
+     * Starts the schedule.
+     *
+     * @param earliestWaitingMs returns the earliest timestamp of a waiting request; states that it may need are kept
+     */
     StateMaintenance(
             ProcessorContext<?, ?> context,
             WeirConfig.State config,
@@ -38,12 +42,12 @@ final class StateMaintenance {
         this.earliestWaitingMs = earliestWaitingMs;
         int keys = config.cleanupKeys();
         long keepMs = config.retention().toMillis();
-        stateCleaner = new StateCleaner(store, states::forget, keys, keepMs);
+        stateCleaner = new StateCleaner(store, states::purge, keys, keepMs);
         bookCleaner = new StateCleaner(books, (key, book) -> books.deleteUnlessDirty(key), keys, keepMs);
         schedule = context.schedule(config.cleanupInterval(), PunctuationType.WALL_CLOCK_TIME, this::run);
     }
 
-    /** Records the time of a request: only what has expired long before it is deleted. */
+    /** Records the timestamp of a request. Only entries that expired long before it are deleted. */
     void observe(long timestampMs) {
         stateCleaner.observe(timestampMs);
         bookCleaner.observe(timestampMs);
@@ -57,7 +61,7 @@ final class StateMaintenance {
         bookCleaner.run(nowMs);
     }
 
-    /** Stops the schedule, which would outlive a task that fails and is revived. */
+    /** Stops the schedule, which would otherwise survive when a failed task is initialized again. */
     void stop() {
         schedule.cancel();
     }

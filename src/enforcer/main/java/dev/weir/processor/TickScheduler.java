@@ -6,12 +6,12 @@ import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 
 /**
- * Runs an action of a task once, at the earliest of the times that were requested since it last ran. At most one
- * wall-clock punctuation is pending. Times are milliseconds of the task's clock.
+ * Runs an action of a task once, at the earliest time that was requested since its last run. At most one wall-clock
+ * punctuation is pending. Times are milliseconds of the task's clock.
  */
 final class TickScheduler {
 
-    /** The action runs no sooner than this after a request: what is due in between is done together. */
+    /** The minimum delay of a run after a request, so that work that falls due within this time is done together. */
     static final long LEAST_MS = 5;
 
     private final Runnable action;
@@ -19,18 +19,18 @@ final class TickScheduler {
     private Cancellable pending; // null if none is
     private long pendingAtMs;
 
-    /** @param action may request the next run */
+    /** @param action the action; it may request the next run */
     TickScheduler(Runnable action) {
         this.action = action;
     }
 
-    /** Opens a task, or opens it again after a failure: a run that is pending is cancelled. */
+    /** Sets the task. If it is initialized again after a failure, a pending run is cancelled. */
     void open(ProcessorContext<?, ?> ofTask) {
         cancel();
         context = ofTask;
     }
 
-    /** Requests a run at a time. Has no effect if a run is pending that is not later. */
+    /** Requests a run. Has no effect if an earlier run, or one at the same time, is pending. */
     void request(long atMs, long nowMs) {
         long runAtMs = Math.max(atMs, nowMs + LEAST_MS);
         if (pending != null && pendingAtMs <= runAtMs) {

@@ -11,14 +11,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Puts each policy and queue that is applied in force; of one that is not good, the last good one stays. At start, all
- * that is on the topic passes through here too.
+ * Applies the records of the policies topic to the {@link PolicyRegistry}. If a record is bad, the last good one of its
+ * key stays in force. At start, all records of the topic are applied. Runs on the global thread of Kafka Streams;
+ * {@link Decide} reads the registry for each request.
  */
 public final class UpdatePolicies implements Processor<String, byte[], Void, Void> {
 
     private static final Logger LOG = LoggerFactory.getLogger(UpdatePolicies.class);
 
-    /** Of a key that is told, in characters. */
+    /** The most characters of a key in a log line. */
     private static final int MAX_KEY = 200;
 
     private final PolicyRegistry policies;
@@ -54,7 +55,7 @@ public final class UpdatePolicies implements Processor<String, byte[], Void, Voi
             store.delete(key);
         } else if (step instanceof PolicyFold.Step.Reject reject) {
             LOG.warn(
-                    "the policies topic's record for {} is not in force: {}",
+                    "The record for {} on the policies topic was rejected: {}",
                     SafeText.of(key, MAX_KEY),
                     reject.fault().getMessage());
         }

@@ -9,62 +9,67 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What can be asked of a running instance. Nothing that is asked changes anything. */
+/** The read-only queries of a running instance. */
 public interface InstanceQueries {
 
-    /** An answer, or who has it. */
+    /** A result, or the instance that can return it. */
     sealed interface Result<T> {
 
+        /** The result. */
         record Local<T>(T value) implements Result<T> {}
 
-        /** @param address {@code host:port} of the instance that owns the partition */
+        /**
+         * The result is on another instance.
+         *
+         * @param address {@code host:port} of the instance that owns the partition
+         */
         record Remote<T>(String address) implements Result<T> {}
 
         /**
-         * What the partitions of this instance hold of something that is spread over several instances.
+         * The part of a result that is spread over several instances.
          *
-         * @param value null if they hold nothing of it
-         * @param others {@code host:port} of the instances with the other partitions; the port is 0 if one answers no
-         *     questions
+         * @param value the part of this instance, null if it has none
+         * @param others {@code host:port} of the instances with the other partitions; the port is 0 if an instance
+         *     serves no queries
          */
         record Partial<T>(T value, Set<String> others) implements Result<T> {}
 
-        /** Partitions are moving, or the state is being restored: ask again. */
+        /** Partitions are being reassigned or their state is being restored: the query must be repeated later. */
         record NotReady<T>(String reason) implements Result<T> {}
     }
 
     /**
-     * What a client has used, at the request's time: of each policy that applies to the request, and of each other that
-     * it has a state of. By policy id, then key.
+     * Returns the usage of a client at the time of the request, for each policy that applies to the request and for
+     * each other policy that has a state of the client. Sorted by policy id, then key.
      */
     Result<List<PolicyUsage>> usage(Request request);
 
     /**
-     * How a request would be decided now if nothing else comes first, but for a requestId that came before. If its
-     * queue is on another instance, all that is known is that it would be sent there.
+     * Returns how a request would be decided if it were the next one. Nothing is charged. If its queue is on another
+     * instance, the result only says that the request would be sent there.
      */
     Result<Decision> check(Request request);
 
     /**
-     * What all clients have used of a policy that is shared, and what of it is lent to whom. The value is null if no
-     * such policy is in force.
+     * Returns the usage of a shared policy by all clients, and its outstanding leases. The value is null if no such
+     * policy is in force.
      *
-     * @param key the values of its key fields by their names; one that is missing is empty
+     * @param key the values of the policy's key fields by name; missing ones are empty
      */
     Result<SharedPolicyUsage> shared(String policyId, Map<String, String> key);
 
     /**
-     * A queue as it is now; a queue that nothing has been sent to yet is empty. The value is null if there is none. A
-     * queue with key fields is answered in parts, and so is one that was deleted.
+     * Returns the current state of a queue, which is empty if nothing has been sent to it. The value is null if the
+     * queue does not exist. For a keyed queue, and for a deleted one, the result is {@link Result.Partial}.
      */
     Result<QueueView> queue(String id);
 
     /**
-     * One bucket of a queue with key fields as it is now; one that is not in use is empty. The value is null if there
-     * is no such queue.
+     * Returns the current state of one bucket of a keyed queue, which is empty if it is not in use. The value is null
+     * if the queue does not exist.
      *
-     * @param key the values of the key fields, by name. Other fields than those of the queue's {@link QueueView#rules
-     *     rules} name no bucket: the view is then that of an empty one
+     * @param key the values of the key fields by name. If the names are not those of the queue's
+     *     {@link QueueView#rules rules}, the result is an empty bucket
      */
     Result<QueueView> key(String id, Map<String, String> key);
 }

@@ -18,19 +18,21 @@ import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.state.HostInfo;
 
 /**
- * Which instance works on a key of an application. Partitions are those of Kafka's default partitioner, over the key's
- * bytes in UTF-8.
+ * Finds the instance that owns the partition of a key. Partitions are those of Kafka's default partitioner.
  *
- * @param self this instance, as {@link #address} names it
+ * @param application the application whose partitions are looked up
+ * @param self the {@link #address(Optional) address} of this instance
  */
 public record PartitionOwners(KafkaStreams application, HostInfo self) {
 
-    /** Nobody listens there. */
+    /** The port of instances that serve no queries. */
     private static final int NO_PORT = 0;
 
     /**
-     * What the other instances know this one by; one that has no address is known by a name of its own, so that all can
-     * tell its partitions from theirs.
+     * Returns the {@code application.server} of this instance. An instance that serves no queries gets a unique name,
+     * so that other instances can distinguish its partitions from theirs.
+     *
+     * @param reachable {@code host:port} at which this instance serves queries; empty if it serves none
      */
     public static String address(Optional<String> reachable) {
         return reachable.orElseGet(() -> UUID.randomUUID() + ":" + NO_PORT);
@@ -41,7 +43,7 @@ public record PartitionOwners(KafkaStreams application, HostInfo self) {
         return (isIpv6 ? "[" + host.host() + "]" : host.host()) + ":" + host.port();
     }
 
-    /** The addresses of the other instances that can be asked; none while the application is not running. */
+    /** Returns the addresses of the other instances that serve queries; empty while the application is not running. */
     public Set<String> others() {
         if (!application.state().isRunningOrRebalancing()) {
             return Set.of();
@@ -54,18 +56,19 @@ public record PartitionOwners(KafkaStreams application, HostInfo self) {
     }
 
     /**
-     * Answers here if this instance works on a key, else tells who does.
+     * Runs a query if this instance owns the key; otherwise returns the instance that does.
      *
-     * @param here given the partition; what it asks of a store that closes meanwhile may throw
+     * @param key the key as text, which is encoded in UTF-8
+     * @param here the query, which accepts the partition; it may throw if a store is closed while it runs
      */
     <T> Result<T> answer(String store, String key, IntFunction<Result<T>> here) {
         return answer(store, key.getBytes(StandardCharsets.UTF_8), here);
     }
 
     /**
-     * Answers with the part of this instance.
+     * Runs a query on the partitions of this instance.
      *
-     * @param here given the addresses of the other instances that have partitions of the store
+     * @param here the query, which accepts the addresses of the other instances that have partitions of the store
      */
     <T> Result<T> part(String store, Function<Set<String>, Result<T>> here) {
         return whileRunning(() -> here.apply(application.streamsMetadataForStore(store).stream()
@@ -75,7 +78,7 @@ public record PartitionOwners(KafkaStreams application, HostInfo self) {
                 .collect(Collectors.toCollection(TreeSet::new))));
     }
 
-    /** As {@link #answer(String, String, IntFunction)}, for a key that is no text. */
+    /** Like {@link #answer(String, String, IntFunction)}, for a binary key. */
     <T> Result<T> answer(String store, byte[] key, IntFunction<Result<T>> here) {
         return whileRunning(() -> {
             KeyQueryMetadata owner = application.queryMetadataForKey(store, key, new ByteArraySerializer());
@@ -88,7 +91,7 @@ public record PartitionOwners(KafkaStreams application, HostInfo self) {
                 return here.apply(owner.partition());
             }
             return owner.activeHost().port() == NO_PORT
-                    ? new Result.NotReady<>("the instance that has the partition answers no questions")
+                    ? new Result.NotReady<>("the instance that owns the partition serves no queries")
                     : new Result.Remote<>(address(owner.activeHost()));
         });
     }

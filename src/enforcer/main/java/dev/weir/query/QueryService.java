@@ -43,12 +43,12 @@ import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * Answers from the stores of the running tasks, which are written at the latest when they commit, and from the queues
- * as they are. It writes nothing.
+ * Implements queries on the stores and queues of the running tasks. Results from stores are as of the last write, which
+ * is the last commit or later; results from queues are current. Nothing is written.
  */
 public final class QueryService implements InstanceQueries {
 
-    /** How many states of a client are told, beside those of the policies that apply. */
+    /** The maximum number of states of a client that are reported in addition to those of the policies that apply. */
     private static final int MAX_STATES = 1_000;
 
     private static final Duration PATIENCE = Duration.ofSeconds(1);
@@ -60,7 +60,13 @@ public final class QueryService implements InstanceQueries {
     private final LeaseTerms terms;
     private final Clock clock;
 
-    /** The two applications, and what they decide, shape and lend by. */
+    /**
+     * @param policies the policies and queues in force
+     * @param clients the partitions of the deciding application
+     * @param queueOwners the partitions of the shaping application
+     * @param queues the queues of this instance
+     * @param terms the configured terms of leases
+     */
     public QueryService(
             PolicyRegistry policies,
             PartitionOwners clients,
@@ -114,7 +120,7 @@ public final class QueryService implements InstanceQueries {
                 return changesTooFast();
             }
             if (ruling.get() instanceof AwaitLease) {
-                return new Result.NotReady<>("it would wait for a part of a shared quota, and then be decided");
+                return new Result.NotReady<>("the request would wait for a lease of a shared limit");
             }
             return ruling.get() instanceof Admission admission
                     ? place(admission)
@@ -161,7 +167,7 @@ public final class QueryService implements InstanceQueries {
         }
         return queueOwners.part(Stores.QUEUE_STATES, others -> queues.parts(id, PATIENCE)
                 .<Result<QueueView>>map(parts -> new Result.Partial<>(merged(parts, rules), others))
-                .orElseGet(() -> new Result.NotReady<>("a part of the queue is being moved, or it is too busy")));
+                .orElseGet(() -> new Result.NotReady<>("a partition of the queue is moving or too busy")));
     }
 
     private static QueueView merged(List<QueueView> parts, QueueRules rules) {
@@ -176,7 +182,7 @@ public final class QueryService implements InstanceQueries {
         return query(bucket, (shaper, nowNanos) -> shaper.view(bucket, nowNanos));
     }
 
-    /** What the queue would say; if it is elsewhere, as much of it as is known here. */
+    /** Returns the decision of the queue. If the queue is on another instance, returns a provisional decision. */
     private Result<Decision> place(Admission admission) {
         Admission keyed = keyed(admission);
         Result<Decision> answer = query(BucketId.of(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
@@ -194,7 +200,7 @@ public final class QueryService implements InstanceQueries {
                         partition,
                         PATIENCE,
                         (shaper, nowNanos) -> new Result.Local<>(question.answer(shaper, nowNanos)))
-                .orElseGet(() -> new Result.NotReady<>("the queue is being moved, or it is too busy")));
+                .orElseGet(() -> new Result.NotReady<>("the partition of the queue is moving or too busy")));
     }
 
     private static Admission cancel(Request request) {
@@ -206,7 +212,7 @@ public final class QueryService implements InstanceQueries {
         return new SnapshotStates(
                 store(clients, Stores.POLICY_STATES, partition),
                 store(clients, Stores.LOG_SEGMENTS, partition),
-                store(clients, Stores.FIRST_ANSWERS, partition));
+                store(clients, Stores.IDEMPOTENCY, partition));
     }
 
     private static ReadOnlyKeyValueStore<Bytes, byte[]> store(PartitionOwners owners, String name, int partition) {
@@ -216,6 +222,6 @@ public final class QueryService implements InstanceQueries {
     }
 
     private static <T> Result<T> changesTooFast() {
-        return new Result.NotReady<>("the client's state changes faster than it can be read");
+        return new Result.NotReady<>("the state changes faster than it can be read");
     }
 }

@@ -20,21 +20,22 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * What was decided of a client lately, as the topic has it.
+ * The recent decisions for a client, read from the end of the decision topic.
  *
- * @param newestFirst the last ones, of those that were looked at
- * @param read how many records of the client's partition were looked at
- * @param sinceMs the time of the first one that was; null: there was none
+ * @param newestFirst the last decisions for the client among the records read, newest first
+ * @param read the number of records of the client's partition that were read
+ * @param sinceMs the timestamp of the first record read, in milliseconds; null if there was none
  */
 public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceMs) {
 
-    /** How many records of the client's partition are looked at. */
+    /** The maximum number of records of the client's partition that are read. */
     public static final int MOST_READ = 20_000;
 
     /**
-     * Looks at the end of the client's partition.
+     * Reads the end of the client's partition.
      *
-     * @throws UnreachableException if the topic cannot be read
+     * @param most the maximum number of decisions to return
+     * @throws UnreachableException if the topic cannot be read or a decision cannot be decoded
      */
     public static RecentDecisions of(WeirConfig config, String client, int most) {
         DecisionAvro avro = new DecisionAvro(SchemaRegistries.of(config));
@@ -60,7 +61,7 @@ public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceM
                         last.addLast(avro.decode(record.value()));
                     } catch (UnreadableException e) {
                         throw new UnreachableException(
-                                "the decision in partition %d at offset %d cannot be read"
+                                "the decision in partition %d at offset %d cannot be decoded"
                                         .formatted(record.partition(), record.offset()),
                                 e);
                     }

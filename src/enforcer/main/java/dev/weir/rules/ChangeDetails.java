@@ -11,12 +11,15 @@ import dev.weir.wire.PolicyAvro;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What is different in a changed policy or queue, line by line, and what a policy carries over from before. */
+/**
+ * The differences between the versions of a changed policy or queue, one per line, and what each limit of a policy
+ * carries over.
+ */
 public final class ChangeDetails {
 
     private ChangeDetails() {}
 
-    /** None unless a definition was changed by another. */
+    /** Returns the lines; none unless one definition replaced another. */
     public static List<String> of(Change change) {
         if (change.effect() != PolicyTopic.Effect.CHANGED) {
             return List.of();
@@ -24,7 +27,7 @@ public final class ChangeDetails {
         List<String> lines = new ArrayList<>();
         DefinitionDiff.of(change.before(), change.after()).forEach(difference -> lines.add(line(difference)));
         if (lines.isEmpty()) {
-            lines.add("only the order in which it is written");
+            lines.add("only the order of entries changed");
         }
         if (change.kind() == PolicyAvro.Kind.POLICY) {
             lines.addAll(carryOver(change));
@@ -53,23 +56,23 @@ public final class ChangeDetails {
 
     private static List<String> lines(CarryOver carryOver) {
         if (carryOver.keepsAllCounts()) {
-            return carryOver.counts() ? List.of("every count is kept") : List.of();
+            return carryOver.counts() ? List.of("all counts are kept") : List.of();
         }
         if (!carryOver.sameKey()) {
-            return List.of("everything is counted anew: the key is another");
+            return List.of("all counts restart, because the key changed");
         }
         List<String> lines = new ArrayList<>();
         for (CarryOver.LimitCarryOver limit : carryOver.limits()) {
             lines.add(limit.label() + ": " + start(limit) + longestWait(limit));
         }
-        carryOver.dropped().forEach(label -> lines.add(label + ": its count ends"));
+        carryOver.dropped().forEach(label -> lines.add(label + ": its count is dropped"));
         return lines;
     }
 
     private static String longestWait(CarryOver.LimitCarryOver limit) {
         return limit.longestWaitMs() == 0
                 ? ""
-                : ", and a client that has used all of it waits up to "
+                : ", and a client that has used up the limit waits up to "
                         + DurationsAndSizes.duration(limit.longestWaitMs());
     }
 
@@ -77,8 +80,8 @@ public final class ChangeDetails {
         return switch (limit.start()) {
             case UNCHANGED -> "keeps its count";
             case CONTINUED -> "keeps what was used" + (limit.from().equals(limit.label()) ? "" : " of " + limit.from());
-            case CONVERTED -> "counts what is in use of " + limit.from() + " at the change, rounded up, as taken then";
-            case RESET -> "starts afresh";
+            case CONVERTED -> "counts the current usage of " + limit.from() + ", rounded up, as used at the change";
+            case RESET -> "starts without usage";
             case UNCOUNTED -> "counts nothing";
         };
     }

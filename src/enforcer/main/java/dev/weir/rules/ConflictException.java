@@ -3,7 +3,7 @@ package dev.weir.rules;
 import dev.weir.wire.PolicyAvro;
 import java.util.OptionalLong;
 
-/** A policy or queue is not as the one who changes it expects; nothing was written. The message is one line. */
+/** The version of a policy or queue in force is not the expected one. Nothing was written. The message is one line. */
 public final class ConflictException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
@@ -19,12 +19,12 @@ public final class ConflictException extends RuntimeException {
         this.version = inForce == null ? 0 : inForce.version();
     }
 
-    /** What is not as expected. */
+    /** Returns the policy or queue. */
     public PolicyAvro.Key key() {
         return key;
     }
 
-    /** The version in force, none if there is none. */
+    /** Returns the version in force; empty if there is none. */
     public OptionalLong current() {
         return version == 0 ? OptionalLong.empty() : OptionalLong.of(version);
     }

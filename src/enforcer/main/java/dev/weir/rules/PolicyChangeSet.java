@@ -24,7 +24,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** What is on the policies topic, and what is about to be written there, in its order. */
+/** The contents of the policies topic, and the records to be written to it, in order. */
 final class PolicyChangeSet {
 
     private static final int MAX_NAMED = 5;
@@ -39,12 +39,12 @@ final class PolicyChangeSet {
     private Map<String, Long> past;
 
     /**
-     * One in which nothing changes yet.
+     * Creates a set without changes.
      *
-     * @param onTopic by key, with what was deleted
-     * @param history the last version of each that there ever was, by key; asked once, and only for what is not on the
-     *     topic
-     * @param changedBy is recorded with each change
+     * @param onTopic the records on the topic by key, including deletions
+     * @param history supplies the last version that each policy or queue ever had, by key; called at most once, and
+     *     only if a definition is not on the topic
+     * @param changedBy recorded with each change
      */
     PolicyChangeSet(
             Map<String, PolicyAvro.Applied> onTopic,
@@ -57,7 +57,7 @@ final class PolicyChangeSet {
         this.changedBy = changedBy;
     }
 
-    /** What is to be written: no record comes before one that it needs. */
+    /** Returns the records to write. Each comes after the records that it depends on. */
     List<PolicyAvro.Applied> records() {
         return records;
     }
@@ -66,7 +66,7 @@ final class PolicyChangeSet {
         return changes;
     }
 
-    /** @throws ConflictException if one of these is not as expected */
+    /** @throws ConflictException if the version of a policy or queue is not the expected one */
     void apply(PolicyFile.Contents contents, Options options) {
         Set<String> others = new TreeSet<>(onTopic.keySet());
         List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
@@ -82,7 +82,7 @@ final class PolicyChangeSet {
         }
     }
 
-    /** @throws ConflictException if one of these is not as expected */
+    /** @throws ConflictException if the version of a policy or queue is not the expected one */
     void delete(PolicyAvro.Kind kind, Collection<String> ids, Options options) {
         for (String id : ids) {
             require(options.expected(), new PolicyAvro.Key(kind, id));
@@ -91,10 +91,10 @@ final class PolicyChangeSet {
     }
 
     /**
-     * Throws unless all rules can be in force together.
+     * Throws an exception unless all definitions can be in force together.
      *
-     * @throws RefusedChangeException if a policy would be without its queue, or throttles what another one shapes, or
-     *     the key fields of a queue would change
+     * @throws RefusedChangeException if a policy would have no queue or would throttle requests that another one
+     *     shapes, or if the key fields of a queue would change
      */
     void requireConsistent() {
         requireQueues();
@@ -124,7 +124,10 @@ final class PolicyChangeSet {
         }
     }
 
-    /** What waits would be in buckets, and on partitions, where nothing that comes later can find it. */
+    /**
+     * Rejects changes of key fields. Waiting requests would be in buckets and on partitions in which later records
+     * could not find them.
+     */
     private void requireSameKeys() {
         for (Change change : changes) {
             if (change.kind() != PolicyAvro.Kind.QUEUE || change.before() == null || change.after() == null) {
@@ -140,7 +143,7 @@ final class PolicyChangeSet {
         }
     }
 
-    /** Null if the definition is not good, and so not in force. */
+    /** Returns null if the definition is invalid, and therefore not in force. */
     private static List<String> keyFields(String id, String definition) {
         try {
             return PolicyFile.parseQueue(id, definition, 1).key();
@@ -149,7 +152,10 @@ final class PolicyChangeSet {
         }
     }
 
-    /** Of the policies that are applied; those that are in force already are left as they are. */
+    /**
+     * Checks the policies that are being applied. Conflicts between policies that are already in force are
+     * not reported.
+     */
     private void requireNoConflicts() {
         Set<String> ids = new TreeSet<>();
         for (Policy policy : applied) {
@@ -177,7 +183,7 @@ final class PolicyChangeSet {
         }
     }
 
-    /** Reads the text only: most policies do neither, and to read one as a policy costs far more. */
+    /** Searches the text only. Most policies do neither, and parsing one costs far more. */
     private static boolean mayThrottleOrShape(PolicyAvro.Applied record) {
         return Stream.concat(
                         Stream.of(record.definition()), record.before().stream().map(PolicyAvro.Earlier::definition))
@@ -206,13 +212,19 @@ final class PolicyChangeSet {
                 definition.json()));
     }
 
-    /** Its topic may have been lost, while instances remember what was on it, and take no lower version. */
+    /**
+     * Returns the last version in the history. The policies topic may have been lost, and instances that remember it
+     * accept no lower version.
+     */
     private long lastInHistory(PolicyFile.Definition definition) {
         past = past == null ? history.get() : past;
         return past.getOrDefault(PolicyAvro.key(definition.kind(), definition.id()), 0L);
     }
 
-    /** What a definition takes over from: not what was applied last, if that is still to come. */
+    /**
+     * Returns the definition that is replaced when the new one takes effect. It differs from the last one applied if
+     * that takes effect later.
+     */
     private String replaced(PolicyFile.Definition definition, PolicyAvro.Applied old) {
         return definition instanceof PolicyFile.Definition.PolicyDefinition of
                 ? PolicyVersions.inForceAt(old, Math.max(nowMs, of.policy().effectiveFromMs()))
@@ -243,13 +255,13 @@ final class PolicyChangeSet {
         onTopic.put(record.key(), record);
     }
 
-    /** Null if there is none. */
+    /** Returns null if there is none. */
     private PolicyAvro.Applied inForce(String key) {
         PolicyAvro.Applied found = onTopic.get(key);
         return found == null || found.isDeleted() ? null : found;
     }
 
-    /** By queue, the policies that send to it, now or in time to come. */
+    /** Returns the policies that send to each queue, now or at a later time, by queue. */
     private Map<String, List<String>> senders() {
         Map<String, List<String>> senders = new HashMap<>();
         for (PolicyAvro.Applied record : onTopic.values()) {

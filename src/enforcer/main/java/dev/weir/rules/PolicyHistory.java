@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The versions that policies and queues had, also those that are gone from the policies topic. Nothing is read before
- * it is asked for.
+ * The versions of policies and queues, including those that are no longer on the policies topic. The topic is read when
+ * a method needs it.
  */
 final class PolicyHistory implements AutoCloseable {
 
@@ -28,7 +28,7 @@ final class PolicyHistory implements AutoCloseable {
     }
 
     /**
-     * The last version of each that there ever was, by the key of its policy or queue.
+     * Returns the last version that each policy or queue ever had, by key.
      *
      * @throws UnreachableException if the topic cannot be read
      */
@@ -41,18 +41,18 @@ final class PolicyHistory implements AutoCloseable {
         return last;
     }
 
-    /** What the record holds does not matter: another version of Weir may have written it. */
+    /** Uses only the key: another version of Weir may have written the record. */
     private void count(String key) {
         int slash = key.lastIndexOf('/');
         try {
             last.merge(key.substring(0, Math.max(0, slash)), Long.parseLong(key.substring(slash + 1)), Math::max);
         } catch (NumberFormatException e) {
-            // no version's key
+            // not the key of a version
         }
     }
 
     /**
-     * The versions of one, newest first.
+     * Returns the versions of one policy or queue, newest first.
      *
      * @throws UnreachableException if the topic cannot be read
      */

@@ -21,16 +21,17 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The policies topic, as operators see it: what is applied, and applying more.
+ * Reads and changes the definitions on the policies topic.
  *
- * <p>No policy in force names a queue that is not: records are written in the order queues, policies, deleted policies,
- * deleted queues, and what would leave a policy without its queue is refused before anything is written.
+ * <p>No policy in force refers to a queue that is not in force: records are written in the order queues, policies,
+ * deleted policies, deleted queues, and a change that would leave a policy without its queue is rejected before
+ * anything is written.
  *
- * <p>Changes come one after the other, whoever makes them: each is computed from what the one before left.
+ * <p>Changes of all writers are serialized. Each is computed from the result of the previous one.
  */
 public final class PolicyTopic {
 
-    /** How often a writer that another one stopped starts over. */
+    /** How often a change is retried after another writer fenced this one. */
     private static final int MAX_ATTEMPTS = 20;
 
     private static final int FIRST_PAUSE_MS = 20;
@@ -39,7 +40,7 @@ public final class PolicyTopic {
     private final WeirConfig config;
     private final Topics topics;
 
-    /** What applying a definition did. */
+    /** The effect of applying a definition. */
     public enum Effect {
         ADDED,
         CHANGED,
@@ -48,37 +49,37 @@ public final class PolicyTopic {
     }
 
     /**
-     * A policy or queue and what was done with it.
+     * A change of a policy or queue.
      *
-     * @param version the version that is in force now, or was last
-     * @param before the definition that it takes over from as JSON, null if there was none
-     * @param after the definition that was applied as JSON, null if it was deleted
+     * @param version the version in force after the change, or the last one if it was deleted
+     * @param before the definition that was replaced, as JSON; null if there was none
+     * @param after the new definition, as JSON; null if it was deleted
      */
     public record Change(PolicyAvro.Kind kind, String id, Effect effect, long version, String before, String after) {}
 
-    /** What must be in force of each policy or queue that is named. */
+    /** The version that must be in force of each policy or queue that is changed. */
     public sealed interface Expected {
 
-        /** Anything, or nothing. */
+        /** Any version, or none. */
         record Any() implements Expected {}
 
         /** This version. */
         record Version(long version) implements Expected {}
 
-        /** Nothing. */
+        /** None. */
         record Absent() implements Expected {}
     }
 
     /**
      * How a change is made.
      *
-     * @param prune whether policies and queues that are not named are deleted; of no meaning to a deletion
-     * @param dryRun whether it is only told what would change
-     * @param changedBy is recorded with each change
+     * @param prune whether policies and queues that are not in the file are deleted; ignored by deletions
+     * @param dryRun whether only to return what would change
+     * @param changedBy recorded with each change
      */
     public record Options(boolean prune, boolean dryRun, Expected expected, ChangeAuthor changedBy) {
 
-        /** Only what is named changes, whatever it was. */
+        /** Changes only what is named, whatever version is in force. */
         public static final Options DEFAULTS = new Options(false, false, new Expected.Any(), ChangeAuthor.UNKNOWN);
 
         public Options withPrune(boolean value) {
@@ -104,7 +105,7 @@ public final class PolicyTopic {
     }
 
     /**
-     * What is applied: policies, then queues, each by id.
+     * Returns the applied definitions: policies, then queues, each sorted by id.
      *
      * @throws UnreachableException if the topic cannot be read
      */
@@ -113,15 +114,15 @@ public final class PolicyTopic {
     }
 
     /**
-     * What the topic holds.
+     * The contents of the topic.
      *
-     * @param applied as {@link #read}
-     * @param broken why the last record of a key is not good: what was applied before it holds on
+     * @param applied the same as {@link #read}
+     * @param broken for each key whose last record is invalid, the reason; the definition before it stays in force
      */
     public record Survey(List<PolicyAvro.Applied> applied, SortedMap<String, String> broken) {}
 
     /**
-     * As {@link #read}, with what is not good.
+     * Returns the same as {@link #read}, and the invalid records.
      *
      * @throws UnreachableException if the topic cannot be read
      */
@@ -141,7 +142,8 @@ public final class PolicyTopic {
     }
 
     /**
-     * As {@link #read}, with every version of a policy that holds now or later, oldest first.
+     * Returns the same as {@link #read}, but with each version of a policy that is in force at or after a time,
+     * oldest first.
      *
      * @throws UnreachableException if the topic cannot be read
      */
@@ -154,7 +156,7 @@ public final class PolicyTopic {
     }
 
     /**
-     * The ids of the queues that are applied.
+     * Returns the ids of the applied queues.
      *
      * @throws UnreachableException if the topic cannot be read
      */
@@ -166,7 +168,8 @@ public final class PolicyTopic {
     }
 
     /**
-     * The versions that a policy or queue had, deletions too, newest first: the last {@value PolicyWriter#MAX_HISTORY}.
+     * Returns the last {@value PolicyWriter#MAX_HISTORY} versions of a policy or queue, newest first,
+     * including deletions.
      *
      * @throws UnreachableException if the topic cannot be read
      */
@@ -177,11 +180,12 @@ public final class PolicyTopic {
     }
 
     /**
-     * Puts policies and queues on the topic, each with the next version, unless it is there already word for word.
+     * Applies policies and queues, each with the next version. A definition that is identical to the one on the topic
+     * is not written.
      *
-     * @return what was done, in the order in which it was
-     * @throws ConflictException if one of these is not as expected; nothing is written then
-     * @throws RefusedChangeException if a policy would be left without its queue; nothing is written then
+     * @return the changes, in the order in which they were made
+     * @throws ConflictException if a version is not the expected one; nothing is written
+     * @throws RefusedChangeException if the definitions would conflict; nothing is written
      * @throws UnreachableException if the topics cannot be read or written
      */
     public List<Change> apply(PolicyFile.Contents contents, Options options, long nowMs) {
@@ -189,11 +193,11 @@ public final class PolicyTopic {
     }
 
     /**
-     * Deletes policies, or queues; those that are not there are passed over.
+     * Deletes policies, or queues. Ids that do not exist are ignored.
      *
-     * @return those that were there
-     * @throws ConflictException if one of these is not as expected; nothing is written then
-     * @throws RefusedChangeException if a policy would be left without its queue; nothing is written then
+     * @return the changes
+     * @throws ConflictException if a version is not the expected one; nothing is written
+     * @throws RefusedChangeException if a policy would be left without its queue; nothing is written
      * @throws UnreachableException if the topics cannot be read or written
      */
     public List<Change> delete(PolicyAvro.Kind kind, Collection<String> ids, Options options, long nowMs) {
@@ -212,13 +216,13 @@ public final class PolicyTopic {
                 return next.get().changes();
             }
             PolicyChangeSet tried = null;
-            log.readSeen(onTopic::add); // little is left to read then while others are stopped
+            log.readSeen(onTopic::add); // reads most records before other writers are fenced
             for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
                 try (PolicyWriter writer = new PolicyWriter(config, topics)) {
                     if (writer.begin()) {
                         read.run();
                         if (tried != null && onTopic.all().containsAll(tried.records())) {
-                            return tried.changes(); // it was written, although the broker did not say so
+                            return tried.changes(); // written, but the commit was not acknowledged
                         }
                         tried = next.get();
                         if (tried.records().isEmpty() || writer.write(tried.records())) {
@@ -229,7 +233,8 @@ public final class PolicyTopic {
                 pause(attempt);
             }
         }
-        throw new UnreachableException("nothing was changed: others change the rules without a pause; try again", null);
+        throw new UnreachableException(
+                "nothing was changed: other writers keep changing the definitions; try again", null);
     }
 
     private static PolicyChangeSet update(PolicyChangeSet update, Consumer<PolicyChangeSet> what) {
@@ -238,7 +243,7 @@ public final class PolicyTopic {
         return update;
     }
 
-    /** At random, and longer each time: or those who stop each other would do so again and again. */
+    /** Sleeps for a random time that grows with each attempt. Otherwise writers could fence each other repeatedly. */
     private void pause(int attempt) {
         int mostMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS << Math.min(attempt, 10));
         try {

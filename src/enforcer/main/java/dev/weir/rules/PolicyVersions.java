@@ -8,11 +8,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The versions of a policy, and when each holds. A later version holds from its effective-from on, whatever was before.
+ * The versions of a policy and the times at which each is in force. A later version is in force from its effective-from
+ * on, and then replaces all earlier ones.
  */
 public final class PolicyVersions {
 
-    /** How many earlier versions go along with the newest. */
+    /** The maximum number of earlier versions in the record of the newest one. */
     static final int MAX_BEFORE = 8;
 
     private static final PolicyAvro AVRO = new PolicyAvro();
@@ -20,13 +21,16 @@ public final class PolicyVersions {
     private PolicyVersions() {}
 
     /**
-     * A version that holds for some record times.
+     * A version that is in force for some record times.
      *
-     * @param untilMs from when on a later version holds, ms since the epoch
+     * @param untilMs the time from which a later version is in force, ms since the epoch
      */
     record VersionInForce(PolicyAvro.Earlier version, Policy policy, long untilMs) {}
 
-    /** The versions that hold at some time, newest first; those that cannot be read never do. */
+    /**
+     * Returns the versions that are in force at some time, newest first. Versions that cannot be read are never
+     * in force.
+     */
     static List<VersionInForce> of(PolicyAvro.Applied applied) {
         List<PolicyAvro.Earlier> all = new ArrayList<>();
         all.add(new PolicyAvro.Earlier(applied.version(), applied.definition(), applied.appliedAtMs()));
@@ -48,11 +52,12 @@ public final class PolicyVersions {
     }
 
     /**
-     * The next version, with the earlier ones that hold until its effective-from. Past ones are for partitions that
-     * lag; they go if they do not fit, the oldest first.
+     * Returns the record of the next version, with the earlier versions that are in force until its effective-from.
+     * Versions that are no longer in force are kept for partitions that lag, and are dropped if they do not fit,
+     * oldest first.
      *
-     * @param old what it takes over from, null if there is nothing
-     * @throws RefusedChangeException if one that is in force or to come does not fit
+     * @param old the record that is replaced; null if there is none
+     * @throws RefusedChangeException if a version that is in force, or takes effect later, does not fit
      */
     public static PolicyAvro.Applied next(PolicyAvro.Applied next, PolicyAvro.Applied old, long nowMs) {
         if (old == null || old.isDeleted()) {
@@ -67,16 +72,16 @@ public final class PolicyVersions {
         while (holding.size() > MAX_BEFORE || AVRO.encode(record).length > PolicyAvro.MAX_BYTES) {
             VersionInForce oldest = holding.remove(holding.size() - 1);
             if (oldest.untilMs() > nowMs) {
-                throw new RefusedChangeException("nothing was changed: policy " + next.id() + " has more versions in"
-                        + " force or to come than fit: " + MAX_BEFORE + " before the newest, " + PolicyAvro.MAX_BYTES
-                        + " bytes together");
+                throw new RefusedChangeException("nothing was changed: policy " + next.id() + " has too many versions"
+                        + " that are in force or take effect later: at most " + MAX_BEFORE + " besides the newest, "
+                        + PolicyAvro.MAX_BYTES + " bytes in all");
             }
             record = next.withBefore(versions(holding));
         }
         return record;
     }
 
-    /** The definition that holds at a record time; that of the newest version if none does yet. */
+    /** Returns the definition in force at a record time; that of the newest version if none is in force yet. */
     static String inForceAt(PolicyAvro.Applied applied, long timestampMs) {
         for (VersionInForce holding : of(applied)) {
             if (holding.policy().effectiveFromMs() <= timestampMs && timestampMs < holding.untilMs()) {
@@ -86,7 +91,7 @@ public final class PolicyVersions {
         return applied.definition();
     }
 
-    /** The versions that hold at a record time or later, each alone, oldest first. */
+    /** Returns the versions in force at or after a record time, each in a record of its own, oldest first. */
     static List<PolicyAvro.Applied> inForceFrom(PolicyAvro.Applied applied, long timestampMs) {
         List<PolicyAvro.Applied> held = new ArrayList<>();
         for (VersionInForce holding : of(applied)) {

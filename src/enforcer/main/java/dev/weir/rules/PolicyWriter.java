@@ -20,12 +20,12 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Writes rules and their history, in one transaction. Of all writers in a cluster the last that began can write: so
- * what it read after {@link #begin} is what it changes.
+ * Writes definitions and their history in one transaction. Only the writer that called {@link #begin} last can write,
+ * so the definitions that it read after {@code begin} are those that it changes.
  */
 final class PolicyWriter implements AutoCloseable {
 
-    /** How many versions of a policy or queue its history keeps. */
+    /** The number of versions of a policy or queue that are kept in the history. */
     static final int MAX_HISTORY = 100;
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
@@ -46,14 +46,14 @@ final class PolicyWriter implements AutoCloseable {
         producer = new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer());
     }
 
-    /** Stops all other writers; false if another one stopped this one. */
+    /** Fences all other writers. Returns false if another writer has fenced this one. */
     boolean begin() {
         return unlessFenced(producer::initTransactions);
     }
 
     /**
-     * Writes all of this; or returns false if another writer has begun, when nothing is written, or if the broker does
-     * not say what became of it, which who begins next can see.
+     * Writes all records. Returns false if another writer has fenced this one, in which case nothing is written, or if
+     * the broker does not report the outcome, which the next writer can read from the topic.
      */
     boolean write(List<PolicyAvro.Applied> records) {
         return unlessFenced(() -> {
@@ -73,7 +73,7 @@ final class PolicyWriter implements AutoCloseable {
     }
 
     private void send(String topic, String key, byte[] value) {
-        var unused = producer.send(new ProducerRecord<>(topic, 0, key, value)); // the commit tells if one fails
+        var unused = producer.send(new ProducerRecord<>(topic, 0, key, value)); // the commit fails if a send failed
     }
 
     private boolean unlessFenced(Runnable action) {
@@ -100,7 +100,7 @@ final class PolicyWriter implements AutoCloseable {
             }
             root = e;
         }
-        // A commit that comes while the broker fences its writer fails there, without a reason that has a name.
+        // If the broker fences a writer during its commit, the commit fails with a plain KafkaException.
         return root.getClass() == KafkaException.class;
     }
 

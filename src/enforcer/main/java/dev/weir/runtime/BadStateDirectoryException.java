@@ -2,7 +2,7 @@ package dev.weir.runtime;
 
 import java.nio.file.Path;
 
-/** The state directory cannot be used as it is; the message is one line and says what to do. */
+/** Thrown if the state directory cannot be used. The message is one line and includes a fix. */
 public final class BadStateDirectoryException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;

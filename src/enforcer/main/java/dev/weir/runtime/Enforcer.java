@@ -43,21 +43,25 @@ import org.apache.kafka.streams.state.HostInfo;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The enforcer of this process: both topologies, running. If one ends, so does the other. */
+/**
+ * The enforcer of this process: the deciding and the shaping application with their metrics and queries. If one of the
+ * applications ends, the enforcer ends.
+ */
 public final class Enforcer implements AutoCloseable {
 
-    /** Both applications together; a supervisor's patience, 30 s in Kubernetes, must cover it. */
+    /** The maximum time to stop both applications. It must be below a supervisor's grace period, 30 s in Kubernetes. */
     public static final Duration STOPS_WITHIN = Duration.ofSeconds(20);
 
-    /** Longer than a thread is busy with what it has, or waits for a broker that answers. */
+    /** The time without a poll after which a thread is stalled: longer than a batch or a broker's response takes. */
     private static final Duration STANDSTILL = Duration.ofSeconds(10);
 
-    /** How long metrics wait for a queue's partition that is at work, and how many of its queues they tell. */
+    /** How long metrics wait for the task of a partition that is busy. */
     private static final Duration PATIENCE = Duration.ofMillis(100);
 
+    /** The maximum number of queues per partition that metrics report. */
     private static final int MOST_QUEUES = 1_000;
 
-    /** How often the wall clock is looked at. */
+    /** How often the wall clock is checked. */
     private static final long CLOCK_CHECK_MS = 100;
 
     private static final Logger LOG = LoggerFactory.getLogger(Enforcer.class);
@@ -65,7 +69,7 @@ public final class Enforcer implements AutoCloseable {
     private final String id;
     private final List<StreamsApplication> applications;
     private final PolicyRegistry policies;
-    private final InstanceQueries questions;
+    private final InstanceQueries queries;
     private final PrometheusMetrics metrics;
     private final Sampler live;
     private final PartitionOwners owners;
@@ -109,10 +113,10 @@ public final class Enforcer implements AutoCloseable {
             deciding.close(STOPS_WITHIN);
             throw e;
         }
-        applications = List.of(deciding, shaping); // the first has read the policies topic when its start() returns
+        applications = List.of(deciding, shaping); // start() of the first returns after it has read the policies topic
         HostInfo self = HostInfo.buildFromEndpoint(address);
         owners = new PartitionOwners(deciding.streams(), self);
-        questions = new QueryService(
+        queries = new QueryService(
                 policies,
                 owners,
                 new PartitionOwners(shaping.streams(), self),
@@ -142,7 +146,7 @@ public final class Enforcer implements AutoCloseable {
     private void watch(StreamsApplication application, AtomicInteger starting) {
         CompletableFuture<Void> up = new CompletableFuture<>();
         var unused = up.thenRun(
-                () -> { // the first time only: a rebalance is no start
+                () -> { // runs only once, so a rebalance does not count as a start
                     if (starting.decrementAndGet() == 0) {
                         running.complete(null);
                     }
@@ -151,29 +155,31 @@ public final class Enforcer implements AutoCloseable {
     }
 
     /**
-     * One that is not started yet; see {@link #begin}. The topics must be there.
+     * Creates an enforcer without starting it; see {@link #begin}. The topics must exist.
      *
-     * @throws UnreachableException if they are not, or no broker answers
-     * @throws dev.weir.wire.RegistryException if there is a schema registry, and it does not answer
+     * @param reachableAt {@code host:port} at which other instances send queries to this one
+     * @throws BadStateDirectoryException if the state directory is not safe
+     * @throws UnreachableException if a topic does not exist or no broker responds
+     * @throws dev.weir.wire.RegistryException if a schema registry is configured and does not respond
      */
     public static Enforcer create(WeirConfig config, Optional<String> reachableAt) {
         return create(config, reachableAt, System::currentTimeMillis);
     }
 
-    /** @param wallMs the machine's wall clock, in ms */
+    /** @param wallMs the machine's wall clock in milliseconds */
     static Enforcer create(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
         return new Enforcer(config, reachableAt, wallMs);
     }
 
-    /** Starts one that no other instance sends questions to. */
+    /** Creates and starts an enforcer that other instances cannot send queries to. */
     public static Enforcer start(WeirConfig config) {
         return start(config, Optional.empty());
     }
 
     /**
-     * Starts to restore and decide; the topics must be there. See {@link #awaitRunning}.
+     * Creates and starts an enforcer. The topics must exist. Returns before it is running; see {@link #awaitRunning}.
      *
-     * @param reachableAt {@code host:port} at which other instances ask this one what they cannot answer
+     * @param reachableAt {@code host:port} at which other instances send queries to this one
      */
     public static Enforcer start(WeirConfig config, Optional<String> reachableAt) {
         Enforcer enforcer = create(config, reachableAt);
@@ -186,7 +192,7 @@ public final class Enforcer implements AutoCloseable {
         }
     }
 
-    /** Starts to restore and decide. If it throws, it is to be closed all the same. */
+    /** Starts the applications, which restore their state first. If this method throws, close the enforcer too. */
     public void begin() {
         var unused = looks.scheduleWithFixedDelay(this::checkClock, 0, CLOCK_CHECK_MS, TimeUnit.MILLISECONDS);
         applications.forEach(StreamsApplication::start);
@@ -197,7 +203,7 @@ public final class Enforcer implements AutoCloseable {
         if (!behind.isZero()) {
             applications.forEach(StreamsApplication::wake);
         }
-        if (behind.compareTo(maxBehindMs) > 0) { // by then, or soon, the brokers take the instance for dead
+        if (behind.compareTo(maxBehindMs) > 0) { // without heartbeats, the session ends soon
             end(Optional.of(new ClockStepException(behind)));
         }
     }
@@ -208,15 +214,20 @@ public final class Enforcer implements AutoCloseable {
         return thread;
     }
 
-    /** @throws UnreachableException if it does not run within the time */
+    /**
+     * Waits until the enforcer is running.
+     *
+     * @throws UnreachableException if it is not running within the timeout, or fails, or is closed
+     */
     public void awaitRunning(Duration timeout) {
         if (!isRunningWithin(timeout)) {
-            throw new UnreachableException("it does not run after " + timeout.toSeconds() + " s: " + progress(), null);
+            throw new UnreachableException(
+                    "the enforcer is not running after " + timeout.toSeconds() + " s: " + progress(), null);
         }
     }
 
     /**
-     * Whether it runs, or begins to within the time.
+     * Returns whether the enforcer is running, or is within the timeout.
      *
      * @throws UnreachableException if it fails or is closed
      */
@@ -230,20 +241,21 @@ public final class Enforcer implements AutoCloseable {
             return false;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new UnreachableException("interrupted before the enforcer ran", e);
+            throw new UnreachableException("interrupted before the enforcer was running", e);
         }
     }
 
-    /** What the instance is called in its groups. */
+    /** Returns the id of the instance, which is its {@code group.instance.id}. */
     public String id() {
         return id;
     }
 
-    /** How far each application is, for people. */
+    /** Returns the state of each application as text. */
     public String progress() {
         return applications.stream().map(StreamsApplication::toString).collect(Collectors.joining(", "));
     }
 
+    /** Returns the health of the enforcer. */
     public Health health() {
         if (ended.isDone() && !mustRestart()) {
             return Health.FAILED;
@@ -259,47 +271,53 @@ public final class Enforcer implements AutoCloseable {
                 : Health.RUNNING;
     }
 
-    /** Whether it ended because the wall clock went back: once it is closed, another one can go on in its place. */
+    /**
+     * Returns whether the enforcer ended because the wall clock was set back. After it is closed, another one can be
+     * started in this process.
+     */
     public boolean mustRestart() {
         return ended.isDone()
                 && ended.join().filter(ClockStepException.class::isInstance).isPresent();
     }
 
-    /** Waits until it is closed or fails, and returns the failure. */
+    /** Waits until the enforcer is closed or fails. Returns the failure, if any. */
     public Optional<Throwable> awaitEnd() throws InterruptedException {
         try {
             return ended.get();
         } catch (ExecutionException e) {
-            throw new IllegalStateException(e); // never completed so
+            throw new IllegalStateException(e); // unreachable
         }
     }
 
-    /** What it decides by. */
+    /** Returns the policies and queues in force. */
     public PolicyRegistry policies() {
         return policies;
     }
 
-    /** What can be asked while it runs, from any thread. */
-    public InstanceQueries questions() {
-        return questions;
+    /** Returns the queries of this instance. They can be used from any thread while the enforcer is running. */
+    public InstanceQueries queries() {
+        return queries;
     }
 
-    /** What it tells of itself, from its creation on. */
+    /** Returns the metrics since the enforcer was created. */
     public PrometheusMetrics metrics() {
         return metrics;
     }
 
-    /** What it did in the last minutes, from its creation on. */
+    /** Returns the activity of the last minutes, since the enforcer was created. */
     public Sampler live() {
         return live;
     }
 
-    /** Where the other instances that share its work are reachable; none while that is not known. */
+    /** Returns the addresses of the other instances of the group; empty while they are unknown. */
     public Set<String> others() {
         return owners.others();
     }
 
-    /** Commits, leaves the groups, and stops: both applications side by side, so that the bound is one for both. */
+    /**
+     * Commits, leaves the groups and stops. Both applications are closed in parallel, so {@link #STOPS_WITHIN} bounds
+     * both together.
+     */
     @Override
     public void close() {
         List<CompletableFuture<Boolean>> stops = applications.stream()
@@ -308,18 +326,21 @@ public final class Enforcer implements AutoCloseable {
                 .toList();
         if (!isStoppedBy(stops)) {
             LOG.error(
-                    "it did not stop within {} s ({}): what is not committed is done again by who takes over",
+                    "The enforcer did not stop within {} s ({}); uncommitted work is repeated by the next instance",
                     STOPS_WITHIN.toSeconds(),
                     progress());
         } else {
-            LOG.info("stopped: instance {}", id);
+            LOG.info("Instance {} has stopped", id);
         }
         looks.shutdownNow();
         live.close();
         metrics.close();
     }
 
-    /** One that is still starting does not let itself be closed, however long that takes. */
+    /**
+     * Waits until the applications are closed or {@link #STOPS_WITHIN} has passed. An application that is starting
+     * cannot be closed before it has started.
+     */
     private static boolean isStoppedBy(List<CompletableFuture<Boolean>> stops) {
         long deadlineNanos = System.nanoTime() + STOPS_WITHIN.toNanos();
         boolean stopped = true;
@@ -345,6 +366,6 @@ public final class Enforcer implements AutoCloseable {
     private void end(Optional<Throwable> failure) {
         ended.complete(failure);
         running.completeExceptionally(
-                failure.orElseGet(() -> new IllegalStateException("it was closed before it ran")));
+                failure.orElseGet(() -> new IllegalStateException("the enforcer was closed before it was running")));
     }
 }

@@ -1,23 +1,23 @@
 package dev.weir.runtime;
 
-/** How an enforcer is. */
+/** The health of an enforcer. */
 public enum Health {
-    /** It has not decided anything yet. */
+    /** The enforcer has not made any decisions yet. */
     STARTING("the enforcer is starting"),
 
-    /** Both of its applications run. */
-    RUNNING("the enforcer runs"),
+    /** Both applications are running. */
+    RUNNING("the enforcer is running"),
 
     /**
-     * It ran, and will again: partitions are moving, also to a thread that replaces one, or their state is being
-     * restored.
+     * The enforcer was running before, and partitions are being reassigned, possibly to the replacement of a failed
+     * thread, or their state is being restored.
      */
     REBALANCING("partitions are moving or their state is being restored"),
 
-    /** A thread waits, and nothing is decided or released by it: for room on the disk, or for brokers. */
-    STANDSTILL("a thread stands still: is the disk full, do the brokers answer?"),
+    /** A stream thread has stalled, for example because it waits for disk space or brokers. */
+    STANDSTILL("a stream thread has stalled; check the free disk space and the brokers"),
 
-    /** One of its applications is dead, and the process ends. */
+    /** An application has failed, and the process is about to end. */
     FAILED("the enforcer has failed");
 
     private final String description;
@@ -26,6 +26,7 @@ public enum Health {
         this.description = description;
     }
 
+    /** Returns a short description for users. */
     public String description() {
         return description;
     }

@@ -9,8 +9,8 @@ import java.util.UUID;
 import java.util.regex.Pattern;
 
 /**
- * What an instance is called in its groups, for as long as its state directory lives: one that comes back on its state
- * gets its partitions back at once, instead of when its former self has timed out (static membership, KIP-345).
+ * The id of an instance in its consumer groups, stored in its state directory. With static membership (KIP-345), an
+ * instance that restarts with its state gets its partitions back at once, before its earlier session has timed out.
  */
 final class InstanceId {
 
@@ -19,13 +19,17 @@ final class InstanceId {
 
     private InstanceId() {}
 
-    /** @throws UnreachableException if the directory cannot be written */
+    /**
+     * Returns the id that is stored in a state directory, or creates one.
+     *
+     * @throws UnreachableException if the directory cannot be written
+     */
     static String of(Path stateDirectory) {
         Path file = stateDirectory.resolve(FILE);
         try {
             Files.createDirectories(stateDirectory);
             String id = Files.exists(file) ? Files.readString(file, StandardCharsets.ISO_8859_1) : "";
-            if (!ID.matcher(id).matches()) { // none yet, or what a full disk has left
+            if (!ID.matcher(id).matches()) { // missing, or incomplete because the disk was full
                 id = UUID.randomUUID().toString();
                 Files.writeString(file, id);
             }

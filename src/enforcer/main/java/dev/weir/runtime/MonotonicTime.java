@@ -7,8 +7,8 @@ import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.common.utils.Utils;
 
 /**
- * The wall clock as of the start of the process, carried on by the monotonic clock. Punctuations, commits and timeouts
- * of Kafka Streams go by it, so that they neither stall nor crowd when the wall clock is set.
+ * A clock that starts at the wall clock's time and advances with the monotonic clock. Kafka Streams uses it for
+ * punctuations, commits and timeouts, so that they neither stall nor pile up when the wall clock is set.
  */
 final class MonotonicTime implements Time {
 

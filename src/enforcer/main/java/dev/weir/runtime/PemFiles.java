@@ -23,7 +23,10 @@ import java.util.regex.Pattern;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
-/** Certificates and private keys in PEM files (RFC 7468). The messages of failures begin with the file. */
+/**
+ * Reads certificates and private keys from PEM files (RFC 7468). The messages of all {@link IOException}s start with
+ * the file.
+ */
 public final class PemFiles {
 
     private static final long MAX_BYTES = 1_000_000;
@@ -33,7 +36,11 @@ public final class PemFiles {
 
     private PemFiles() {}
 
-    /** The bytes of a file. */
+    /**
+     * Returns the bytes of a file.
+     *
+     * @throws IOException if the file does not exist, cannot be read, or has more than 1,000,000 bytes
+     */
     public static byte[] read(Path file) throws IOException {
         try {
             if (Files.size(file) <= MAX_BYTES) {
@@ -44,13 +51,14 @@ public final class PemFiles {
         } catch (IOException e) {
             throw new IOException(file + ": cannot be read", e);
         }
-        throw new IOException(file + ": is too long for a PEM file");
+        throw new IOException(file + ": is too large for a PEM file");
     }
 
     /**
-     * The certificates of a file, at least one, in their order.
+     * Returns the certificates of a file in order.
      *
-     * @param pem what {@link #read} gave
+     * @param pem the bytes of the file, as returned by {@link #read}
+     * @throws IOException if there is no certificate, or one cannot be read
      */
     public static List<X509Certificate> certificates(Path file, byte[] pem) throws IOException {
         try {
@@ -63,15 +71,16 @@ public final class PemFiles {
             }
             return certificates;
         } catch (GeneralSecurityException e) {
-            throw new IOException(file + ": has no certificate that can be read, in PEM (BEGIN CERTIFICATE)", e);
+            throw new IOException(file + ": has no certificate in PEM (BEGIN CERTIFICATE) that can be read", e);
         }
     }
 
     /**
-     * The private key of a file.
+     * Returns the private key of a file.
      *
-     * @param pem what {@link #read} gave
-     * @param certificate whose key it must be
+     * @param pem the bytes of the file, as returned by {@link #read}
+     * @param certificate the certificate that the key must belong to
+     * @throws IOException if there is no such key, or it cannot be read
      */
     public static PrivateKey key(Path file, byte[] pem, X509Certificate certificate) throws IOException {
         String text = new String(pem, StandardCharsets.ISO_8859_1);
@@ -94,12 +103,12 @@ public final class PemFiles {
                 return read;
             }
         } catch (GeneralSecurityException | IllegalArgumentException e) {
-            throw new IOException(file + ": is not the key of the certificate, or is broken", e);
+            throw new IOException(file + ": is not the key of the certificate, or is damaged", e);
         }
         throw new IOException(file + ": is not the key of the certificate");
     }
 
-    /** Whether a signature of the private key passes with the public key. */
+    /** Returns whether a signature of the private key can be verified with the public key. */
     private static boolean match(PrivateKey key, PublicKey publicKey) throws GeneralSecurityException {
         Signature signature = Signature.getInstance(
                 switch (publicKey.getAlgorithm()) {
@@ -116,12 +125,16 @@ public final class PemFiles {
         return signature.verify(signed);
     }
 
-    /** An SSL context that trusts the certificate authorities of a file. */
+    /**
+     * Returns an SSL context that trusts the certificate authorities of a file.
+     *
+     * @throws IOException if the file has no certificate, or one cannot be read
+     */
     public static SSLContext trusting(Path file) throws IOException {
         return trusting(certificates(file, read(file)));
     }
 
-    /** An SSL context that trusts these certificate authorities. */
+    /** Returns an SSL context that trusts these certificate authorities. */
     public static SSLContext trusting(List<X509Certificate> authorities) throws IOException {
         try {
             KeyStore trusted = empty();
@@ -138,7 +151,7 @@ public final class PemFiles {
         }
     }
 
-    /** A key store with one entry, without a password. */
+    /** Returns a key store with one entry and no password. */
     public static KeyStore keyStore(PrivateKey key, List<X509Certificate> chain) throws IOException {
         try {
             KeyStore store = empty();

@@ -15,7 +15,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** Writes requests to the request topic. */
+/** A producer of requests. */
 public final class RequestSender implements AutoCloseable {
 
     private final KafkaProducer<String, byte[]> producer;
@@ -23,7 +23,7 @@ public final class RequestSender implements AutoCloseable {
     private final RequestAvro avro;
     private final AtomicReference<Exception> failure = new AtomicReference<>();
 
-    /** @throws dev.weir.wire.RegistryException if there is a schema registry, and it does not answer */
+    /** @throws dev.weir.wire.RegistryException if a schema registry is configured and does not respond */
     public RequestSender(WeirConfig config) {
         Properties settings = KafkaSettings.producer(config);
         settings.putIfAbsent(ProducerConfig.ACKS_CONFIG, "all");
@@ -34,9 +34,13 @@ public final class RequestSender implements AutoCloseable {
         producer = new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer());
     }
 
-    /** Writes one, without waiting until it is written. */
+    /**
+     * Sends a request without waiting for the acknowledgement.
+     *
+     * @throws UnreachableException if an earlier request could not be written
+     */
     public void send(Request request) {
-        var unused = producer.send( // the callback tells
+        var unused = producer.send( // the callback handles the result
                 new ProducerRecord<>(topic, null, request.timestampMs(), request.client(), avro.encode(request)),
                 (metadata, exception) -> {
                     if (exception != null) {
@@ -47,9 +51,9 @@ public final class RequestSender implements AutoCloseable {
     }
 
     /**
-     * Waits until all are written.
+     * Waits until all requests are acknowledged.
      *
-     * @throws UnreachableException if one could not be written
+     * @throws UnreachableException if a request could not be written
      */
     public void flush() {
         producer.flush();

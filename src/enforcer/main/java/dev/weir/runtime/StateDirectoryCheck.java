@@ -14,15 +14,15 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Whether a state directory is safe: whoever can write to it decides what the instance believes about its clients, and
- * reads their ids and payloads.
+ * Checks whether a state directory is safe. A user who can write to it can change the usage of all clients and read
+ * their ids and payloads.
  *
- * <p>On a path such as {@code /tmp/weir}, the first user to create {@code weir} owns it. So what lies directly in a
- * directory that every user can write to, a directory of the path or a symbolic link, must belong to this user or to
- * root; and the state directory itself, if it lies there and belongs to this user, must not be writable for every user.
- * Symbolic links are followed, and what they point to is checked in the same way. Elsewhere the owner is not checked:
- * whoever could create files there has been trusted with it, and volumes often belong to another user and are writable
- * by group.
+ * <p>On a path such as {@code /tmp/weir}, the first user to create {@code weir} owns it. So a directory or symbolic
+ * link of the path that is directly in a directory to which every user can write must belong to this user or to root.
+ * If the state directory itself is in such a place and belongs to this user, it must not be writable for every user.
+ * Symbolic links are followed, and their targets are checked in the same way. In other places the owner is not
+ * checked: users who can create files there were given that permission, and volumes often belong to another user and
+ * are group-writable.
  */
 public final class StateDirectoryCheck {
 
@@ -36,9 +36,10 @@ public final class StateDirectoryCheck {
     private StateDirectoryCheck() {}
 
     /**
-     * Creates the directory if it is missing.
+     * Checks the directory and creates it if it is missing.
      *
      * @throws BadStateDirectoryException if it is not safe, not a directory, or not writable
+     * @throws UnreachableException if it cannot be created for another reason
      */
     public static void requireUsable(Path directory) {
         requireSafe(directory);
@@ -54,7 +55,7 @@ public final class StateDirectoryCheck {
             }
             throw new UnreachableException("cannot use the state directory " + directory + ": " + e, e);
         }
-        requireSafe(directory); // another process may have created it meanwhile
+        requireSafe(directory); // another process may have created it since the first check
         if (!Files.isWritable(directory)) {
             throw notWritable(directory, directory);
         }
@@ -67,14 +68,17 @@ public final class StateDirectoryCheck {
         });
     }
 
-    /** Why another user controls the directory; empty if nobody else does, or if there is none yet. */
+    /**
+     * Returns why the directory is not safe; empty if it is safe or does not exist, or if this system has no Unix
+     * file attributes.
+     */
     public static Optional<String> fault(Path directory) {
         return FileSystems.getDefault().supportedFileAttributeViews().contains("unix")
                 ? fault(directory, user())
                 : Optional.empty();
     }
 
-    /** As {@link #fault(Path)}, for a process of another user. */
+    /** Like {@link #fault(Path)}, for a process of another user. */
     static Optional<String> fault(Path directory, long user) {
         try {
             return fault(directory.toAbsolutePath(), user, MOST_LINKS);
@@ -99,7 +103,7 @@ public final class StateDirectoryCheck {
             int owner = (int) file.get("uid");
             if (shared && owner != user && owner != 0) {
                 return Optional.of(path + " belongs to another user (uid " + owner
-                        + ") and lies where every user can create files");
+                        + ") and is in a directory where every user can create files");
             }
             boolean isLast = i == directory.getNameCount() - 1;
             if ((boolean) file.get("isSymbolicLink")) {
@@ -117,7 +121,7 @@ public final class StateDirectoryCheck {
                 return Optional.of("every user can write to it");
             }
             if (!(boolean) file.get("isDirectory")) {
-                return Optional.empty(); // and not a place that anybody can put files into
+                return Optional.empty(); // users cannot create files in it
             }
             shared = everybodyWrites;
         }
@@ -133,7 +137,7 @@ public final class StateDirectoryCheck {
                 directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(PERMISSIONS)));
     }
 
-    /** The directory, or the nearest one above it that exists. */
+    /** Returns the directory, or its nearest ancestor that exists. */
     private static Path existing(Path directory) {
         Path there = directory.toAbsolutePath();
         while (!Files.exists(there, LinkOption.NOFOLLOW_LINKS)) {
@@ -145,7 +149,7 @@ public final class StateDirectoryCheck {
     private static BadStateDirectoryException notWritable(Path directory, Path where) {
         return new BadStateDirectoryException(
                 directory,
-                where + " is not writable for " + System.getProperty("user.name") + " (uid " + user() + ")",
+                where + " is not writable by " + System.getProperty("user.name") + " (uid " + user() + ")",
                 "change its owner or set state.directory to another path");
     }
 }

@@ -7,26 +7,26 @@ import org.rocksdb.RocksDBException;
 import org.rocksdb.Status;
 
 /**
- * What is wrong with a state directory, if a failure has to do with it. All that is in it is also on the changelog
- * topics, so nothing is lost with it.
+ * Detects failures that are caused by the state directory. All of its data is also in the changelog topics, so no data
+ * is lost with it.
  */
 final class StateDirectoryFailures {
 
-    private static final String FULL = "No space left on device"; // as strerror(3) says it
+    private static final String FULL = "No space left on device"; // the messages of strerror(3)
     private static final String GONE = "No such file or directory";
     private static final String LOCKED = "While lock file";
 
     private StateDirectoryFailures() {}
 
-    /** What is wrong and what to do, in words that name the directory; empty if it is something else. */
+    /** Returns the problem with the directory and what to do; empty if the failure has another cause. */
     static Optional<String> advice(Throwable failure, String directory) {
         if (isFull(failure)) {
             return Optional.of(
-                    "the state directory " + directory + " is full: make room and start again, nothing is lost");
+                    "the state directory " + directory + " is full; free some space and start again, no data is lost");
         }
         if (isDamage(failure)) {
             return Optional.of("a store in the state directory " + directory
-                    + " is damaged: it is deleted, and the next start restores it from its changelog, nothing is lost");
+                    + " is damaged; it is deleted, and the next start restores it from its changelog without loss");
         }
         return Optional.empty();
     }
@@ -40,7 +40,7 @@ final class StateDirectoryFailures {
         return false;
     }
 
-    /** Whether a store cannot be read, and never will be. */
+    /** Returns whether a store is permanently unreadable. */
     static boolean isDamage(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause instanceof DamagedStoreException

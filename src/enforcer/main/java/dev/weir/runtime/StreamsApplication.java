@@ -20,7 +20,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One of an enforcer's two Kafka Streams applications, which goes on without a thread that failed if that makes sense.
+ * One of the two Kafka Streams applications of an enforcer. Failed threads are replaced if the failure may
+ * be temporary.
  */
 final class StreamsApplication {
 
@@ -28,7 +29,7 @@ final class StreamsApplication {
 
     private static final int MAX_REASON_LENGTH = 1000;
 
-    /** What a thread that works says of itself. */
+    /** The state of a thread that processes records. */
     private static final String RUNNING = "RUNNING";
 
     private final String name;
@@ -38,7 +39,7 @@ final class StreamsApplication {
     private final ThreadFailures failures = new ThreadFailures();
     private volatile Throwable lastFailure;
 
-    /** @param does what it is for, in one word */
+    /** @param does the purpose of the application, in one word, for messages */
     StreamsApplication(String does, Topology topology, Properties settings) {
         name = does + " (" + settings.get(StreamsConfig.APPLICATION_ID_CONFIG) + ")";
         stateDirectory = settings.getProperty(StreamsConfig.STATE_DIR_CONFIG);
@@ -63,16 +64,16 @@ final class StreamsApplication {
     }
 
     /**
-     * Before it starts.
+     * Sets the listeners. Must be called before the application is started.
      *
-     * @param up run whenever it has become able to work
-     * @param end told once or more that it is over, and why if it failed
+     * @param up called whenever the application has changed to RUNNING
+     * @param end called at least once when the application ends, with the failure if there is one
      */
     void watch(Runnable up, Consumer<Optional<Throwable>> end) {
         streams.setUncaughtExceptionHandler(failure -> {
             lastFailure = failure;
             if (failures.isReplaced(failure, System.nanoTime())) {
-                LOG.warn("a thread of {} is replaced: {}", name, reason(failure));
+                LOG.warn("A thread of {} has failed and is replaced: {}", name, reason(failure));
                 return StreamThreadExceptionResponse.REPLACE_THREAD;
             }
             end.accept(Optional.of(failed(failure)));
@@ -82,7 +83,7 @@ final class StreamsApplication {
             LOG.info("{} is {}", name, now);
             if (now == KafkaStreams.State.RUNNING) {
                 up.run();
-            } else if (now == KafkaStreams.State.ERROR) { // the thread of the global store is never replaced
+            } else if (now == KafkaStreams.State.ERROR) { // the global stream thread is never replaced
                 end.accept(Optional.of(failed(lastFailure)));
             } else if (now == KafkaStreams.State.NOT_RUNNING) {
                 end.accept(Optional.empty());
@@ -90,7 +91,7 @@ final class StreamsApplication {
         });
     }
 
-    /** @throws UnreachableException if the state that is there cannot be opened */
+    /** @throws UnreachableException if existing state cannot be opened */
     void start() {
         try {
             streams.start();
@@ -100,7 +101,7 @@ final class StreamsApplication {
         }
     }
 
-    /** Whether it has stopped within the time. State that is damaged is deleted then. */
+    /** Closes the application. Returns whether it has stopped within the timeout; if so, damaged state is deleted. */
     boolean close(Duration within) {
         boolean stopped = streams.close(CloseOptions.timeout(within)
                 .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
@@ -114,19 +115,18 @@ final class StreamsApplication {
         try {
             streams.cleanUp();
         } catch (RuntimeException e) {
-            LOG.error("the state of {} cannot be deleted, so delete {}: {}", name, stateDirectory, reason(e));
+            LOG.error("Cannot delete the damaged state of {}; delete {}: {}", name, stateDirectory, reason(e));
         }
     }
 
-    /**
-     * Lets its threads go on that wait for records; without it they wait on for as long as the wall clock went back.
-     */
+    /** Ends the polls in progress, which would otherwise wait for as long as the wall clock was set back. */
     void wake() {
         clients.wake();
     }
 
     /**
-     * Whether all of its threads work. Streams itself says so too while its only thread is dead and not yet replaced.
+     * Returns whether all threads are running. The state of {@link KafkaStreams} alone is not sufficient: it is RUNNING
+     * too while the only thread has died and is not replaced yet.
      */
     boolean isRunning() {
         Set<ThreadMetadata> threads = streams.metadataForLocalThreads();
@@ -136,8 +136,8 @@ final class StreamsApplication {
     }
 
     /**
-     * Whether a thread has not asked for records for so long: one that works does so all the time, if there are none
-     * too.
+     * Returns whether a thread has not polled for {@code forSo} or longer. A healthy thread polls continuously, even if
+     * there are no records.
      */
     boolean isStalled(Duration forSo) {
         Set<String> consumers = streams.metadataForLocalThreads().stream()
@@ -155,7 +155,7 @@ final class StreamsApplication {
     }
 
     private IllegalStateException failed(Throwable failure) {
-        String why = failure == null ? "it ended" : reason(failure);
+        String why = failure == null ? "it has ended unexpectedly" : reason(failure);
         String what = StateDirectoryFailures.advice(failure, stateDirectory)
                 .map(advice -> advice + " (" + why + ")")
                 .orElse(why);
@@ -163,8 +163,8 @@ final class StreamsApplication {
     }
 
     /**
-     * All that is said down to the cause, in one line: it may be in the middle, and Streams' own may hold a stack
-     * trace.
+     * Returns the messages of a failure and all of its causes in one line. The informative one can be in the middle of
+     * the chain, and messages of Kafka Streams can contain a stack trace.
      */
     private static String reason(Throwable failure) {
         Set<String> said = new LinkedHashSet<>();

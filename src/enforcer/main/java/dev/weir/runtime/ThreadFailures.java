@@ -16,9 +16,10 @@ import org.apache.kafka.streams.errors.MissingSourceTopicException;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 
 /**
- * Which stream threads are replaced when they fail: those that failed by what brokers answered or did not answer, some
- * times within a while: too few replicas, a transaction or a member that they have given up. What would fail the same
- * way again ends the process: a bug, a wrong set-up, a store that cannot be used.
+ * Decides which failed stream threads are replaced. A thread is replaced if its failure was caused by brokers and may
+ * be temporary, such as too few replicas, an aborted transaction or a fenced member, but at most {@value #MOST} times
+ * within {@link #WITHIN}. Failures that would occur again end the process, such as a bug, a wrong configuration or an
+ * unusable store.
  */
 final class ThreadFailures {
 
@@ -39,7 +40,7 @@ final class ThreadFailures {
 
     private final Deque<Long> replacedAtNanos = new ArrayDeque<>();
 
-    /** Whether a thread that failed now is to be replaced; if so, it counts. */
+    /** Returns whether a thread that has failed now is replaced. If so, the replacement is counted. */
     synchronized boolean isReplaced(Throwable failure, long nowNanos) {
         if (!passes(failure)) {
             return false;
@@ -54,7 +55,7 @@ final class ThreadFailures {
         return true;
     }
 
-    /** Whether it may be over by itself. */
+    /** Returns whether a failure may be temporary. */
     private static boolean passes(Throwable failure) {
         boolean passes = false;
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {

@@ -17,7 +17,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.KafkaClientSupplier;
 
-/** Kafka's own clients, whose consumers can be made to stop waiting for records: then they return none. */
+/** A supplier of Kafka clients whose consumers can be woken up: a poll in progress then returns no records. */
 final class WakeableClients implements KafkaClientSupplier {
 
     private final List<Polling> consumers = new CopyOnWriteArrayList<>();
@@ -52,7 +52,7 @@ final class WakeableClients implements KafkaClientSupplier {
         return getConsumer(config);
     }
 
-    /** The same consumer, until it is closed among those that {@link #wake} reaches. */
+    /** Returns a proxy of a consumer that {@link #wake} wakes up until it is closed. */
     @SuppressWarnings("unchecked")
     Consumer<byte[], byte[]> wakeable(Consumer<byte[], byte[]> consumer) {
         Polling polling = new Polling(consumer);
@@ -63,7 +63,7 @@ final class WakeableClients implements KafkaClientSupplier {
                 (proxy, method, arguments) -> polling.call(method, arguments));
     }
 
-    /** A consumer of which only a poll is interrupted: any other call would fail. */
+    /** A consumer that is woken up only during a poll, since other calls would fail with a WakeupException. */
     private final class Polling {
         private final Consumer<byte[], byte[]> consumer;
         private boolean isPolling;
@@ -103,7 +103,10 @@ final class WakeableClients implements KafkaClientSupplier {
             }
         }
 
-        /** A poll that ended just before it was woken leaves that to the next call. */
+        /**
+         * Invokes a method other than poll and close. If a poll ended just before it was woken up, the next call fails
+         * with a WakeupException and is repeated.
+         */
         private Object other(Method method, Object... arguments) throws Throwable {
             try {
                 return invoke(method, arguments);

@@ -21,7 +21,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** The policies, or the queues: reading and changing them. */
+/** The endpoints that read and change policies, or queues. */
 final class DefinitionApi {
 
     static final int DEFAULT_PAGE = 1_000;
@@ -31,14 +31,14 @@ final class DefinitionApi {
     private final String plural;
     private final Supplier<RuleService> rules;
 
-    /** @param plural as the path has it, {@code policies} or {@code queues} */
+    /** @param plural the name in the path: {@code policies} or {@code queues} */
     DefinitionApi(Kind kind, String plural, Supplier<RuleService> rules) {
         this.kind = kind;
         this.plural = plural;
         this.rules = rules;
     }
 
-    /** Those in force, by id, a page at a time. */
+    /** Lists the definitions in force, sorted by id, one page per request. */
     void list(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters parameters = QueryParameters.of(request, "after", "limit");
@@ -99,7 +99,7 @@ final class DefinitionApi {
         request.status(204);
     }
 
-    /** The versions that are still known, newest first. */
+    /** Lists the versions in the history, newest first, including deletions. */
     void history(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters.requireNone(request);

@@ -10,7 +10,10 @@ import dev.weir.service.http.ResponseWriter;
 import io.javalin.http.Context;
 import java.util.function.Supplier;
 
-/** What a policy file would change if it were applied, or would have done. */
+/**
+ * The endpoints that try a policy file without applying it: they return what it would change, or how it would have
+ * decided recent requests.
+ */
 final class DryRun {
 
     private static final String MINUTES = "minutes";

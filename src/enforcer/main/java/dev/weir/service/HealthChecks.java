@@ -7,9 +7,7 @@ import dev.weir.service.http.ProblemDetails;
 import io.javalin.http.Context;
 import java.util.function.Supplier;
 
-/**
- * What a supervisor asks, without a token and by whatever name: whether to restart this instance, and whether it works.
- */
+/** The liveness and readiness probes. They need no token and accept any {@code Host}. */
 final class HealthChecks {
 
     private final Supplier<Health> health;
@@ -18,7 +16,10 @@ final class HealthChecks {
         this.health = health;
     }
 
-    /** A rebalance, a restore and brokers that are away are no reason to start anew. */
+    /**
+     * Responds with 200 unless the instance has failed. Rebalances, restores and unreachable brokers are no reason to
+     * restart an instance.
+     */
     void live(Context request) {
         answer(request, health.get() != Health.FAILED);
     }

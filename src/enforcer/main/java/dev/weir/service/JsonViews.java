@@ -3,8 +3,8 @@ package dev.weir.service;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.backtest.BacktestComparison;
 import dev.weir.backtest.DecisionStats;
-import dev.weir.backtest.WhatIf;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.event.Decision;
@@ -28,7 +28,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Answers as JSON trees; {@code openapi.yaml} describes them. */
+/** Responses as JSON trees, as described by {@code openapi.yaml}. */
 final class JsonViews {
 
     private static final int MAX_CLIENTS = 10;
@@ -50,7 +50,7 @@ final class JsonViews {
         return json;
     }
 
-    /** A queue that is out of force, as long as it drains. */
+    /** Returns a deleted queue that still drains. */
     static ObjectNode deleted(QueueRules rules) {
         ObjectNode json = object();
         json.put("id", rules.id());
@@ -62,7 +62,7 @@ final class JsonViews {
         return json;
     }
 
-    /** One key of a queue with key fields. */
+    /** Returns one key of a queue with key fields. */
     static ObjectNode key(QueueView bucket, Map<String, String> key) {
         ObjectNode json = object();
         json.put("id", bucket.rules().id());
@@ -147,7 +147,7 @@ final class JsonViews {
         return json;
     }
 
-    /** Loans of one holder are told together. */
+    /** Returns the usage of a shared policy. The leases of one holder are added up. */
     static ObjectNode sharedUsage(long nowMs, SharedPolicyUsage usage) {
         ObjectNode json = object();
         json.put("policyId", usage.policy().id());
@@ -158,12 +158,12 @@ final class JsonViews {
         json.put("free", usage.free());
         ArrayNode holders = json.putArray("holders");
         Map<String, ObjectNode> byName = new LinkedHashMap<>();
-        for (Ledger.Loan loan : usage.loans()) {
+        for (Ledger.OutstandingLease lease : usage.leases()) {
             ObjectNode holder = byName.computeIfAbsent(
-                    loan.holder(),
+                    lease.holder(),
                     name -> holders.addObject().put("holder", name).put("lent", 0L));
-            holder.put("lent", holder.get("lent").longValue() + loan.amount());
-            holder.put("until", loan.untilMs());
+            holder.put("lent", holder.get("lent").longValue() + lease.amount());
+            holder.put("until", lease.untilMs());
         }
         return json;
     }
@@ -197,24 +197,24 @@ final class JsonViews {
         return json;
     }
 
-    static ObjectNode backtest(WhatIf whatIf) {
+    static ObjectNode backtest(BacktestComparison comparison) {
         ObjectNode json = object();
-        json.put("from", whatIf.requests().fromMs());
-        json.put("to", whatIf.requests().toMs());
-        json.put("requests", whatIf.requests().requests().size());
-        json.put("complete", whatIf.requests().isComplete());
-        json.set("before", stats(whatIf.before()));
-        json.set("after", stats(whatIf.after()));
+        json.put("from", comparison.requests().fromMs());
+        json.put("to", comparison.requests().toMs());
+        json.put("requests", comparison.requests().requests().size());
+        json.put("complete", comparison.requests().isComplete());
+        json.set("before", stats(comparison.before()));
+        json.set("after", stats(comparison.after()));
         ArrayNode policies = json.putArray("policies");
-        Set<String> names = new TreeSet<>(whatIf.before().byPolicy().keySet());
-        names.addAll(whatIf.after().byPolicy().keySet());
+        Set<String> names = new TreeSet<>(comparison.before().byPolicy().keySet());
+        names.addAll(comparison.after().byPolicy().keySet());
         for (String name : names) {
             ObjectNode policy = policies.addObject().put("policy", name);
-            policy.set("before", counts(whatIf.before().byPolicy().get(name)));
-            policy.set("after", counts(whatIf.after().byPolicy().get(name)));
+            policy.set("before", counts(comparison.before().byPolicy().get(name)));
+            policy.set("after", counts(comparison.after().byPolicy().get(name)));
         }
         ArrayNode clients = json.putArray("clients");
-        for (WhatIf.ClientComparison client : whatIf.clients(MAX_CLIENTS)) {
+        for (BacktestComparison.ClientComparison client : comparison.clients(MAX_CLIENTS)) {
             clients.addObject()
                     .put("client", client.client())
                     .put("deniedBefore", client.deniedBefore())
@@ -230,7 +230,7 @@ final class JsonViews {
         return counts(tally.all()).put("expired", expired);
     }
 
-    /** @param counts null: nothing was counted */
+    /** @param counts null if nothing was counted */
     private static ObjectNode counts(DecisionStats.Counts counts) {
         return object().put("allowed", counts == null ? 0 : counts.allowed())
                 .put("denied", counts == null ? 0 : counts.denied())
@@ -251,7 +251,7 @@ final class JsonViews {
         return json == null ? Json.MAPPER.nullNode() : Json.read(json);
     }
 
-    /** As in releases: 1000.02. */
+    /** Returns milliseconds with decimals, as in releases: 1000.02. */
     private static BigDecimal milliseconds(long nanos) {
         return new BigDecimal(BigDecimal.valueOf(nanos, 6).stripTrailingZeros().toPlainString());
     }

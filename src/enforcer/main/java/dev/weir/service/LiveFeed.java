@@ -29,12 +29,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What all instances do, second by second, as server-sent events. The others are asked only while somebody watches, and
- * once for all who do.
+ * What all instances do, second by second, as server-sent events. The other instances are polled only while there are
+ * viewers, and once a second for all viewers together.
  */
 final class LiveFeed implements AutoCloseable {
 
-    /** Where an instance tells of itself alone. */
+    /** The path at which an instance reports only its own figures. */
     static final String REPORT_PATH = "/v1/live/report";
 
     private static final int MAX_WATCHERS = 16;
@@ -42,12 +42,12 @@ final class LiveFeed implements AutoCloseable {
     private static final String AFTER = "after";
     private static final long MS_PER_SECOND = 1_000;
 
-    /** Behind the end of a second, when all have looked at it. */
+    /** How long after the end of a second the instances are polled, so that all of them have sampled it. */
     private static final long DELAY_MS = 250;
 
     private static final Duration ANSWER_TIMEOUT = Duration.ofMillis(600);
 
-    /** There is more of it, and the connection is new. */
+    /** The timeout of the first poll, which returns more data over a new connection. */
     private static final Duration HISTORY_TIMEOUT = Duration.ofSeconds(3);
 
     private static final Logger LOG = LoggerFactory.getLogger(LiveFeed.class);
@@ -58,17 +58,17 @@ final class LiveFeed implements AutoCloseable {
     private final ScheduledExecutorService pollScheduler = Executors.newSingleThreadScheduledExecutor(LiveFeed::thread);
     private volatile LiveSource source;
 
-    /** Those that told nothing in the last round; of the asking thread. */
+    /** The addresses that did not respond in the last round. Accessed only by the polling thread. */
     private Set<String> unreachable = Set.of();
 
-    /** Guarded by this, as the others below. */
+    /** Guarded by this, as are the fields below. */
     private ClusterTimeline timeline = new ClusterTimeline();
 
     private int watchers;
     private long rounds;
     private boolean closed;
 
-    /** This instance, and the addresses of the others. */
+    /** The sampler of this instance, and the addresses of the other instances. */
     private record LiveSource(Sampler own, Supplier<Set<String>> others) {}
 
     LiveFeed(PeerInstances peers) {
@@ -87,13 +87,13 @@ final class LiveFeed implements AutoCloseable {
         var unused = pollScheduler.scheduleAtFixedRate(this::poll, untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
     }
 
-    /** What this instance alone tells. */
+    /** Returns the figures of this instance. */
     void report(Context request) {
         long after = QueryParameters.of(request, AFTER)
                 .text(AFTER)
                 .map(text -> {
                     if (!text.matches("-?[0-9]{1,18}")) {
-                        throw ProblemDetails.of(400, "after must be a time in ms")
+                        throw ProblemDetails.of(400, "after must be a time in milliseconds")
                                 .exception();
                     }
                     return Long.parseLong(text);
@@ -103,23 +103,24 @@ final class LiveFeed implements AutoCloseable {
                 .result(source().own().since(after).json());
     }
 
-    /** Tells what was, and goes on with what is until one of the two has enough. */
+    /** Sends the history, and then an event each second until either side closes the connection. */
     void watch(Context request) {
         QueryParameters.requireNone(request);
         source();
         request.contentType("text/event-stream");
         if (HandlerType.HEAD.equals(request.method())) {
-            return; // it would never hear that nobody reads
+            return; // an event stream to a caller that does not read would never end
         }
         if (!watcherPermits.tryAcquire()) {
-            throw ProblemDetails.unavailable(MAX_WATCHERS + " watch already").exception();
+            throw ProblemDetails.unavailable("there are already " + MAX_WATCHERS + " viewers")
+                    .exception();
         }
-        request.header("X-Accel-Buffering", "no"); // a proxy would wait for more
+        request.header("X-Accel-Buffering", "no"); // otherwise a proxy may buffer the events
         request.async(task -> task.executor = watcherExecutor, () -> {
             try {
                 watch(request.res().getOutputStream());
             } catch (IOException e) {
-                LOG.debug("one stopped watching", e);
+                LOG.debug("A viewer disconnected", e);
             } finally {
                 watcherPermits.release();
             }
@@ -170,7 +171,7 @@ final class LiveFeed implements AutoCloseable {
         out.write(text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Returns the round that is to be waited for; the first one to come does not wait for its time. */
+    /** Returns the number of the round to wait for. The first viewer starts a round at once. */
     private synchronized long addWatcher() {
         if (watchers++ == 0 && !closed) {
             timeline = new ClusterTimeline();
@@ -183,7 +184,10 @@ final class LiveFeed implements AutoCloseable {
         watchers--;
     }
 
-    /** What came behind a second, once a round is over; null if there will be no more. */
+    /**
+     * Waits until a round is over and returns the seconds after a given one. Returns null if there are no
+     * further rounds.
+     */
     private synchronized LiveUpdate awaitRound(long round, long seen) {
         try {
             while (rounds < round && !closed) {
@@ -206,8 +210,8 @@ final class LiveFeed implements AutoCloseable {
         }
         try {
             poll(current);
-        } catch (RuntimeException e) { // or it would be the last round
-            LOG.warn("the live page misses a second: {}", e.toString());
+        } catch (RuntimeException e) { // an exception would end the schedule
+            LOG.warn("The live page misses one second: {}", e.toString());
             return;
         }
         synchronized (this) {
@@ -224,21 +228,21 @@ final class LiveFeed implements AutoCloseable {
         for (String address : source.others().get()) {
             asked.put(address, peers.get(address, question, within).thenApply(InstanceReport::read));
         }
-        Map<String, InstanceReport> told = new TreeMap<>();
+        Map<String, InstanceReport> reports = new TreeMap<>();
         Map<String, String> failed = new TreeMap<>();
         asked.forEach((address, answer) -> {
             try {
-                told.put(address, answer.join());
+                reports.put(address, answer.join());
             } catch (CompletionException e) {
                 failed.put(address, String.valueOf(e.getCause()));
             }
         });
         failed.forEach((address, why) -> {
             if (!unreachable.contains(address)) {
-                LOG.warn("the live page lacks {}: {}", address, why);
+                LOG.warn("The live page has no figures from {}: {}", address, why);
             }
         });
         unreachable = failed.keySet();
-        current.add(System.currentTimeMillis(), source.own().since(after), told, unreachable);
+        current.add(System.currentTimeMillis(), source.own().since(after), reports, unreachable);
     }
 }

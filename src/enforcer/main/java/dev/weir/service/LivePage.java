@@ -9,13 +9,13 @@ import java.io.UncheckedIOException;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** The files of the live page. There are no figures in them, and nothing in them comes from elsewhere. */
+/** Serves the static files of the live page. They contain no data and load nothing from other hosts. */
 public final class LivePage {
 
     private static final String DIRECTORY = "/live/";
     private static final String INDEX = "index.html";
 
-    /** Under this name the page has what another jar has. */
+    /** Files that come from other jars, by the name that the page uses. */
     private static final Map<String, String> LIBRARIES =
             Map.of("chart.js", "/META-INF/resources/webjars/chart.js/4.5.1/dist/chart.umd.min.js");
 

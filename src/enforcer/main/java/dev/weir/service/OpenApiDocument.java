@@ -15,8 +15,8 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 
 /**
- * The description of the service: {@code openapi.yaml}, together with the schemas of {@code policies.schema.json} that
- * it refers to, so that it can be used by itself.
+ * The description of the service: {@code openapi.yaml} with the schemas of {@code policies.schema.json} that it refers
+ * to, so that the result is self-contained.
  */
 final class OpenApiDocument {
 
@@ -54,7 +54,7 @@ final class OpenApiDocument {
         request.contentType(BodyFormat.YAML.contentType()).result(yaml);
     }
 
-    /** Lets all references to schemas of the policy file point into this document. */
+    /** Changes all references to schemas of the policy file into references within this document. */
     private static void redirect(JsonNode node) {
         if (node instanceof ObjectNode object && object.path(REFERENCE).isTextual()) {
             String target = object.get(REFERENCE).textValue();

@@ -25,10 +25,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import javax.net.ssl.SSLException;
 
-/** The other instances: asks one what this one was asked, and answers as it does. A question goes on only once. */
+/**
+ * A client for the other instances, which forwards requests to them and relays their responses. A request is forwarded
+ * only once.
+ */
 public final class PeerInstances implements AutoCloseable {
 
-    /** On a question that comes from another instance. */
+    /** A header of requests that another instance has forwarded. */
     static final String FORWARDED_HEADER = "Weir-Forwarded";
 
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(2);
@@ -36,7 +39,7 @@ public final class PeerInstances implements AutoCloseable {
     private static final int MAX_ASKED = 64;
     private static final int THREADS = 2;
 
-    /** Answers that hold whoever gives them. */
+    /** Statuses that do not depend on which instance responds. */
     private static final Set<Integer> RELAYED_STATUSES = Set.of(200, 400, 404, 406, 413, 415);
 
     private static final List<String> HEADERS_ASKED = List.of("Accept", "Content-Type");
@@ -50,7 +53,7 @@ public final class PeerInstances implements AutoCloseable {
     private final String scheme;
     private volatile HttpClient http;
 
-    /** @param tls what other instances are trusted by; empty: they do not speak TLS */
+    /** @param tls the trusted certificates of other instances; empty if the instances do not use TLS */
     public PeerInstances(Optional<AccessToken> token, Optional<ServiceTls> tls) {
         this.token = token;
         scheme = tls.isPresent() ? "https://" : "http://";
@@ -69,19 +72,19 @@ public final class PeerInstances implements AutoCloseable {
                 .executor(executor)
                 .connectTimeout(CONNECT_TIMEOUT)
                 .version(HttpClient.Version.HTTP_1_1)
-                .followRedirects(HttpClient.Redirect.NEVER); // the token is for this address alone
+                .followRedirects(HttpClient.Redirect.NEVER); // send the token only to this address
     }
 
-    /** Whether a question comes from another instance. */
+    /** Returns whether another instance has forwarded this request. */
     static boolean isForwarded(Context request) {
         return request.header(FORWARDED_HEADER) != null;
     }
 
     /**
-     * Asks another instance, and writes what it answers.
+     * Forwards a request to another instance and writes its response.
      *
-     * @param address its {@code host:port}
-     * @return fails with a {@link ProblemDetails.ProblemException} if it does not answer
+     * @param address the {@code host:port} of the other instance
+     * @return a future that fails with a {@link ProblemDetails.ProblemException} if it does not respond
      */
     CompletableFuture<Void> forward(String address, Context request, String body) {
         if (isForwarded(request)) {
@@ -90,14 +93,14 @@ public final class PeerInstances implements AutoCloseable {
         }
         HttpRequest question = forwardedRequest(address, request, body);
         if (!forwardPermits.tryAcquire()) {
-            throw ProblemDetails.unavailable("too many questions at once to other instances")
+            throw ProblemDetails.unavailable("too many requests are being forwarded to other instances")
                     .exception();
         }
         CompletableFuture<HttpResponse<byte[]>> exchange = http.sendAsync(question, BodyHandlers.ofByteArray());
         return exchange.copy()
                 .orTimeout(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
                 .whenComplete((answer, failure) -> {
-                    exchange.cancel(true); // one that takes too long would be read on
+                    exchange.cancel(true); // otherwise a slow response would still be read
                     forwardPermits.release();
                 })
                 .handleAsync(
@@ -112,11 +115,11 @@ public final class PeerInstances implements AutoCloseable {
     }
 
     /**
-     * Asks another instance on behalf of this one.
+     * Sends a request of this instance to another one.
      *
      * @param target path and query
-     * @param within how long it may take in all
-     * @return the body; fails if it does not answer with 200
+     * @param within the time limit of the whole exchange
+     * @return the body of the response; fails unless the status is 200
      */
     public CompletableFuture<String> get(String address, String target, Duration within) {
         try {
@@ -125,19 +128,19 @@ public final class PeerInstances implements AutoCloseable {
             return exchange.copy()
                     .orTimeout(within.toMillis(), TimeUnit.MILLISECONDS)
                     .whenComplete(
-                            (answer, failure) -> exchange.cancel(true)) // one that takes too long would be read on
+                            (answer, failure) -> exchange.cancel(true)) // otherwise a slow response would still be read
                     .thenApply(answer -> {
                         if (answer.statusCode() != 200) {
-                            throw new IllegalStateException("it answers " + answer.statusCode());
+                            throw new IllegalStateException("it responded with status " + answer.statusCode());
                         }
                         return answer.body();
                     });
-        } catch (IllegalArgumentException e) { // an address that is none
+        } catch (IllegalArgumentException e) { // not a valid address
             return CompletableFuture.failedFuture(e);
         }
     }
 
-    /** A question with the token. */
+    /** Returns a request with the token. */
     private HttpRequest.Builder requestTo(String address, String target) {
         HttpRequest.Builder question = HttpRequest.newBuilder(URI.create(scheme + address + target))
                 .timeout(TIMEOUT)
@@ -146,7 +149,7 @@ public final class PeerInstances implements AutoCloseable {
         return question;
     }
 
-    /** Lets go of its threads. */
+    /** Stops the threads. */
     @Override
     public void close() {
         executor.shutdownNow();
@@ -163,11 +166,11 @@ public final class PeerInstances implements AutoCloseable {
             }
             return question.build();
         } catch (IllegalArgumentException e) {
-            throw unreachable(address, "cannot be asked");
+            throw unreachable(address, "has an invalid address");
         }
     }
 
-    /** A path or a query that Jetty took, as a URI has it. */
+    /** Percent-encodes the characters of a path or query that Jetty accepts and {@link URI} does not. */
     private static String legal(String received) {
         return ILLEGAL.matcher(received).replaceAll(one -> URLEncoder.encode(one.group(), StandardCharsets.UTF_8));
     }
@@ -175,10 +178,10 @@ public final class PeerInstances implements AutoCloseable {
     private static void relay(HttpResponse<byte[]> answer, String address, Context request) {
         int status = answer.statusCode();
         if (status == 401 || status == 403 || status == 421) {
-            throw unreachable(address, "refuses the token of this one: all must have the same");
+            throw unreachable(address, "rejects the token of this instance: all instances must have the same token");
         }
         if (!RELAYED_STATUSES.contains(status)) {
-            throw unreachable(address, "cannot answer now");
+            throw unreachable(address, "cannot respond now");
         }
         for (String header : HEADERS_ANSWERED) {
             answer.headers().firstValue(header).ifPresent(value -> request.header(header, value));
@@ -189,14 +192,14 @@ public final class PeerInstances implements AutoCloseable {
     private static String why(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause instanceof SSLException) {
-                return "has a certificate that is not trusted: see service.tls.ca";
+                return "has a certificate that is not trusted: set service.tls.ca";
             }
         }
-        return "does not answer";
+        return "does not respond";
     }
 
     private static ProblemDetails.ProblemException unreachable(String address, String why) {
-        return ProblemDetails.unavailable("the instance that knows, " + address + ", " + why)
+        return ProblemDetails.unavailable("the instance that has the state, " + address + ", " + why)
                 .exception();
     }
 }

@@ -29,7 +29,10 @@ import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
-/** What can be asked about clients and queues; who does not have the answer asks the instance that has. */
+/**
+ * The endpoints that return the state of clients and queues. An instance that does not have the state forwards the
+ * request to the one that has it.
+ */
 final class QueryApi {
 
     private static final String ATTRIBUTE = "attribute.";
@@ -37,7 +40,7 @@ final class QueryApi {
     private static final int DEFAULT_DECISIONS = 50;
     private static final int MAX_DECISIONS = 1_000;
 
-    /** Names a request that its caller did not name. */
+    /** The id of requests that are sent without one. */
     private static final String DEFAULT_REQUEST_ID = "check";
 
     private static final String KEY = "key.";
@@ -55,7 +58,7 @@ final class QueryApi {
         parts = new QueueAggregator(peers);
     }
 
-    /** What a client has used. */
+    /** Returns what a client has used. */
     void usage(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters parameters = QueryParameters.ofPrefix(request, ATTRIBUTE, "tier");
@@ -75,30 +78,30 @@ final class QueryApi {
                 nowMs,
                 NO_SOURCE);
         requireValid(question);
-        InstanceQueries questions = instance.get().questions();
+        InstanceQueries queries = instance.get().queries();
         answer(
                 request,
                 "",
-                questions.usage(question),
+                queries.usage(question),
                 usage -> ResponseWriter.write(request, format, 200, JsonViews.usage(client, nowMs, usage)));
     }
 
-    /** What all clients have used of a shared policy, and who holds what of it. */
+    /** Returns what all clients have used of a shared policy, and its lease holders. */
     void sharedUsage(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters parameters = QueryParameters.ofPrefix(request, KEY);
         String id = request.pathParam("id");
         long nowMs = System.currentTimeMillis();
-        answer(request, "", instance.get().questions().shared(id, parameters.withPrefix(KEY)), shared -> {
+        answer(request, "", instance.get().queries().shared(id, parameters.withPrefix(KEY)), shared -> {
             if (shared == null) {
-                throw ProblemDetails.of(404, "there is no policy '" + id + "' that is shared")
+                throw ProblemDetails.of(404, "there is no shared policy '" + id + "'")
                         .exception();
             }
             ResponseWriter.write(request, format, 200, JsonViews.sharedUsage(nowMs, shared));
         });
     }
 
-    /** What was decided of a client lately. */
+    /** Returns the recent decisions on a client's requests. */
     void decisions(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         int most = QueryParameters.of(request, LIMIT_PARAMETER)
@@ -112,7 +115,7 @@ final class QueryApi {
                 JsonViews.decisions(client, instance.get().rules().decisions(client, most)));
     }
 
-    /** How a request would be decided. */
+    /** Returns how a request would be decided. */
     void check(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         BodyFormat sent = BodyFormat.ofContentType(request);
@@ -120,22 +123,25 @@ final class QueryApi {
         String body = RequestBody.text(request);
         Request question = read(sent, body);
         requireValid(question);
-        InstanceQueries questions = instance.get().questions();
+        InstanceQueries queries = instance.get().queries();
         answer(
                 request,
                 body,
-                questions.check(question),
+                queries.check(question),
                 decision -> ResponseWriter.write(request, format, 200, JsonViews.decision(decision)));
     }
 
-    /** A queue's definition, and how it is: all of it, or the part of this instance if another one asks. */
+    /**
+     * Returns a queue's definition and its state: the state on all instances, or only that on this one if another
+     * instance forwarded the request.
+     */
     void queue(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters.requireNone(request);
         String id = request.pathParam("id");
         ServedInstance here = instance.get();
         Optional<Applied> applied = here.rules().applied(PolicyAvro.Kind.QUEUE, id);
-        Result<QueueView> answer = here.questions().queue(id);
+        Result<QueueView> answer = here.queries().queue(id);
         if (!(answer instanceof Result.Partial<QueueView> part)) {
             answer(
                     request,
@@ -164,13 +170,13 @@ final class QueryApi {
         ResponseWriter.write(request, format, 200, json);
     }
 
-    /** One key of a queue with key fields. */
+    /** Returns the state of one key of a queue with key fields. */
     void key(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         QueryParameters.requireNone(request);
         String id = request.pathParam("id");
         Map<String, String> key = QueueKeyPath.read(request);
-        answer(request, "", instance.get().questions().key(id, key), bucket -> {
+        answer(request, "", instance.get().queries().key(id, key), bucket -> {
             if (bucket == null) {
                 throw noQueue(request, Set.of());
             }
@@ -180,7 +186,7 @@ final class QueryApi {
     }
 
     private static ProblemDetails.ProblemException noQueue(Context request, Set<String> missing) {
-        String but = missing.isEmpty() ? "" : ", unless one of these instances has it, which did not answer: ";
+        String but = missing.isEmpty() ? "" : " on the instances that responded; these did not respond: ";
         return ProblemDetails.of(
                         404, "there is no queue '" + request.pathParam("id") + "'" + but + String.join(", ", missing))
                 .exception();
@@ -204,10 +210,10 @@ final class QueryApi {
             }
             return RequestJson.read(String.valueOf(tree), System.currentTimeMillis(), NO_SOURCE);
         } catch (JsonProcessingException e) {
-            JsonLocation location = e.getLocation(); // null if something in it is too long or too deep
+            JsonLocation location = e.getLocation(); // null if a value is too long or nested too deeply
             String where = location == null ? "" : ": line " + location.getLineNr();
             String why = String.valueOf(e.getOriginalMessage()).startsWith("Duplicate")
-                    ? "the body has a key twice"
+                    ? "the body has a duplicate key"
                     : "the body is not " + sent;
             throw ProblemDetails.of(400, why + where).exception();
         } catch (IllegalArgumentException e) {

@@ -26,8 +26,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 
 /**
- * Adds up a queue whose buckets are spread over several instances. A few of the others are asked at once, each once;
- * those that do not answer in time are named in the result.
+ * Adds up a queue whose buckets are spread over several instances. It requests the parts of the other instances, a few
+ * at a time, and names those that do not respond in time.
  */
 final class QueueAggregator {
 
@@ -41,10 +41,10 @@ final class QueueAggregator {
     private final Semaphore gatherPermits = new Semaphore(MAX_GATHERED);
 
     /**
-     * A queue, as far as the instances that have it have answered.
+     * A queue, added up over the instances that responded.
      *
-     * @param view null if none of them has anything of it
-     * @param missing the addresses of the instances that have not answered
+     * @param view null if none of them has a bucket of the queue
+     * @param missing the addresses of the instances that did not respond
      */
     record MergedQueue(QueueView view, Set<String> missing) {}
 
@@ -53,14 +53,14 @@ final class QueueAggregator {
     }
 
     /**
-     * Asks the other instances for their parts.
+     * Requests the parts of the other instances and adds them up.
      *
      * @param own the part of this instance
-     * @throws ProblemDetails.ProblemException if too many queues are added up at once, 503
+     * @throws ProblemDetails.ProblemException with 503 if too many queues are being added up
      */
     CompletableFuture<MergedQueue> gather(String id, Result.Partial<QueueView> own) {
         if (!gatherPermits.tryAcquire()) {
-            throw ProblemDetails.unavailable("too many questions at once to other instances")
+            throw ProblemDetails.unavailable("too many queues are being added up over all instances")
                     .exception();
         }
         Gathering gathering = new Gathering(id, own);
@@ -86,7 +86,7 @@ final class QueueAggregator {
             view = own.value();
         }
 
-        /** Asks the next instance, and then the one after it, until all have been asked. */
+        /** Requests the part of the next instance, then of the one after it, until none is left. */
         CompletableFuture<Void> askNext() {
             String address = next();
             if (address == null) {
@@ -110,7 +110,7 @@ final class QueueAggregator {
             return addresses.hasNext() ? addresses.next() : null;
         }
 
-        /** @param part null if the instance has nothing of the queue */
+        /** @param part null if the instance has no bucket of the queue */
         private synchronized void add(String address, QueueView part, Throwable failure) {
             if (failure != null) {
                 missing.add(address);
@@ -124,7 +124,7 @@ final class QueueAggregator {
         }
     }
 
-    /** What an instance answers to another one: its part, which may be null. */
+    /** Returns the response to another instance: its part of the queue, which may be null. */
     static ObjectNode json(QueueView part) {
         ObjectNode json = JsonViews.object();
         json.put("id", part == null ? null : part.rules().id());
@@ -133,7 +133,7 @@ final class QueueAggregator {
         return json;
     }
 
-    /** A part as another instance wrote it; of its rules, what a view does not show is at its default. */
+    /** Reads a part that another instance has sent. Settings that a view does not show are at their defaults. */
     static QueueView read(String json) {
         try {
             JsonNode part = Json.MAPPER

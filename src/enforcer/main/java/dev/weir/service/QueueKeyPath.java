@@ -16,14 +16,14 @@ import java.util.stream.Collectors;
  */
 final class QueueKeyPath {
 
-    private static final String FORM = "the key must be NAME=VALUE pairs joined by &, percent-encoded as in a form:"
-            + " /v1/queues/webhooks/keys/destination=example.com";
+    private static final String FORM = "the key must be NAME=VALUE pairs joined by &, percent-encoded as in a form,"
+            + " such as /v1/queues/webhooks/keys/destination=example.com";
 
     private QueueKeyPath() {}
 
-    /** @throws ProblemDetails.ProblemException if there are no such pairs, or one name twice, 400 */
+    /** @throws ProblemDetails.ProblemException with 400 if these are not such pairs, or a name is repeated */
     static Map<String, String> read(Context request) {
-        String path = request.req().getRequestURI(); // a decoded one does not show which & is part of a value
+        String path = request.req().getRequestURI(); // not decoded: a decoded & would be ambiguous
         Map<String, String> key = new TreeMap<>();
         for (String pair : path.substring(path.lastIndexOf('/') + 1).split("&", -1)) {
             int equals = pair.indexOf('=');
@@ -46,7 +46,7 @@ final class QueueKeyPath {
         }
     }
 
-    /** @throws ProblemDetails.ProblemException if the fields of the key are not those of the queue, 400 */
+    /** @throws ProblemDetails.ProblemException with 400 if the fields are not those of the queue */
     static void requireFields(Map<String, String> key, QueueRules rules) {
         String queue = "/v1/queues/" + rules.id();
         if (!rules.isKeyed()) {

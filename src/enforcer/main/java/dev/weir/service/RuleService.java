@@ -1,7 +1,7 @@
 package dev.weir.service;
 
 import dev.weir.backtest.BacktestBudget;
-import dev.weir.backtest.WhatIf;
+import dev.weir.backtest.BacktestComparison;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile.Contents;
 import dev.weir.processor.PolicyRegistry;
@@ -25,18 +25,24 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/** The policies and queues: those that this instance decides by, and the topics, to change them and to look back. */
+/**
+ * The policies and queues in force on this instance, and access to the topics that hold definitions, decisions
+ * and requests.
+ */
 final class RuleService {
 
-    /** At once on the topics, so that threads are left for what is in memory, and no reader keeps out a change. */
+    /**
+     * How many changes may run at once, so that threads are left for requests served from memory. Reads have permits of
+     * their own, so that they cannot block a change.
+     */
     private static final int MAX_CHANGES = 4;
 
     private static final int MAX_READS = 4;
 
-    /** Each holds the requests that it reads. */
+    /** How many backtests may run at once. Each holds its requests on the heap. */
     private static final int MAX_BACKTESTS = 1;
 
-    /** How often a change of whichever version starts over, because another one came first. */
+    /** How often a change of any version is retried after another change was faster. */
     private static final int MAX_ATTEMPTS = 10;
 
     private static final long APPLY_TIMEOUT_MS = 5_000;
@@ -55,41 +61,42 @@ final class RuleService {
         topic = new PolicyTopic(config);
     }
 
-    /** Those in force here, by id. */
+    /** Returns the definitions in force on this instance, sorted by id. */
     List<Applied> applied(Kind kind) {
         return live.applied().stream().filter(one -> one.kind() == kind).toList();
     }
 
-    /** The one in force here. */
+    /** Returns the definition in force on this instance. */
     Optional<Applied> applied(Kind kind, String id) {
         return Optional.ofNullable(live.applied(kind, id));
     }
 
-    /** The versions that are known, newest first. */
+    /** Returns the versions in the history, newest first. */
     List<Applied> history(Kind kind, String id) {
         return withPermit(readPermits, () -> topic.history(kind, id));
     }
 
-    /** The queues that a policy may name that is to be applied. */
+    /** Returns the queues that a policy may refer to, for a change. */
     Set<String> queues() {
         return withPermit(changePermits, topic::queues);
     }
 
-    /** As {@link #queues}, for one that is only tried out. */
+    /** Returns the same as {@link #queues}, for a dry run. */
     Set<String> queuesForDryRun() {
         return withPermit(readPermits, topic::queues);
     }
 
-    /** What applying would change. */
+    /** Returns what applying the contents would change. */
     List<Change> dryRun(Contents contents, boolean prune) {
         Options options = Options.DEFAULTS.withPrune(prune).withDryRun(true);
         return withPermit(readPermits, () -> topic.apply(contents, options, System.currentTimeMillis()));
     }
 
     /**
-     * Applies one policy or queue; when this returns, it is in force here, or is about to be.
+     * Applies one policy or queue. Returns when it is in force on this instance, or after
+     * {@value #APPLY_TIMEOUT_MS} ms.
      *
-     * @throws ProblemDetails.ProblemException if the condition does not hold, 412 or 428
+     * @throws ProblemDetails.ProblemException with 412 or 428 if the precondition fails
      */
     Change apply(Contents contents, VersionPrecondition condition, ChangeAuthor changedBy) {
         Change change = changeIf(
@@ -102,9 +109,10 @@ final class RuleService {
     }
 
     /**
-     * Deletes one; when this returns, it is out of force here, or is about to be. False if there is none.
+     * Deletes a policy or queue. Returns when it is no longer in force on this instance, or after
+     * {@value #APPLY_TIMEOUT_MS} ms. Returns false if there is none.
      *
-     * @throws ProblemDetails.ProblemException if the condition does not hold, 412 or 428
+     * @throws ProblemDetails.ProblemException with 412 or 428 if the precondition fails
      */
     boolean delete(Kind kind, String id, VersionPrecondition condition, ChangeAuthor changedBy) {
         List<Change> changes;
@@ -115,7 +123,7 @@ final class RuleService {
                     options -> topic.delete(kind, List.of(id), options, System.currentTimeMillis()));
         } catch (ProblemDetails.ProblemException found) {
             if (found.problem().isTargetAbsent()) {
-                return false; // without the condition, it would not be found either
+                return false; // a missing one is reported as 404, with or without a precondition
             }
             throw found;
         }
@@ -156,7 +164,7 @@ final class RuleService {
         return ProblemDetails.versionMismatch(current).exception();
     }
 
-    /** Until what was changed has come here, up to a time. */
+    /** Waits until a change is visible on this instance, for at most {@value #APPLY_TIMEOUT_MS} ms. */
     private static void await(BooleanSupplier hasCome) {
         long deadline = System.nanoTime() + APPLY_TIMEOUT_MS * 1_000_000;
         while (System.nanoTime() - deadline < 0 && !hasCome.getAsBoolean()) {
@@ -169,22 +177,22 @@ final class RuleService {
         }
     }
 
-    /** What the policies and queues would have done. */
-    WhatIf backtest(Contents tried, int minutes, BooleanSupplier isAwaited) {
+    /** Decides recent requests twice: by the definitions in force, and with the tried ones in their places. */
+    BacktestComparison backtest(Contents tried, int minutes, BooleanSupplier isAwaited) {
         return withPermit(backtestPermits, () -> {
             BacktestBudget budget = new BacktestBudget(config.service().backtestTimeout(), isAwaited);
-            return WhatIf.of(config, live, tried, minutes, budget);
+            return BacktestComparison.of(config, live, tried, minutes, budget);
         });
     }
 
-    /** What was decided of a client lately. */
+    /** Returns the recent decisions on a client's requests. */
     RecentDecisions decisions(String client, int most) {
         return withPermit(readPermits, () -> RecentDecisions.of(config, client, most));
     }
 
     private static <T> T withPermit(Semaphore permits, Supplier<T> call) {
         if (!permits.tryAcquire()) {
-            throw ProblemDetails.unavailable("too many calls on the topics at once")
+            throw ProblemDetails.unavailable("too many requests that access the topics are in progress")
                     .exception();
         }
         try {

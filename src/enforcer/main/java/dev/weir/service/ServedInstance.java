@@ -2,5 +2,5 @@ package dev.weir.service;
 
 import dev.weir.query.InstanceQueries;
 
-/** The enforcer that this service speaks for. */
-record ServedInstance(RuleService rules, InstanceQueries questions) {}
+/** The enforcer whose state this service serves. */
+record ServedInstance(RuleService rules, InstanceQueries queries) {}

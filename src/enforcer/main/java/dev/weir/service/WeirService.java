@@ -56,10 +56,13 @@ import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Rules and questions over HTTP: {@code openapi.yaml} describes them. */
+/**
+ * The HTTP service of an instance: definitions, queries, metrics, health checks and the live page. {@code openapi.yaml}
+ * describes it.
+ */
 public final class WeirService implements AutoCloseable {
 
-    /** The one that Prometheus takes if it names none. */
+    /** The format that Prometheus assumes if the response names none. */
     private static final String METRICS_FORMAT = "text/plain; version=0.0.4; charset=utf-8";
 
     private static final int MIN_THREADS = 2;
@@ -81,13 +84,13 @@ public final class WeirService implements AutoCloseable {
     private final ConnectionGuard guard;
     private final ConnectionGuard healthGuard;
     private final Javalin javalin;
-    private final Javalin healthJavalin; // on a port and threads of its own
+    private final Javalin healthJavalin; // has its own port and threads
     private volatile ServedInstance instance;
     private volatile Supplier<Health> health = () -> Health.STARTING;
     private volatile Supplier<String> metrics;
     private boolean closed;
 
-    /** What is done with a path. */
+    /** A path and method with its handler. */
     record Route(HandlerType method, String path, Permission permission, Handler handler) {}
 
     private WeirService(
@@ -113,11 +116,11 @@ public final class WeirService implements AutoCloseable {
     }
 
     /**
-     * Starts to listen; until it can {@link #attachEnforcer} an enforcer, it answers 503.
+     * Starts to listen. The service responds with 503 until {@link #attachEnforcer} is called.
      *
-     * @param environment the variables of the process
-     * @throws BadSettingException if the settings do not allow it
-     * @throws UnreachableException if the port is not free
+     * @param environment the environment variables of the process
+     * @throws BadSettingException if the settings are invalid
+     * @throws UnreachableException if a port cannot be bound
      */
     public static WeirService open(WeirConfig config, Map<String, String> environment) {
         AccessTokens tokens = AccessTokens.read(config.service(), environment);
@@ -146,15 +149,17 @@ public final class WeirService implements AutoCloseable {
         boolean isOpen = service.readToken().equals(Optional.of(WeirConfig.Service.ReadToken.LOOPBACK));
         if (isOpen && !listener.isLoopback()) {
             throw new BadSettingException(
-                    "service.read-token: loopback needs a service.host on loopback, and " + service.host() + " is not",
+                    "service.read-token: loopback requires a loopback address as service.host, which " + service.host()
+                            + " is not",
                     null);
         }
         if (!tokens.changeTokens().isEmpty()) {
             return;
         }
-        String how = ", which needs a token: set service.token-file or the environment variable WEIR_TOKEN";
+        String how = ": set a token with service.token-file or the environment variable WEIR_TOKEN";
         if (!listener.isLoopback()) {
-            throw new BadSettingException("service.host is " + service.host() + ", beyond loopback" + how, null);
+            throw new BadSettingException(
+                    "service.host is " + service.host() + ", which is not a loopback address" + how, null);
         }
         if (service.requiresReadToken()) {
             throw new BadSettingException(
@@ -167,17 +172,17 @@ public final class WeirService implements AutoCloseable {
         }
     }
 
-    /** Where other instances reach it: {@code host:port}. */
+    /** Returns the address at which other instances reach the service: {@code host:port}. */
     public String address() {
         return listener.address();
     }
 
-    /** Where callers reach it: {@code http://host:port}. */
+    /** Returns the URL of the service: {@code http://host:port} or {@code https://host:port}. */
     public String url() {
         return scheme() + listener.address();
     }
 
-    /** Where the health checks and metrics are served alone: {@code http://host:port}. */
+    /** Returns the URL of the port that serves only health checks and metrics. */
     public String healthUrl() {
         String host = listener.address().substring(0, listener.address().lastIndexOf(':'));
         return scheme() + host + ":" + healthPort();
@@ -196,31 +201,31 @@ public final class WeirService implements AutoCloseable {
     }
 
     /**
-     * Begins to answer.
+     * Starts to serve an enforcer.
      *
-     * @param live what the enforcer decides by
+     * @param live the policies and queues by which the enforcer decides
      */
-    public void attachEnforcer(PolicyRegistry live, InstanceQueries questions) {
-        instance = new ServedInstance(new RuleService(config, live), questions);
+    public void attachEnforcer(PolicyRegistry live, InstanceQueries queries) {
+        instance = new ServedInstance(new RuleService(config, live), queries);
     }
 
-    /** Answers 503 again until it can {@link #attachEnforcer} an enforcer that takes the place of the one before. */
+    /** Responds with 503 again until {@link #attachEnforcer} is called with the next enforcer. */
     public void detachEnforcer() {
         instance = null;
     }
 
-    /** Begins to tell how the enforcer is; until then it is starting. */
+    /** Sets the source of the health. Before that, the health is {@link Health#STARTING}. */
     public void setHealth(Supplier<Health> current) {
         health = current;
     }
 
-    /** Begins to tell what the enforcer measures; it may be starting still. */
+    /** Sets the source of the metrics. The enforcer may still be starting. */
     public void setMetrics(Supplier<String> current) {
         metrics = current;
     }
 
     /**
-     * Begins to show what the enforcer does; it may be starting still.
+     * Starts the live feed. The enforcer may still be starting.
      *
      * @param others the addresses of the other instances
      */
@@ -228,18 +233,18 @@ public final class WeirService implements AutoCloseable {
         feed.start(own, others);
     }
 
-    /** Who cannot answer questions yet is starting still. */
+    /** Returns the health. An enforcer that runs but is not attached yet is starting. */
     private Health health() {
         Health current = health.get();
         return current == Health.RUNNING && instance == null ? Health.STARTING : current;
     }
 
-    /** Answers what it was asked, and no more. */
+    /** Completes the requests that are being processed, and rejects new ones. */
     @Override
     public synchronized void close() {
         if (!closed) {
             closed = true;
-            feed.close(); // or who watches would be waited for
+            feed.close(); // otherwise the stop would wait for the viewers
             stop(javalin);
             stop(healthJavalin);
             guard.close();
@@ -252,8 +257,8 @@ public final class WeirService implements AutoCloseable {
     private static void stop(Javalin server) {
         try {
             server.stop();
-        } catch (JavalinException e) { // it has stopped, and not waited for the last connection
-            LOG.debug("connections were cut off", e);
+        } catch (JavalinException e) { // the server has stopped without waiting for the last connections
+            LOG.debug("The service closed connections that were in use", e);
         }
     }
 
@@ -267,13 +272,13 @@ public final class WeirService implements AutoCloseable {
 
     private String ownMetrics() {
         return """
-                # HELP weir_service_connections Open connections of the service, without those of the port for health checks.
+                # HELP weir_service_connections Open connections of the service, without those of the health port.
                 # TYPE weir_service_connections gauge
                 weir_service_connections %d
                 # HELP weir_service_wrong_tokens_total Requests to the service with a wrong token.
                 # TYPE weir_service_wrong_tokens_total counter
                 weir_service_wrong_tokens_total %d
-                # HELP weir_service_certificate_expiry_seconds When the certificate of the service expires, in seconds since 1970; 0 without TLS.
+                # HELP weir_service_certificate_expiry_seconds Expiry of the service's certificate, in seconds since 1970; 0 without TLS.
                 # TYPE weir_service_certificate_expiry_seconds gauge
                 weir_service_certificate_expiry_seconds %d
                 """.formatted(
@@ -329,7 +334,7 @@ public final class WeirService implements AutoCloseable {
                 new Route(GET, "/v1/openapi.yaml", Permission.READ, openApi::yaml));
     }
 
-    /** What the port for the health checks answers. */
+    /** The routes of the port for health checks. */
     private List<Route> healthRoutes() {
         HealthChecks checks = new HealthChecks(this::health);
         return List.of(
@@ -401,7 +406,7 @@ public final class WeirService implements AutoCloseable {
             Server server, HttpConfiguration http, ServiceListener where, ConnectionGuard connections) {
         if (tls.isPresent()) {
             http.addCustomizer(
-                    new SecureRequestCustomizer(false)); // probes call a host by its address: Access judges names
+                    new SecureRequestCustomizer(false)); // probes use an IP address; AccessControl checks names
         }
         GuardedConnectionFactory plain = new GuardedConnectionFactory(http, connections);
         ConnectionFactory[] factories = tls.map(one ->

@@ -18,19 +18,21 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The state of a bucket as bytes. It is written with each release, so a flow in which one request waits takes only what
- * differs: numbers are written as in {@link StateBytes}, signed ones marked ±.
+ * Encodes the state of a bucket. The state is written with each release, so the format is short for flows in which one
+ * request waits. Numbers are encoded as in {@link StateBytes}; signed ones are marked ±.
  *
  * <pre>
- *   bucket   version  limit  per  outflow (as in {@link QueueCodec})  timers (n × tiered, tier if so, epoch start width index)
- *            flags  if flags & 1: flows (n × flow)  alarms (n × bucket next live cursor)
- *            if flags & 2: tiers (n × name tags)  priorities (n × priority± tags)
- *   flow     tier  client  flags  first  cost  number  enqueuedAt±  expiresAt± unless flags & 1  latest expiry± unless flags & 2
- *            size − 1, last − first, tokens, tail number − number  unless flags & 4
+ *   bucket   version  limit  per  outflow (as in {@link QueueCodec})
+ *            timers (n × has tier, tier if so, epoch start width index)  flags
+ *            with flag 1: flows (n × flow)  expiry timers (n × bucket next live cursor)
+ *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)
+ *   flow     tier  client  flags  first  cost  number  enqueuedAt±
+ *            expiresAt± without flag 1  latest expiry± without flag 2
+ *            size − 1, last − first, tokens, tail number − number without flag 4
  *   tags     virtual time±  ahead±  n × (name  start±  weight × 2 + away)
  * </pre>
  *
- * Times of expiry count from {@code enqueuedAt}.
+ * Expiry times are relative to {@code enqueuedAt}. {@code away} is 1 if no request of the member waits, otherwise 0.
  */
 public final class BucketCodec {
 
@@ -80,6 +82,7 @@ public final class BucketCodec {
         return out.written();
     }
 
+    /** @throws IllegalStateException if the bytes are not a bucket's state, that is, if the store is damaged */
     public static BucketState decode(BucketId id, byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a bucket's state");
         long limit = in.read();
@@ -123,7 +126,7 @@ public final class BucketCodec {
             out.writeSigned(flow.headExpiresAtMs() - flow.headEnqueuedAtMs());
         }
         if (!latestIsHead) {
-            out.writeSigned(flow.latestExpiryMs() - flow.headEnqueuedAtMs()); // may overflow, and back when it is read
+            out.writeSigned(flow.latestExpiryMs() - flow.headEnqueuedAtMs()); // an overflow is undone by the reader
         }
         if (!isSingle) {
             out.write(flow.size() - 1);

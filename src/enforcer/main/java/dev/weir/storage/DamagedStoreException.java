@@ -2,7 +2,7 @@ package dev.weir.storage;
 
 import org.apache.kafka.streams.errors.ProcessorStateException;
 
-/** A store does not hold what it must; it is to be restored from its changelog. */
+/** Thrown if a store lacks data that it must contain. The store must be restored from its changelog. */
 public final class DamagedStoreException extends ProcessorStateException {
 
     private static final long serialVersionUID = 1L;

@@ -3,7 +3,7 @@ package dev.weir.storage;
 import dev.weir.event.DecisionOrder;
 
 /**
- * Positions in a sequence of decisions as bytes.
+ * Encodes positions in the sequence of a task's decisions.
  *
  * <pre>
  *   position  = version 1 | afterOffset | step
@@ -22,7 +22,7 @@ public final class DecisionOrderCodec {
         return out.written();
     }
 
-    /** @throws IllegalStateException if the bytes are not those of a position: the store is broken */
+    /** @throws IllegalStateException if the bytes are not a position, that is, if the store is damaged */
     public static DecisionOrder decode(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "the position of a task's decisions");
         return new DecisionOrder(in.readSigned(), (int) in.readSigned());

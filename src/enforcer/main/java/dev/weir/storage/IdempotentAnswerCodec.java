@@ -13,11 +13,13 @@ import dev.weir.wire.DecisionAvro;
 import dev.weir.wire.UnreadableException;
 
 /**
- * First answers and their notes as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±.
+ * Encodes the entries of an idempotency cache: answers, and notes by which they are evicted. Numbers are encoded as in
+ * {@link StateBytes}; signed ones are marked ±.
  *
  * <pre>
  *   answer   version  number  until±  content, 32 bytes  0  decision
- *            version  number  until±  content, 32 bytes  1  queue  policy  version  flags  limited by (if flags & 1)  limit± (if flags & 2)
+ *            version  number  until±  content, 32 bytes  1  queue  policy  version  flags
+ *            limited by (with flag 1)  limit± (with flag 2)
  *   note     version  at±  until±  client  kind  request id
  * </pre>
  */
@@ -60,7 +62,7 @@ public final class IdempotentAnswerCodec {
     }
 
     public Entry decodeEntry(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, ANSWER_VERSION, "a first answer");
+        StateBytes in = StateBytes.toRead(bytes, ANSWER_VERSION, "an idempotency entry");
         long number = in.read();
         long untilMs = in.readSigned();
         ContentHash content = new ContentHash(in.readFixed(), in.readFixed(), in.readFixed(), in.readFixed());
@@ -85,7 +87,7 @@ public final class IdempotentAnswerCodec {
     }
 
     public static EvictionEntry decodeNote(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, NOTE_VERSION, "a first answer");
+        StateBytes in = StateBytes.toRead(bytes, NOTE_VERSION, "an eviction entry");
         long atMs = in.readSigned();
         long untilMs = in.readSigned();
         return new EvictionEntry(
@@ -107,7 +109,7 @@ public final class IdempotentAnswerCodec {
         try {
             return decisions.decode(in.readBytes());
         } catch (UnreadableException e) {
-            throw new IllegalStateException("a remembered decision cannot be read", e);
+            throw new IllegalStateException("the decision of an idempotency entry cannot be decoded", e);
         }
     }
 }

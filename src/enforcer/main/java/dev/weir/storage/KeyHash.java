@@ -7,17 +7,17 @@ import java.security.SecureRandom;
 import java.util.Arrays;
 
 /**
- * Hashes and compares encoded keys. Callers choose client names, so the hash depends on a random seed: names that
- * collide in one process do not collide in another. Hashes are never persisted and no result depends on their order.
+ * Hashes and compares encoded keys. Users choose client names, so the hash depends on a random seed: names that collide
+ * in one process do not collide in another. Hashes are never persisted, and no result depends on their order.
  */
-// Each word of eight bytes is multiplied by a secret odd number, and both halves of the 128-bit product are combined.
+// Each eight-byte word is multiplied by a secret odd number, and the halves of the 128-bit product are combined.
 class KeyHash {
 
     private static final KeyHash OF_THIS_PROCESS = new KeyHash(new SecureRandom().nextLong());
 
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
-    /** 2 to the power of 64, divided by the golden ratio. */
+    /** 2<sup>64</sup> divided by the golden ratio. */
     private static final long GOLDEN = 0x9E3779B97F4A7C15L;
 
     private final long start;
@@ -28,12 +28,12 @@ class KeyHash {
         factor = scramble(seed + GOLDEN) | 1;
     }
 
-    /** The hash of this process, whose seed was drawn when the process started. */
+    /** Returns the hash of this process. Its seed was drawn when the class was loaded. */
     static KeyHash ofThisProcess() {
         return OF_THIS_PROCESS;
     }
 
-    /** The output function of SplitMix64. */
+    /** Returns the output function of SplitMix64 for a value. */
     private static long scramble(long seed) {
         long first = (seed ^ (seed >>> 30)) * 0xBF58476D1CE4E5B9L;
         long second = (first ^ (first >>> 27)) * 0x94D049BB133111EBL;

@@ -6,8 +6,8 @@ import dev.weir.wire.KeyCodec;
 import java.util.Arrays;
 
 /**
- * Converts lease books. They are always kept encoded, because the bytes leave out the demand and the pending request: a
- * book that is read from the cache is the one that a restart would read.
+ * The codec of lease books. Books are always cached in encoded form. The encoding omits the demand and the pending
+ * request, so a book read from the cache equals the one that is restored after a restart.
  */
 public final class LeaseBookCodec implements WriteBackCodec<StateKey, LeaseBook> {
 

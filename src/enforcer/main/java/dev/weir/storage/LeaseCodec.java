@@ -11,18 +11,18 @@ import java.util.List;
 import java.util.function.IntFunction;
 
 /**
- * Ledgers and books as bytes of their stores.
+ * Encodes ledgers and lease books.
  *
  * <pre>
- *   book    = version 1 | forgettableAtMs, 8 bytes | clockMs | n, lease × n | lastLease | settled
- *   lease   = lease | amount | used | lastUsedMs | atMs | fromMs | untilMs | sentMs | reported + 2 × closing
- *   ledger  = version 1 | forgettableAtMs, 8 bytes | clockMs | nextLease | n, loan × n | the state of {@link StateCodec} |
- *             n, refusal × n, if there are any
- *   loan    = lease | holder | amount | used | wanted | untilMs | dueMs
- *   refusal = holder | least | wanted | untilMs
+ *   book    = version 1 | expiresAtMs, 8 bytes | clockMs | n, lease × n | last lease id | settled
+ *   lease   = id | amount | used | lastUsedMs | appendedAtMs | fromMs | untilMs | sentMs | reported + 2 × closing
+ *   ledger  = version 1 | expiresAtMs, 8 bytes | clockMs | next lease id | n, lent × n |
+ *             state (as in {@link StateCodec}) | n, refusal × n (omitted if n is 0)
+ *   lent    = lease id | holder | amount | used | requested | untilMs | dueMs
+ *   refusal = holder | minTokens | requested | untilMs
  * </pre>
  *
- * <p>Both begin as a state does, so that {@link StateCodec#forgettableAtMs} reads them too.
+ * <p>Both start like a policy state, so {@link StateCodec#expiresAtMs} can read them too.
  */
 public final class LeaseCodec {
 
@@ -32,7 +32,7 @@ public final class LeaseCodec {
 
     private LeaseCodec() {}
 
-    /** What is wanted and requested is not kept: whoever reads the book begins anew with that. */
+    /** Encodes a book without its demand and its pending request. */
     public static byte[] encode(LeaseBook book) {
         StateBytes out = StateBytes.toWrite(VERSION);
         out.writeFixed(book.expiresAtMs());
@@ -54,9 +54,9 @@ public final class LeaseCodec {
         return out.written();
     }
 
-    /** @throws IllegalStateException if the bytes are not those of a book: the store is broken */
+    /** @throws IllegalStateException if the bytes are not a book, that is, if the store is damaged */
     public static LeaseBook decodeBook(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, VERSION, "a book");
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a lease book");
         in.readFixed();
         long clockMs = in.readSigned();
         int size = (int) in.read();
@@ -85,15 +85,15 @@ public final class LeaseCodec {
         out.writeFixed(of.expiresAtMs());
         out.writeSigned(ledger.clockMs());
         out.write(ledger.nextLeaseId());
-        out.write(ledger.loans().size());
-        for (Ledger.Loan loan : ledger.loans()) {
-            out.write(loan.leaseId());
-            out.write(loan.holder());
-            out.write(loan.amount());
-            out.write(loan.used());
-            out.write(loan.requestedTokens());
-            out.writeSigned(loan.untilMs() - ledger.clockMs());
-            out.writeSigned(loan.dueMs() - loan.untilMs());
+        out.write(ledger.leases().size());
+        for (Ledger.OutstandingLease lease : ledger.leases()) {
+            out.write(lease.leaseId());
+            out.write(lease.holder());
+            out.write(lease.amount());
+            out.write(lease.used());
+            out.write(lease.requestedTokens());
+            out.writeSigned(lease.untilMs() - ledger.clockMs());
+            out.writeSigned(lease.dueMs() - lease.untilMs());
         }
         out.write(StateCodec.encode(of.usage()));
         if (!ledger.refusals().isEmpty()) {
@@ -109,18 +109,18 @@ public final class LeaseCodec {
     }
 
     /**
-     * Reads a ledger.
+     * Decodes a ledger.
      *
-     * @param shelves where the segments of a log are, by its shelf
-     * @throws IllegalStateException if the bytes are not those of a ledger: the store is broken
+     * @param segmentStores returns the segments of a log by the log's id
+     * @throws IllegalStateException if the bytes are not a ledger, that is, if the store is damaged
      */
-    public static PolicyLedger decodeLedger(byte[] bytes, IntFunction<SegmentStore> shelves) {
+    public static PolicyLedger decodeLedger(byte[] bytes, IntFunction<SegmentStore> segmentStores) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a ledger");
         in.readFixed();
         long clockMs = in.readSigned();
         long nextLease = in.read();
         int size = (int) in.read();
-        List<Ledger.Loan> loans = new ArrayList<>(size);
+        List<Ledger.OutstandingLease> leases = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
             long lease = in.read();
             String holder = in.readText();
@@ -128,9 +128,10 @@ public final class LeaseCodec {
             long used = in.read();
             long wanted = in.read();
             long untilMs = clockMs + in.readSigned();
-            loans.add(new Ledger.Loan(lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
+            leases.add(new Ledger.OutstandingLease(
+                    lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
         }
-        PolicyState used = StateCodec.decode(in.readBytes(), shelves);
+        PolicyState used = StateCodec.decode(in.readBytes(), segmentStores);
         List<Ledger.Refusal> refusals = new ArrayList<>();
         for (long left = in.hasMore() ? in.read() : 0; left > 0; left--) {
             String holder = in.readText();
@@ -138,7 +139,7 @@ public final class LeaseCodec {
             long wanted = in.read();
             refusals.add(new Ledger.Refusal(holder, least, wanted, clockMs + in.readSigned()));
         }
-        Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), loans, refusals, nextLease);
+        Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), leases, refusals, nextLease);
         return new PolicyLedger(ledger, used.retiredLogs());
     }
 }

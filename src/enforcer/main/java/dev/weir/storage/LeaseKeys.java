@@ -6,19 +6,19 @@ import dev.weir.wire.KeyCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.BufferUnderflowException;
 
-/** Keys of the topics of leases: the policy and its key fields, as the stores have them. */
+/** Decodes the keys of the lease topics: a policy and its key fields, encoded as in the stores. */
 public final class LeaseKeys {
 
     private static final byte[] NONE = {};
 
     private LeaseKeys() {}
 
-    /** @throws UnreadableException if it is none */
+    /** @throws UnreadableException if the bytes are not such a key */
     public static StateKey read(byte[] key) throws UnreadableException {
         try {
             return KeyCodec.decode(key == null ? NONE : key);
         } catch (BufferUnderflowException e) {
-            throw new UnreadableException(Rejection.NOT_AVRO, "the key names no quota that is shared");
+            throw new UnreadableException(Rejection.NOT_AVRO, "the key is not the key of a shared limit");
         }
     }
 }

@@ -10,7 +10,7 @@ import java.util.function.IntFunction;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
-/** Reads the ledgers of a task that goes on working, as {@link SnapshotStates} does states. */
+/** Reads the ledgers of a running task consistently, as {@link SnapshotStates} does with states. */
 public final class LedgerSnapshots {
 
     private static final int ATTEMPTS = 10;
@@ -25,26 +25,28 @@ public final class LedgerSnapshots {
     }
 
     /**
-     * What there is to tell of a ledger as it is at a time under a policy, a fresh one if there is none yet; nothing if
-     * it changed each time before it was read.
+     * Applies a function to a consistent snapshot of a ledger, advanced to {@code nowMs} and migrated to
+     * {@code policy}. If the ledger does not exist, the function receives a new one.
+     *
+     * @return empty if the ledger changed during each of {@value #ATTEMPTS} attempts
      */
     public <T> Optional<T> attempt(Policy policy, byte[] key, long nowMs, Function<PolicyLedger, T> what) {
-        IntFunction<SegmentStore> shelves = shelf -> new SnapshotSegments(segments, key, shelf);
+        IntFunction<SegmentStore> segmentStores = logId -> new SnapshotSegments(segments, key, logId);
         for (int i = 0; i < ATTEMPTS; i++) {
             byte[] stored = ledgers.get(Bytes.wrap(key));
-            T told;
+            T result;
             try {
                 PolicyLedger ledger = stored == null
-                        ? PolicyLedger.open(policy, nowMs, shelves)
-                        : LeaseCodec.decodeLedger(stored, shelves)
+                        ? PolicyLedger.open(policy, nowMs, segmentStores)
+                        : LeaseCodec.decodeLedger(stored, segmentStores)
                                 .advancedTo(nowMs)
-                                .migrateTo(policy, nowMs, shelves);
-                told = what.apply(ledger);
+                                .migrateTo(policy, nowMs, segmentStores);
+                result = what.apply(ledger);
             } catch (SnapshotSegments.GoneException e) {
                 continue;
             }
             if (Arrays.equals(stored, ledgers.get(Bytes.wrap(key)))) {
-                return Optional.of(told);
+                return Optional.of(result);
             }
         }
         return Optional.empty();

@@ -11,10 +11,10 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * Converts policy states. Those with logs, which may be long, are kept decoded.
+ * The codec of policy states. States with logs, which can be long, are cached in decoded form.
  *
- * @param segments the full segments of the logs
- * @param segmentsChanged called at each change of a segment
+ * @param segments the store of the full segments of the logs
+ * @param segmentsChanged called on each change of a segment
  */
 record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segmentsChanged)
         implements WriteBackCodec<StateKey, PolicyState> {
@@ -25,8 +25,8 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
     private static final int BYTES_PER_LOG_ENTRY = 16;
 
     /** Returns the segments of a log of a state. */
-    SegmentStore segments(byte[] stateKey, int shelf) {
-        return new StoredSegments(segments, stateKey, shelf, segmentsChanged);
+    SegmentStore segments(byte[] stateKey, int logId) {
+        return new StoredSegments(segments, stateKey, logId, segmentsChanged);
     }
 
     @Override
@@ -41,7 +41,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
 
     @Override
     public PolicyState decode(byte[] key, byte[] state, int length) {
-        return StateCodec.decode(state, length, shelf -> segments(key, shelf));
+        return StateCodec.decode(state, length, logId -> segments(key, logId));
     }
 
     @Override
@@ -66,7 +66,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
         return bytes;
     }
 
-    /** Counts the segment that the log has read last as well. */
+    /** Returns the size including the segment that the log caches. */
     private static int heapBytes(Log log) {
         int entriesOfSegments = log.headNumber() < log.tailNumber() ? LogSegment.CAPACITY : 0;
         return LOG_BYTES + BYTES_PER_LOG_ENTRY * (log.tail().size() + entriesOfSegments);

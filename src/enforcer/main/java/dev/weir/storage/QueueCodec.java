@@ -19,14 +19,14 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What the queues' stores hold, as bytes. Numbers are written as in {@link StateBytes}, signed ones marked ±.
+ * Encodes the values of the queues' stores. Numbers are encoded as in {@link StateBytes}; signed ones are marked ±.
  *
  * <pre>
- *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  alarm (if flags & 1: bucket index)  admission
+ *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  expiry timer (with flag 1: bucket index)  admission
  *            version  1  other end of the gap
  *   place    version  tier  client  position
- *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead  tiers (n × name priority± weight)  key (n × name)
- *            total (0, or 1 limit per capacity)  epoch
+ *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
+ *            tiers (n × name priority± weight)  key (n × name)  total (0, or 1 limit per capacity)  epoch
  *   outflow  version  arrival± part  last±  sequence  clock±
  * </pre>
  */
@@ -77,7 +77,7 @@ public final class QueueCodec {
             return new Slot.Waiting(
                     admissions.decode(in.readBytes()), number, enqueuedAtMs, expiresAtMs, (flags & TICKET) != 0, alarm);
         } catch (UnreadableException e) {
-            throw new IllegalStateException("a slot's admission cannot be read", e);
+            throw new IllegalStateException("the admission of a waiting request cannot be decoded", e);
         }
     }
 

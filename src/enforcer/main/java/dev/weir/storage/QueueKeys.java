@@ -14,14 +14,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Keys of the queues' stores as bytes whose order is the keys' order: queue first, then the bucket's key, then tier,
- * client and position of a slot; client and id of a ticket; tenth of a second and index of an alarm; tier, epoch,
- * start, width and index of a timer. Texts are written as in {@link KeyCodec}. The key of a bucket begins with how many
- * texts it has, in a byte.
+ * Encodes the keys of the queues' stores so that the order of the bytes is the order of the keys. A key starts with the
+ * queue and, except for timers, the bucket's key. Then follow, for a slot, its tier, client and position; for a ticket,
+ * its client and request id; for an expiry timer, its tenth of a second and index; for a timer, its tier, epoch, start,
+ * width and index. Texts are encoded as in {@link KeyCodec}. The key of a bucket starts with the number of its texts in
+ * one byte.
  */
 public final class QueueKeys {
 
-    /** No bucket has so many texts in its key. */
+    /** The byte in place of the number of texts in a bucket's key. No bucket has so many. */
     private static final byte LEDGER = Byte.MAX_VALUE;
 
     /** No text begins with this byte. */
@@ -32,14 +33,14 @@ public final class QueueKeys {
     /** A slot of a bucket. */
     public record SlotKey(BucketId bucket, Place place) {}
 
-    /** Of a queue's rules; before the keys of all of its buckets. */
+    /** Returns the key of a queue's rules. It sorts before the keys of the queue's buckets. */
     public static byte[] rules(String queue) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);
         KeyCodec.write(out, queue);
         return out.toByteArray();
     }
 
-    /** Of what the ledger of a queue's total has given out; after the keys of all buckets of the queue. */
+    /** Returns the key of the ledger of a queue's total. It sorts after the keys of the queue's buckets. */
     public static byte[] ledger(String queue) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);
         KeyCodec.write(out, queue);
@@ -47,39 +48,39 @@ public final class QueueKeys {
         return out.toByteArray();
     }
 
-    /** Whether a key is what {@link #ledger} wrote. */
+    /** Returns whether a key was encoded by {@link #ledger}. */
     public static boolean isLedger(byte[] key) {
         ByteBuffer in = ByteBuffer.wrap(key);
         KeyCodec.readText(in);
         return in.hasRemaining() && in.get() == LEDGER;
     }
 
-    /** Of the record behind those of all queues: a walk that does not come to it has left some out. */
+    /** Returns the key of the sentinel after the records of all queues. A scan that does not reach it is incomplete. */
     public static byte[] end() {
         return new byte[] {END};
     }
 
-    /** Whether a key is that of {@link #end}. */
+    /** Returns whether a key equals {@link #end}. */
     public static boolean isEnd(byte[] key) {
         return key.length == 1 && key[0] == END;
     }
 
-    /** The queue that a key begins with. */
+    /** Returns the queue that a key starts with. */
     public static String readQueue(byte[] key) {
         return KeyCodec.readText(ByteBuffer.wrap(key));
     }
 
-    /** Of a record on {@code weir.admissions}: whatever concerns a bucket is on one partition. */
+    /** Returns the key of a bucket's records on {@code weir.admissions}, which determines their partition. */
     public static byte[] record(BucketId bucket) {
         return bucket.key().isEmpty() ? bucket.queue().getBytes(StandardCharsets.UTF_8) : bucket(bucket);
     }
 
-    /** Of a bucket's state. */
+    /** Returns the key of a bucket's state. */
     public static byte[] bucket(BucketId bucket) {
         return start(bucket).toByteArray();
     }
 
-    /** Reads what {@link #bucket} wrote; null if it is what {@link #rules} wrote. */
+    /** Decodes a key encoded by {@link #bucket}; returns null for one encoded by {@link #rules}. */
     public static BucketId readBucket(byte[] key) {
         ByteBuffer in = ByteBuffer.wrap(key);
         String queue = KeyCodec.readText(in);
@@ -108,7 +109,7 @@ public final class QueueKeys {
         return out.toByteArray();
     }
 
-    /** Of a timer: the queue, the tier if there is one, then its numbers in the order of {@link TimerKey}. */
+    /** Returns the key of a timer: the queue, the optional tier, then the numbers in the order of {@link TimerKey}. */
     public static byte[] timer(TimerKey timer) {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);
         KeyCodec.write(out, timer.queue());
@@ -123,7 +124,7 @@ public final class QueueKeys {
         return out.toByteArray();
     }
 
-    /** Reads what {@link #slot} wrote. */
+    /** Decodes a key encoded by {@link #slot}. */
     public static SlotKey readSlot(byte[] key) {
         ByteBuffer in = ByteBuffer.wrap(key);
         BucketId bucket = readBucket(KeyCodec.readText(in), in);
@@ -148,7 +149,7 @@ public final class QueueKeys {
         return new BucketId(queue, key);
     }
 
-    /** Positions and buckets are 0 or more: their bytes sort as they do. */
+    /** Writes a number of 0 or more, so that the order of the bytes is the order of the numbers. */
     private static void write(ByteArrayOutputStream out, long number) {
         out.writeBytes(ByteBuffer.allocate(Long.BYTES).putLong(number).array());
     }

@@ -10,11 +10,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The messages about the totals of queues, as bytes. Numbers are written as in {@link StateBytes}, signed ones marked
- * ±. The version, which is the first byte, tells which of them it is.
+ * Encodes the messages about the totals of queues. The first byte is the type of the message. Numbers are encoded as in
+ * {@link StateBytes}; signed ones are marked ±.
  *
  * <pre>
- *   report  1  queue  partition  limit  per  lag  waiting  slots  covered-until±  demands (n × tier keys tokens largest-cost)
+ *   report  1  queue  partition  limit  per  lag  waiting  slots  covered-until±
+ *           demands (n × tier keys tokens largest-cost)
  *   grant   2  queue  partition  sent-at±  limit  per  waiting-elsewhere  runs (n × start± part slots)
  * </pre>
  */
@@ -23,7 +24,7 @@ public final class SlotCodec {
     private static final int REPORT = 1;
     private static final int GRANT = 2;
 
-    /** More are in no message. */
+    /** The maximum number of demands or runs in a message. */
     private static final int MAX_ITEMS = 100_000;
 
     private SlotCodec() {}
@@ -65,12 +66,12 @@ public final class SlotCodec {
         return out.written();
     }
 
-    /** Whether bytes begin as what {@link #encode(SlotReport)} wrote. */
+    /** Returns whether bytes start like a report. */
     public static boolean isReport(byte[] bytes) {
         return bytes != null && bytes.length > 0 && bytes[0] == REPORT;
     }
 
-    /** Whether bytes begin as what {@link #encode(SlotGrant)} wrote. */
+    /** Returns whether bytes start like a grant. */
     public static boolean isGrant(byte[] bytes) {
         return bytes != null && bytes.length > 0 && bytes[0] == GRANT;
     }
@@ -120,7 +121,7 @@ public final class SlotCodec {
     private static long items(StateBytes in) {
         long items = count(in);
         if (items > MAX_ITEMS) {
-            throw new IllegalStateException("must have at most " + MAX_ITEMS + " items, has " + items);
+            throw new IllegalStateException("the message has " + items + " items; the maximum is " + MAX_ITEMS);
         }
         return items;
     }
@@ -128,7 +129,7 @@ public final class SlotCodec {
     private static long count(StateBytes in) {
         long count = in.read();
         if (count < 0) {
-            throw new IllegalStateException("must not be negative: " + count);
+            throw new IllegalStateException("a count must not be negative, is " + count);
         }
         return count;
     }
@@ -136,7 +137,7 @@ public final class SlotCodec {
     private static int partition(StateBytes in) {
         long partition = count(in);
         if (partition > Integer.MAX_VALUE) {
-            throw new IllegalStateException("is no partition: " + partition);
+            throw new IllegalStateException(partition + " is not a valid partition");
         }
         return (int) partition;
     }

@@ -12,11 +12,11 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * What a task holds of shared quota, as its store has it, for dry runs.
+ * The leases of a task as of its last commit, for dry runs.
  *
- * @param books of the task
- * @param policies in force
- * @param terms as they are configured
+ * @param books the store of the task's lease books
+ * @param policies the policies in force
+ * @param terms the configured terms
  */
 public record SnapshotLeases(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyTable policies, LeaseTerms terms)
         implements HeldLeases {
@@ -27,7 +27,7 @@ public record SnapshotLeases(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyT
         return book == null ? LeaseBook.empty() : LeaseCodec.decodeBook(book);
     }
 
-    /** Not known here: who waits is decided soon. */
+    /** Returns false: the store does not contain waiting requests, which are decided soon. */
     @Override
     public boolean hasWaiting(StateKey key) {
         return false;

@@ -8,7 +8,7 @@ import java.util.Map;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
-/** The segments of one log, with those over them that a trial has written. */
+/** The segments of one log, overlaid with the segments that a dry run has written. */
 final class SnapshotSegments implements SegmentStore {
 
     private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
@@ -16,19 +16,19 @@ final class SnapshotSegments implements SegmentStore {
     private final int logId;
     private final Map<Long, LogSegment> written = new HashMap<>();
 
-    /** The task that goes on working has deleted what the trial reads. */
+    /** Thrown if the running task has deleted a segment that the dry run needs. */
     static final class GoneException extends RuntimeException {
         private static final long serialVersionUID = 1;
 
         GoneException(long number) {
-            super("segment " + number + " was deleted meanwhile", null, false, false);
+            super("segment " + number + " was deleted by the task", null, false, false);
         }
     }
 
-    SnapshotSegments(ReadOnlyKeyValueStore<Bytes, byte[]> segments, byte[] stateKey, int shelf) {
+    SnapshotSegments(ReadOnlyKeyValueStore<Bytes, byte[]> segments, byte[] stateKey, int logId) {
         this.segments = segments;
         this.stateKey = stateKey;
-        this.logId = shelf;
+        this.logId = logId;
     }
 
     @Override
@@ -49,7 +49,7 @@ final class SnapshotSegments implements SegmentStore {
         written.put(number, segment);
     }
 
-    /** Nothing reads a segment again that it has deleted. */
+    /** Does nothing: a deleted segment is not read again. */
     @Override
     public void delete(long number) {}
 }

@@ -20,12 +20,12 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * Tries out what somebody would do with the states of a task that goes on working: what is written is seen by nobody
- * else, and all that one trial reads is of one moment.
+ * Runs dry runs on the stores of a running task. Each dry run reads a consistent snapshot, and its writes
+ * are discarded.
  */
-// The states are in two stores, and the task writes to both while they are read. So a trial counts only if each state
-// that it has read is the same at its end: then the segments were those of the state, too, and all states were so at
-// once.
+// The states are in two stores, and the task writes to both during a dry run. A dry run is valid only if each state
+// that it read is unchanged at its end. Then the segments belonged to the states, and all states existed at the
+// same time.
 public final class SnapshotStates {
 
     private static final int ATTEMPTS = 10;
@@ -37,11 +37,11 @@ public final class SnapshotStates {
     private final ReadOnlyKeyValueStore<Bytes, byte[]> answers;
 
     /**
-     * Trials over a task's stores.
+     * Opens the stores of a task.
      *
-     * @param states what was used of the policies
-     * @param segments the full segments of logs
-     * @param answers the first answers to requests that may be repeated
+     * @param states the states of policies
+     * @param segments the full segments of sliding-window logs
+     * @param answers the idempotency cache
      */
     public SnapshotStates(
             ReadOnlyKeyValueStore<Bytes, byte[]> states,
@@ -52,7 +52,11 @@ public final class SnapshotStates {
         this.answers = answers;
     }
 
-    /** What comes of a trial; none if the states changed each time before it was over. */
+    /**
+     * Applies a function to a consistent snapshot.
+     *
+     * @return empty if the states changed during each of {@value #ATTEMPTS} attempts
+     */
     public <T> Optional<T> attempt(Function<PolicyStates, T> what) {
         for (int i = 0; i < ATTEMPTS; i++) {
             Attempt trial = new Attempt();
@@ -69,7 +73,7 @@ public final class SnapshotStates {
         return Optional.empty();
     }
 
-    /** The keys of a client's states, the first so many in their order. */
+    /** Returns the keys of a client's states in ascending order, at most {@code most} of them. */
     public List<StateKey> keys(String client, int most) {
         List<StateKey> keys = new ArrayList<>();
         Bytes prefix = Bytes.wrap(KeyCodec.prefix(client));
@@ -95,12 +99,12 @@ public final class SnapshotStates {
             seen.put(keyBytes, state);
             return state == null
                     ? null
-                    : StateCodec.decode(state, shelf -> new SnapshotSegments(segments, keyBytes.get(), shelf));
+                    : StateCodec.decode(state, logId -> new SnapshotSegments(segments, keyBytes.get(), logId));
         }
 
         @Override
-        public SegmentStore segments(StateKey key, int shelf) {
-            return new SnapshotSegments(segments, KeyCodec.encode(key), shelf);
+        public SegmentStore segments(StateKey key, int logId) {
+            return new SnapshotSegments(segments, KeyCodec.encode(key), logId);
         }
 
         @Override

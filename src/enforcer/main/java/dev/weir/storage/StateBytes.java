@@ -7,7 +7,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Reads and writes the numbers of a state: seven bits a byte, lowest first, the highest bit telling that more follow.
+ * Reads and writes encoded states. Numbers are encoded as unsigned LEB128, as in Protocol Buffers: seven bits per byte,
+ * lowest first, with the highest bit set if more bytes follow. Signed numbers are zigzag-encoded first.
  */
 public final class StateBytes {
 
@@ -16,14 +17,14 @@ public final class StateBytes {
 
     private byte[] bytes;
     private int position;
-    private final int end; // of what is to be read
+    private final int end; // of the encoded state
 
     private StateBytes(byte[] bytes, int end) {
         this.bytes = bytes;
         this.end = end;
     }
 
-    /** Begins with a version. */
+    /** Returns a writer and writes the version as the first byte. */
     static StateBytes toWrite(int version) {
         StateBytes out = new StateBytes(new byte[64], 0);
         out.writeByte(version);
@@ -31,20 +32,21 @@ public final class StateBytes {
     }
 
     /**
-     * To read what is behind the version.
+     * Returns a reader that is positioned after the version.
      *
-     * @throws IllegalStateException if {@code what} is of another one
+     * @param what the kind of state, for the message
+     * @throws IllegalStateException if the bytes have another version
      */
     static StateBytes toRead(byte[] bytes, int version, String what) {
         return toRead(bytes, bytes.length, version, what);
     }
 
-    /** As {@link #toRead(byte[], int, String)}, from the first bytes of an array. */
+    /** Like {@link #toRead(byte[], int, String)}, for the first {@code length} bytes of an array. */
     static StateBytes toRead(byte[] bytes, int length, int version, String what) {
         StateBytes in = new StateBytes(bytes, length);
         int found = in.readByte();
         if (found != version) {
-            throw new IllegalStateException(what + " is of version " + found + ", not " + version);
+            throw new IllegalStateException(what + " has format version " + found + ", expected " + version);
         }
         return in;
     }
@@ -70,12 +72,12 @@ public final class StateBytes {
 
     int readByte() {
         if (position >= end) {
-            throw new IllegalStateException("a state ends after " + position + " bytes");
+            throw new IllegalStateException("a state ends unexpectedly after " + position + " bytes");
         }
         return bytes[position++];
     }
 
-    /** Bytes, their number before them. */
+    /** Writes the number of bytes, then the bytes. */
     void write(byte[] some) {
         write(some.length);
         reserve(some.length);
@@ -86,7 +88,8 @@ public final class StateBytes {
     byte[] readBytes() {
         long length = read();
         if (length < 0 || length > end - position) {
-            throw new IllegalStateException("a state ends within " + length + " bytes at " + position);
+            throw new IllegalStateException(
+                    "a state ends unexpectedly within a value of " + length + " bytes at position " + position);
         }
         position += (int) length;
         return Arrays.copyOfRange(bytes, position - (int) length, position);
@@ -100,7 +103,7 @@ public final class StateBytes {
         return new String(readBytes(), StandardCharsets.UTF_8);
     }
 
-    /** Eight bytes, highest first, at a fixed place: can be read without what stands before. */
+    /** Writes eight bytes in big-endian order. */
     void writeFixed(long value) {
         reserve(Long.BYTES);
         LONG.set(bytes, position, value);
@@ -109,13 +112,13 @@ public final class StateBytes {
 
     long readFixed() {
         if (end - position < Long.BYTES) {
-            throw new IllegalStateException("a state ends after " + end + " bytes");
+            throw new IllegalStateException("a state ends unexpectedly after " + end + " bytes");
         }
         position += Long.BYTES;
         return (long) LONG.get(bytes, position - Long.BYTES);
     }
 
-    /** A number that is mostly small and not negative. */
+    /** Writes a number in a form that is short for small numbers of 0 or more. */
     void write(long value) {
         reserve(LONGEST_NUMBER);
         int to = position;
@@ -136,10 +139,10 @@ public final class StateBytes {
                 return value;
             }
         }
-        throw new IllegalStateException("a number has more than ten bytes");
+        throw new IllegalStateException("a number has more than " + LONGEST_NUMBER + " bytes");
     }
 
-    /** A number that is mostly near zero, of either sign. */
+    /** Writes a number in a form that is short for numbers near zero. */
     void writeSigned(long value) {
         write(value << 1 ^ value >> 63);
     }

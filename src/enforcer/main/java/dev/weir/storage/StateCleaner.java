@@ -8,16 +8,16 @@ import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
-/** Walks over the states, some at a time, round and round, and forgets those that say nothing any more. */
-// "Now" for the sweep is the earliest time among the requests since the last one: a single clock that runs ahead
-// cannot expire the others' states, and neither can a backlog that is worked off late. A state is kept for a while
-// beyond the time at which it says what a fresh one says, so that requests that come late, within that while, still
-// find the time of their client's last charge. What it walks over is the store: a state on the heap that is newer than
-// there is in use, and left alone. After a walk to the end it rests for a part of that while: where much was deleted, a
-// walk costs as much as if it were still there, until the store is compacted, and finds nothing.
+/** Scans a store periodically, a bounded number of keys at a time, and deletes states that have expired. */
+// The time for expiry is the earliest timestamp of the requests since the last run. So one producer whose clock is
+// ahead cannot expire other clients' states, and neither can a backlog that is processed late. A state is kept for
+// keepMs after it has become equivalent to an initial one, so that requests which are late by up to that time still
+// find the time of their client's last charge. The scan reads the store: a state that is newer in the cache is in use
+// and is kept. After each complete scan there is a pause, because deleted entries make a scan as slow as existing ones
+// until the store is compacted.
 public final class StateCleaner {
 
-    /** A walk begins this part of what is kept after the one before, or later. */
+    /** Scans start at least {@code keepMs} divided by this number apart. */
     private static final int WALKS_WHILE_KEPT = 4;
 
     private final ReadOnlyKeyValueStore<Bytes, byte[]> states;
@@ -29,27 +29,31 @@ public final class StateCleaner {
     private long earliestMs = Long.MAX_VALUE;
     private long horizonMs = Long.MIN_VALUE;
 
-    /** @param forget forgets a state under its key, or a part of it, unless it is not the newest */
+    /**
+     * @param delete deletes a state by its key and encoded value, or a part of it, unless the cache has a newer one
+     * @param keysAtOnce the maximum number of keys per run
+     * @param keepMs how long expired states are kept
+     */
     public StateCleaner(
             ReadOnlyKeyValueStore<Bytes, byte[]> states,
-            BiConsumer<Bytes, byte[]> forget,
+            BiConsumer<Bytes, byte[]> delete,
             int keysAtOnce,
             long keepMs) {
         this.states = states;
-        this.delete = forget;
+        this.delete = delete;
         this.maxKeys = keysAtOnce;
         this.keepMs = keepMs;
     }
 
-    /** Takes note of a request's time. */
+    /** Records the timestamp of a request. */
     public void observe(long timestampMs) {
         earliestMs = Math.min(earliestMs, timestampMs);
     }
 
     /**
-     * Looks at the next states, and forgets those that have been forgettable for long enough.
+     * Scans the next keys and deletes the states that expired long enough ago.
      *
-     * @param nowMs by any clock: the pauses between walks go by it
+     * @param nowMs the time of any clock; it determines the pauses between scans only
      */
     public void run(long nowMs) {
         if (cursor == null) {
@@ -72,7 +76,7 @@ public final class StateCleaner {
                     cursor = entry.key;
                     break;
                 }
-                if (StateCodec.forgettableAtMs(entry.value) <= horizonMs) {
+                if (StateCodec.expiresAtMs(entry.value) <= horizonMs) {
                     idle.add(entry);
                 }
             }

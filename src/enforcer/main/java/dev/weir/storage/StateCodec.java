@@ -5,6 +5,7 @@ import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.ContinuousBucket;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -12,7 +13,6 @@ import dev.weir.limit.LeakyBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
-import dev.weir.limit.Meter;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowCounter;
@@ -27,16 +27,17 @@ import java.util.List;
 import java.util.function.IntFunction;
 
 /**
- * States and log segments as bytes.
+ * Encodes policy states and log segments.
  *
  * <pre>
- *   state    = version 1 | forgettableAtMs, 8 bytes | lastMs | n, account × n | m, log × m (retired) | putOffMs, if it is not 0
- *   account  = algorithm | its terms | its state, times as distances from lastMs
- *   log      = shelf | first | head − first | tail − head | oldest | gone | segment (the tail)
- *   segment  = sum before | size | first time | (distance in time, cost) × size
+ *   state    = version 1 | expiresAtMs, 8 bytes | lastChargeMs | n, account × n | m, log × m (retired) |
+ *              lastDelayMs (omitted if it is 0)
+ *   account  = algorithm | terms | state, with times relative to lastChargeMs
+ *   log      = id | first | head − first | tail − head | oldest | expired sum | segment (the tail)
+ *   segment  = sum before | size | first time | (time since the previous entry, cost) × size
  * </pre>
  *
- * <p>The terms stand with the state, so that what was used can be carried over when the policy has changed since.
+ * <p>A state contains the terms of its limits, so that usage can be carried over when the policy changes.
  */
 public final class StateCodec {
 
@@ -44,7 +45,7 @@ public final class StateCodec {
     private static final int COUNT_DENIED = 1;
     private static final int STRICT = 2;
 
-    /** Which algorithm an account is of; the codes are persisted. */
+    /** The algorithms of accounts. The codes are persisted. */
     private enum Algorithm {
         FIXED_WINDOW(0),
         SLIDING_WINDOW_LOG(1),
@@ -67,7 +68,7 @@ public final class StateCodec {
 
         static Algorithm of(int code) {
             if (code < 0 || code >= ALL.length) {
-                throw new IllegalStateException("a state of algorithm " + code);
+                throw new IllegalStateException("a state has unknown algorithm " + code);
             }
             return ALL[code];
         }
@@ -93,35 +94,35 @@ public final class StateCodec {
         return out.written();
     }
 
-    /** When an encoded state may be forgotten, read without the rest of it. */
-    public static long forgettableAtMs(byte[] state) {
+    /** Returns when an encoded state can be deleted, without decoding the rest of it. */
+    public static long expiresAtMs(byte[] state) {
         return afterVersion(state).readFixed();
     }
 
     /**
-     * Reads a state.
+     * Decodes a state.
      *
-     * @param shelves where the segments of a log are, by its shelf
-     * @throws IllegalStateException if the bytes are not those of a state: the store is broken
+     * @param segmentStores returns the segments of a log by the log's id
+     * @throws IllegalStateException if the bytes are not a state, that is, if the store is damaged
      */
-    public static PolicyState decode(byte[] state, IntFunction<SegmentStore> shelves) {
-        return decode(state, state.length, shelves);
+    public static PolicyState decode(byte[] state, IntFunction<SegmentStore> segmentStores) {
+        return decode(state, state.length, segmentStores);
     }
 
-    /** As {@link #decode(byte[], IntFunction)}, from the first bytes of an array. */
-    public static PolicyState decode(byte[] state, int length, IntFunction<SegmentStore> shelves) {
+    /** Like {@link #decode(byte[], IntFunction)}, for the first {@code length} bytes of an array. */
+    public static PolicyState decode(byte[] state, int length, IntFunction<SegmentStore> segmentStores) {
         StateBytes in = StateBytes.toRead(state, length, VERSION, "a state");
         in.readFixed();
         long lastMs = in.readSigned();
         int size = (int) in.read();
         List<LimitAccount<?>> accounts = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
-            accounts.add(readAccount(in, lastMs, shelves));
+            accounts.add(readAccount(in, lastMs, segmentStores));
         }
         int logs = (int) in.read();
         List<Log> retired = new ArrayList<>(logs);
         for (int i = 0; i < logs; i++) {
-            retired.add(readLog(in, lastMs, shelves));
+            retired.add(readLog(in, lastMs, segmentStores));
         }
         long putOffMs = in.hasMore() ? in.read() : 0;
         return new PolicyState(lastMs, putOffMs, accounts, retired);
@@ -160,8 +161,8 @@ public final class StateCodec {
             out.write(lastMs - state.startMs());
             out.write(state.previous());
             out.write(state.current());
-        } else if (limit instanceof Meter terms) {
-            Meter.Level state = (Meter.Level) account.state();
+        } else if (limit instanceof ContinuousBucket terms) {
+            ContinuousBucket.Level state = (ContinuousBucket.Level) account.state();
             boolean leaky = terms instanceof LeakyBucket;
             writeRate(out, leaky ? Algorithm.LEAKY_BUCKET : Algorithm.TOKEN_BUCKET, terms.rate(), flags(terms, false));
             out.write(terms.burst());
@@ -184,11 +185,11 @@ public final class StateCodec {
         } else if (limit instanceof Blocked) {
             out.writeByte(Algorithm.BLOCKED.code);
         } else {
-            throw new IllegalStateException("no bytes are defined for " + limit);
+            throw new IllegalStateException("the encoding does not support " + limit);
         }
     }
 
-    private static LimitAccount<?> readAccount(StateBytes in, long lastMs, IntFunction<SegmentStore> shelves) {
+    private static LimitAccount<?> readAccount(StateBytes in, long lastMs, IntFunction<SegmentStore> segmentStores) {
         Algorithm algorithm = Algorithm.of(in.readByte());
         if (algorithm == Algorithm.UNLIMITED) {
             return LimitAccount.open(new Unlimited(), lastMs);
@@ -199,7 +200,7 @@ public final class StateCodec {
         int flags = in.readByte();
         boolean countDenied = (flags & COUNT_DENIED) != 0;
         long limit = in.read();
-        long perMs = in.read(); // of a calendar window, the code of its period
+        long perMs = in.read(); // for a calendar window, the code of its period
         return switch (algorithm) {
             case FIXED_WINDOW -> new LimitAccount<>(new FixedWindow(limit, perMs, countDenied), readWindow(in, lastMs));
             case CALENDAR_WINDOW ->
@@ -207,7 +208,7 @@ public final class StateCodec {
                         new CalendarWindow(limit, period(perMs), zone(in.readText()), countDenied),
                         readWindow(in, lastMs));
             case SLIDING_WINDOW_LOG ->
-                new LimitAccount<>(new SlidingWindowLog(limit, perMs, countDenied), readLog(in, lastMs, shelves));
+                new LimitAccount<>(new SlidingWindowLog(limit, perMs, countDenied), readLog(in, lastMs, segmentStores));
             case SLIDING_WINDOW_COUNTER ->
                 new LimitAccount<>(
                         new SlidingWindowCounter(limit, perMs, (flags & STRICT) != 0, countDenied),
@@ -238,7 +239,7 @@ public final class StateCodec {
         return new AlignedWindow.Window(lastMs - in.read(), in.read());
     }
 
-    /** The codes are persisted. */
+    /** Returns the code of a period. The codes are persisted. */
     private static int code(CalendarPeriod period) {
         return switch (period) {
             case DAY -> 0;
@@ -253,19 +254,19 @@ public final class StateCodec {
                 return period;
             }
         }
-        throw new IllegalStateException("a state of calendar period " + code);
+        throw new IllegalStateException("a state has unknown calendar period " + code);
     }
 
     private static ZoneId zone(String id) {
         try {
             return ZoneId.of(id);
         } catch (DateTimeException e) {
-            throw new IllegalStateException("a state of time zone '" + id + "', which this JDK does not know", e);
+            throw new IllegalStateException("a state has time zone '" + id + "', which this JDK does not support", e);
         }
     }
 
-    private static Meter.Level readLevel(StateBytes in, long lastMs) {
-        return new Meter.Level(in.read(), lastMs - in.readSigned());
+    private static ContinuousBucket.Level readLevel(StateBytes in, long lastMs) {
+        return new ContinuousBucket.Level(in.read(), lastMs - in.readSigned());
     }
 
     private static void writeRate(StateBytes out, Algorithm algorithm, Rate rate, int flags) {
@@ -293,14 +294,15 @@ public final class StateCodec {
         writeSegment(out, log.tail(), lastMs);
     }
 
-    private static Log readLog(StateBytes in, long lastMs, IntFunction<SegmentStore> shelves) {
-        int shelf = (int) in.read();
+    private static Log readLog(StateBytes in, long lastMs, IntFunction<SegmentStore> segmentStores) {
+        int logId = (int) in.read();
         long first = in.read();
         long head = first + in.read();
         long tailNumber = head + in.read();
         long oldestMs = lastMs - in.readSigned();
         long gone = in.readSigned();
-        return new Log(shelf, shelves.apply(shelf), first, head, gone, oldestMs, tailNumber, readSegment(in, lastMs));
+        return new Log(
+                logId, segmentStores.apply(logId), first, head, gone, oldestMs, tailNumber, readSegment(in, lastMs));
     }
 
     private static void writeSegment(StateBytes out, LogSegment segment, long fromMs) {

@@ -21,21 +21,30 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** The queues of a task, in its stores. */
+/** The queues of a task in its stores. */
 public final class StoredQueues implements Shaper.Stores {
 
-    /** The stores: the states of queues and buckets, slots, tickets, alarms and timers; the queues' first answers. */
+    /**
+     * The names of the stores.
+     *
+     * @param states the states of queues, buckets and ledgers
+     * @param slots the waiting requests
+     * @param tickets the place of each waiting request by client and request id
+     * @param alarms the expiry timers of requests that can expire before others ahead of them
+     * @param timers the due times of buckets that are not on the heap
+     * @param answers the queues' idempotency cache
+     */
     public record StoreNames(
             String states, String slots, String tickets, String alarms, String timers, String answers) {}
 
     /**
-     * Where queues are kept.
+     * The stores.
      *
-     * @param states of queues, buckets and ledgers
-     * @param slots requests that wait
-     * @param tickets where a request waits
-     * @param alarms when requests expire that may do so before others ahead of them
-     * @param timers when the buckets are due that are not on the heap
+     * @param states the states of queues, buckets and ledgers
+     * @param slots the waiting requests
+     * @param tickets the place of each waiting request by client and request id
+     * @param alarms the expiry timers of requests that can expire before others ahead of them
+     * @param timers the due times of buckets that are not on the heap
      */
     public record Parts(
             KeyValueStore<Bytes, byte[]> states,
@@ -52,18 +61,18 @@ public final class StoredQueues implements Shaper.Stores {
     private final KeyValueStore<Bytes, byte[]> tickets;
     private final KeyValueStore<Bytes, byte[]> alarms;
     private final KeyValueTable<TimerKey, BucketId> timerTable;
-    private final IdempotencyCache firstAnswers;
+    private final IdempotencyCache idempotencyCache;
     private final boolean isExact;
     private boolean hasEnd;
 
-    /** @param isExact whether what is written between two commits is there as a whole or not at all */
-    public StoredQueues(Parts parts, IdempotencyCache firstAnswers, boolean isExact) {
+    /** @param isExact whether the writes between two commits are restored atomically (exactly-once) */
+    public StoredQueues(Parts parts, IdempotencyCache idempotencyCache, boolean isExact) {
         states = parts.states;
         slots = parts.slots;
         tickets = parts.tickets;
         alarms = parts.alarms;
         timerTable = new StoredTable<>(parts.timers, QueueKeys::timer, QueueKeys::bucket, QueueKeys::readBucket);
-        this.firstAnswers = firstAnswers;
+        this.idempotencyCache = idempotencyCache;
         this.isExact = isExact;
     }
 
@@ -76,7 +85,8 @@ public final class StoredQueues implements Shaper.Stores {
                 context.getStateStore(names.timers()));
         boolean isExact = !StreamsConfig.AT_LEAST_ONCE.equals(
                 context.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
-        return new StoredQueues(parts, StoredAnswers.open(context.getStateStore(names.answers()), config), isExact);
+        return new StoredQueues(
+                parts, StoredIdempotencyCache.open(context.getStateStore(names.answers()), config), isExact);
     }
 
     @Override
@@ -137,16 +147,16 @@ public final class StoredQueues implements Shaper.Stores {
     }
 
     @Override
-    public IdempotencyCache firstAnswers() {
-        return firstAnswers;
+    public IdempotencyCache idempotencyCache() {
+        return idempotencyCache;
     }
 
     /**
-     * Restores a new shaper: reads the state of every bucket once, and the slots of those whose states do not list what
-     * waits. A walk over a store that comes to a block which cannot be read ends as if nothing came after it
-     * (RocksDbIterator asks for no status), so it is checked that each walk has found all there is.
+     * Restores a new shaper. Reads the state of every bucket once, and the slots of the buckets whose states do not
+     * list the waiting requests. RocksDbIterator does not check the iterator's status, so a scan that meets an
+     * unreadable block ends as if there were no more entries. Therefore each scan is checked for completeness.
      *
-     * @throws DamagedStoreException if it is not all there
+     * @throws DamagedStoreException if entries are missing
      */
     public void restore(Shaper shaper) {
         List<BucketId> unlisted = new ArrayList<>();
@@ -157,13 +167,13 @@ public final class StoredQueues implements Shaper.Stores {
             }
         }
         if (isExact && !hasEnd && states.get(END) != null) {
-            throw new DamagedStoreException("some states of queues cannot be read");
+            throw new DamagedStoreException("the store of queues is damaged: some states cannot be read");
         }
         unlisted.forEach(bucket -> restoreSlots(bucket, shaper));
         shaper.resume();
     }
 
-    /** A queue comes before its buckets. */
+    /** Restores one entry. The entry of a queue sorts before those of its buckets. */
     private void restore(byte[] key, byte[] value, Shaper shaper, List<BucketId> unlisted) {
         if (QueueKeys.isEnd(key)) {
             hasEnd = true;
@@ -185,7 +195,7 @@ public final class StoredQueues implements Shaper.Stores {
         }
     }
 
-    /** A crash may have left a state without its timers where they are not written together. */
+    /** Returns false if a crash left a state without its timers, which is possible without exactly-once. */
     private boolean hasTimers(BucketState state) {
         return state.timers().stream().allMatch(timer -> timerTable.get(timer) != null);
     }
@@ -211,13 +221,13 @@ public final class StoredQueues implements Shaper.Stores {
                 found++;
             }
         }
-        if (isExact && found != expected) { // else a crash may have left one without the other
-            throw new DamagedStoreException(expected + " requests that wait in a bucket of queue " + bucket.queue()
-                    + " have a ticket, and there are " + found);
+        if (isExact && found != expected) { // without exactly-once, a crash can leave one without the other
+            throw new DamagedStoreException("the store of queue " + bucket.queue() + " is damaged: a bucket has "
+                    + expected + " requests with a ticket, but " + found + " tickets");
         }
     }
 
-    /** Behind all keys of a bucket: no text that follows begins with this byte. */
+    /** Returns a key after all keys of a bucket: no text starts with the byte 0xFF. */
     private static Bytes end(BucketId bucket) {
         byte[] key = QueueKeys.bucket(bucket);
         byte[] end = Arrays.copyOf(key, key.length + 1);

@@ -6,7 +6,7 @@ import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** The segments of one log in a store; remembers the one it read last, which a request asks for several times. */
+/** The segments of one log in a store. Caches the segment read last, which a request reads several times. */
 public final class StoredSegments implements SegmentStore {
 
     private final KeyValueStore<Bytes, byte[]> store;
@@ -16,11 +16,11 @@ public final class StoredSegments implements SegmentStore {
     private long lastNumber;
     private LogSegment last;
 
-    /** @param changed is told of each change */
-    public StoredSegments(KeyValueStore<Bytes, byte[]> store, byte[] stateKey, int shelf, Runnable changed) {
+    /** @param changed called before each change */
+    public StoredSegments(KeyValueStore<Bytes, byte[]> store, byte[] stateKey, int logId, Runnable changed) {
         this.store = store;
         this.stateKey = stateKey;
-        this.logId = shelf;
+        this.logId = logId;
         this.changed = changed;
     }
 
@@ -29,7 +29,7 @@ public final class StoredSegments implements SegmentStore {
         if (last == null || lastNumber != number) {
             byte[] segment = store.get(key(number));
             if (segment == null) {
-                throw new IllegalStateException("segment " + number + " of shelf " + logId + " is not in the store");
+                throw new IllegalStateException("segment " + number + " of log " + logId + " is missing in the store");
             }
             last = StateCodec.decodeSegment(segment);
             lastNumber = number;

@@ -12,24 +12,24 @@ import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** States in two stores: the states themselves, of which some are on the heap, and the full segments of logs. */
+/** Policy states in two stores: the states themselves, with a cache, and the full segments of logs. */
 public final class StoredStates implements WritablePolicyStates {
 
-    /** How many bounded parts of one state are forgotten in one visit. */
+    /** The maximum number of parts of one state that are deleted at once. */
     public static final int MAX_DELETES = 100;
 
     private final WriteBackStore<StateKey, PolicyState> states;
     private final PolicyStateCodec codec;
-    private final IdempotencyCache firstAnswers;
+    private final IdempotencyCache idempotencyCache;
     private boolean hasChangedSegments;
 
     public StoredStates(
             WriteBackStore<StateKey, PolicyState> states,
             KeyValueStore<Bytes, byte[]> segments,
-            IdempotencyCache firstAnswers) {
+            IdempotencyCache idempotencyCache) {
         this.states = states;
         codec = new PolicyStateCodec(segments, () -> hasChangedSegments = true);
-        this.firstAnswers = firstAnswers;
+        this.idempotencyCache = idempotencyCache;
         states.open(codec);
     }
 
@@ -38,7 +38,10 @@ public final class StoredStates implements WritablePolicyStates {
         return states.read(key);
     }
 
-    /** A log whose segments have changed is written with them: to those who read the stores they always go together. */
+    /**
+     * Puts a state into the cache. If segments of its logs have changed, the state is written to the store at once, so
+     * that readers of the stores see a state and its segments together.
+     */
     @Override
     public void put(StateKey key, PolicyState state) {
         if (hasChangedSegments) {
@@ -50,25 +53,25 @@ public final class StoredStates implements WritablePolicyStates {
     }
 
     @Override
-    public SegmentStore segments(StateKey key, int shelf) {
-        return codec.segments(KeyCodec.encode(key), shelf);
+    public SegmentStore segments(StateKey key, int logId) {
+        return codec.segments(KeyCodec.encode(key), logId);
     }
 
     @Override
     public IdempotencyCache.Entry firstAnswer(RequestKey key) {
-        return firstAnswers.get(key);
+        return idempotencyCache.get(key);
     }
 
     @Override
     public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
-        firstAnswers.put(key, content, answer, atMs, untilMs);
+        idempotencyCache.put(key, content, answer, atMs, untilMs);
     }
 
     /**
-     * Forgets what an encoded state of the store under an encoded key holds, or a bounded part of it, unless it was
-     * changed since; the sweep comes again.
+     * Deletes a state by its encoded key and value, or as much of it as the bound on deletes permits. Does nothing if
+     * the cache has a newer state. The cleaner repeats the call in its next scan.
      */
-    public void forget(Bytes key, byte[] state) {
+    public void purge(Bytes key, byte[] state) {
         if (states.isDirty(key)) {
             return;
         }

@@ -6,11 +6,11 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * A table in a store, by point reads only.
+ * A table in a store. It uses point reads only.
  *
- * @param key makes the key's bytes
- * @param write makes the value's bytes
- * @param read reads them
+ * @param key encodes keys
+ * @param write encodes values
+ * @param read decodes values
  */
 record StoredTable<K, V>(
         KeyValueStore<Bytes, byte[]> store,

@@ -10,10 +10,11 @@ import dev.weir.wire.UnreadableException;
 import java.util.List;
 
 /**
- * Requests that wait for a lease as bytes. How long they have waited is not kept: after a restart they wait anew.
+ * Encodes requests that wait for a lease. How long they have waited is not stored: after a restart, their wait
+ * starts again.
  *
  * <pre>
- *   waiter  = version 1 | maxWaitMs | the key of what it waits for | the request, as an admission to no queue
+ *   waiter  = version 1 | maxWaitMs | the key of the lease | the request, as an admission without a queue
  * </pre>
  */
 public final class WaiterCodec {
@@ -23,15 +24,15 @@ public final class WaiterCodec {
     private final AdmissionAvro requests = new AdmissionAvro();
 
     /**
-     * A request that waits.
+     * A request that waits for a lease.
      *
-     * @param key what it waits for
-     * @param maxWaitMs for how long at most
-     * @param headers of its record
+     * @param key the policy and key fields of the lease
+     * @param maxWaitMs the maximum wait in milliseconds
+     * @param headers the headers of the request's record
      */
     public record Waiter(StateKey key, long maxWaitMs, Request request, List<Admission.Header> headers) {
 
-        /** The same, waiting for something else. */
+        /** Returns this waiter with another key to wait for. */
         public Waiter withKey(StateKey other) {
             return new Waiter(other, maxWaitMs, request, headers);
         }
@@ -47,16 +48,16 @@ public final class WaiterCodec {
         return out.written();
     }
 
-    /** @throws IllegalStateException if the bytes are not those of a waiter: the store is broken */
+    /** @throws IllegalStateException if the bytes are not a waiter, that is, if the store is damaged */
     public Waiter decode(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, VERSION, "a request that waits");
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a waiting request");
         long maxWaitMs = in.readSigned();
         StateKey on = KeyCodec.decode(in.readBytes());
         try {
             Admission admission = requests.decode(in.readBytes());
             return new Waiter(on, maxWaitMs, admission.request(), admission.headers());
         } catch (UnreadableException e) {
-            throw new IllegalStateException("a request that waits cannot be read", e);
+            throw new IllegalStateException("a waiting request cannot be decoded", e);
         }
     }
 }

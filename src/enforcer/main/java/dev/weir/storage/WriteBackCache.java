@@ -7,17 +7,17 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * Values by their encoded keys on the heap: knows which of them differ from the store's, about how much heap they take,
- * and which to evict first. Not safe for use by several threads.
+ * A cache of values by their encoded keys. It tracks which values are dirty, that is, differ from the store's, and
+ * approximately how much heap they use, and selects the entry to evict. Not thread-safe.
  *
  * @param <V> the type of the values
  */
-// Eviction is CLOCK [1], in its form as a queue (FIFO with a second chance). Each entry has a reference bit, which
-// a read sets. New entries join at the tail, with the bit clear. To evict, the cache takes the entry at the head:
-// if its bit is set, the bit is cleared and the entry moves to the tail; else it is the one to evict. So a read
-// costs a mark instead of a move in a list (as LRU does), and keys that are read once evict each other rather than
-// the keys that are read again. Each entry that moves has been read since its last move, so an eviction takes
-// amortized constant time.
+// The eviction policy is CLOCK [1] in its form as a queue (FIFO with a second chance). Each entry has a reference bit,
+// which a read sets. New entries are added at the tail with the bit clear. To evict, the cache takes the entry at the
+// head: if its bit is set, the bit is cleared and the entry moves to the tail; otherwise it is evicted. So a read sets
+// a bit instead of moving an entry in a list (as in LRU), and keys that are read once evict each other rather than keys
+// that are read repeatedly. Each entry that moves has been read since its last move, so an eviction takes amortized
+// constant time.
 //
 // Example of a cache with room for three entries; the head is on the left, and * marks a set reference bit:
 //   add a, b, c              a  b  c
@@ -32,7 +32,7 @@ final class WriteBackCache<V> {
 
     private final KeyHash hashing;
     private final Map<WriteBackEntry<V>, WriteBackEntry<V>> entries = new LinkedHashMap<>();
-    private final List<WriteBackEntry<V>> dirty = new ArrayList<>(); // and some that were written since
+    private final List<WriteBackEntry<V>> dirty = new ArrayList<>(); // may contain entries that were written since
     private long heapBytes;
 
     WriteBackCache(KeyHash hashing) {
@@ -81,7 +81,7 @@ final class WriteBackCache<V> {
         return value;
     }
 
-    /** Sets the value of an entry, which then is dirty. */
+    /** Sets the value of an entry and marks it as dirty. */
     void change(WriteBackEntry<V> entry, V value, WriteBackCodec<?, V> codec) {
         set(entry, value, codec);
         entry.isDirty = true;
@@ -91,7 +91,7 @@ final class WriteBackCache<V> {
         }
     }
 
-    /** Sets the value of an entry to the one that the store has. */
+    /** Sets the value of an entry that was also written to the store. */
     void changeClean(WriteBackEntry<V> entry, V value, WriteBackCodec<?, V> codec) {
         set(entry, value, codec);
         entry.isDirty = false;
@@ -122,7 +122,7 @@ final class WriteBackCache<V> {
         return entry != null && entry.isDirty;
     }
 
-    /** Passes each dirty entry to an action, in no order that callers may rely on. */
+    /** Passes each dirty entry to an action, in unspecified order. */
     void forEachDirty(Consumer<WriteBackEntry<V>> action) {
         for (WriteBackEntry<V> entry : dirty) {
             if (entry.isDirty) {
@@ -140,7 +140,7 @@ final class WriteBackCache<V> {
         dirty.clear();
     }
 
-    /** Returns about how many bytes of heap the entries take. */
+    /** Returns approximately how many bytes of heap the entries use. */
     long heapBytes() {
         return heapBytes;
     }

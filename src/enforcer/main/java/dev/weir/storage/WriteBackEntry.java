@@ -3,18 +3,16 @@ package dev.weir.storage;
 import java.util.Arrays;
 
 /**
- * A key of a {@link WriteBackCache} with its value, or with the knowledge that it has none.
+ * A key of a {@link WriteBackCache} with its value, or without one if the store has none.
  *
  * @param <V> the type of the values
  */
-// The table of the cache maps entries to entries. HashMap searches a crowded bin in logarithmic time only if its
-// keys are of one class C that implements Comparable<C>, without a type parameter: hence the raw type.
+// The table of the cache maps entries to entries. HashMap searches a bin with many collisions in logarithmic time only
+// if the keys are of a class C that implements Comparable<C>, where C has no type arguments: hence the raw type.
 @SuppressWarnings("rawtypes")
 final class WriteBackEntry<V> implements Comparable<WriteBackEntry> {
 
-    /**
-     * Heap of an entry besides the bytes of its key and value: the object, its node in the table, two array headers.
-     */
+    /** The heap use of an entry without its key and value bytes: the object, its table node and two array headers. */
     private static final int OVERHEAD_BYTES = 136;
 
     /** The size of an array on the heap is a multiple of this. */
@@ -27,16 +25,16 @@ final class WriteBackEntry<V> implements Comparable<WriteBackEntry> {
     private int length; // of the encoded value
     private V decoded; // null if there is no value, or it is kept encoded
 
-    /** Whether the entry was read since the eviction passed it last. */
+    /** Whether the entry was read since it was last considered for eviction. */
     boolean isReferenced;
 
-    /** Whether the store has another value. */
+    /** Whether the value differs from the store's. */
     boolean isDirty;
 
-    /** Whether the cache has it in its list of dirty entries; an entry that was written may still be there. */
+    /** Whether the entry is in the cache's list of dirty entries, which can contain entries that were written since. */
     boolean isListed;
 
-    /** About how many bytes of heap it takes; set by the cache. */
+    /** The approximate heap use in bytes, set by the cache. */
     int heapBytes;
 
     /** @param key must not be changed afterwards */
@@ -55,17 +53,17 @@ final class WriteBackEntry<V> implements Comparable<WriteBackEntry> {
         return encoded != null;
     }
 
-    /** Returns the value that is kept decoded, null if there is none. */
+    /** Returns the value that is cached in decoded form, null if there is none. */
     V decoded() {
         return decoded;
     }
 
-    /** Decodes the value that is kept encoded. */
+    /** Decodes the value that is cached in encoded form. */
     V decode(WriteBackCodec<?, V> codec) {
         return codec.decode(key, encoded, length);
     }
 
-    /** Returns a copy of the value that is kept encoded. */
+    /** Returns a copy of the value that is cached in encoded form. */
     byte[] copyOfEncoded() {
         return Arrays.copyOf(encoded, length);
     }
@@ -75,9 +73,9 @@ final class WriteBackEntry<V> implements Comparable<WriteBackEntry> {
         decoded = value;
     }
 
-    /** Keeps a copy of an encoded value. */
-    // It overwrites the previous value if there is room: a new array would be a reference from an old object to a
-    // young one at each change, which is what a generational garbage collector spends most time on.
+    /** Caches a copy of an encoded value. */
+    // The previous value is overwritten if there is room. A new array for each change would create references from old
+    // objects to young ones, which are expensive for a generational garbage collector.
     void keepEncoded(byte[] value) {
         if (encoded == null || value.length > encoded.length || value.length < encoded.length / 2) {
             encoded = new byte[(value.length + ALIGNMENT_BYTES - 1) / ALIGNMENT_BYTES * ALIGNMENT_BYTES];
@@ -87,7 +85,7 @@ final class WriteBackEntry<V> implements Comparable<WriteBackEntry> {
         length = value.length;
     }
 
-    /** Returns about how many bytes of heap the entry takes, without a value that is kept decoded. */
+    /** Returns the approximate heap use of the entry in bytes, without a decoded value. */
     int ownHeapBytes() {
         return OVERHEAD_BYTES + key.length + (encoded == null ? 0 : encoded.length);
     }

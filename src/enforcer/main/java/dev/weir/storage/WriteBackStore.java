@@ -14,17 +14,18 @@ import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
- * A store of a task with a write-back cache on the heap: the task reads and changes values in the cache, and each value
- * that has changed is written to the store below, and to its changelog, once when the task commits. As a {@link
- * ReadOnlyKeyValueStore} it is the store below: other threads, and iterators, see the values as of the last write.
+ * A store of a task with a write-back cache on the heap. The task reads and changes values in the cache. When it
+ * commits, each changed value is written once to the wrapped store and its changelog. The methods of
+ * {@link ReadOnlyKeyValueStore} read the wrapped store, so other threads and iterators see the values as of the
+ * last write.
  *
  * @param <K> the type of the task's keys
  * @param <V> the type of the task's values
  */
-// Kafka Streams calls flushCache() of a registered store before it commits, so all that is written there is in the
-// transaction of the outputs and offsets that led to it. A value that is not written by then was never committed,
-// so the cache is dropped without a write when the task is closed (close), when it is revived (init) and when it
-// becomes a standby (clearCache). Restoring and following the changelog go on below, in the store.
+// Kafka Streams calls flushCache() of a registered store before it commits, so the values written there are in the same
+// transaction as the corresponding output and offsets. A value that has not been written was never committed, so the
+// cache is discarded without a write when the task is closed (close), initialized again (init) or becomes a standby
+// (clearCache). The wrapped store restores and follows the changelog.
 public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<Bytes, byte[]>, K, V>
         implements ReadOnlyKeyValueStore<Bytes, byte[]> {
 
@@ -38,28 +39,28 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
     private boolean isSharing;
     private long reportedBytes;
 
-    // The key that was read last, which is usually the one to be changed next, and its entry.
+    // The key read last, which is usually the next one to change, and its entry.
     private K lastKey;
     private WriteBackEntry<V> last;
 
-    /** @param memory of all caches of the process */
+    /** @param memory the budget of all caches of the process */
     public WriteBackStore(KeyValueStore<Bytes, byte[]> store, CacheBudget memory) {
         super(store);
         cache = new WriteBackCache<>(KeyHash.ofThisProcess());
         this.memory = memory;
     }
 
-    /** Sets the codec, which may read other stores of the task. To be called before the first access to a value. */
+    /** Sets the codec, which can read other stores of the task. Must be called before the first access to a value. */
     public void open(WriteBackCodec<K, V> valueCodec) {
         codec = valueCodec;
     }
 
-    /** Sets what to do at each flush before the values are written. It may change values. */
+    /** Sets an action to run at each flush before the values are written. It can change values. */
     public void beforeFlush(Runnable action) {
         beforeFlush = action;
     }
 
-    /** Returns the newest value of a key, null if there is none. */
+    /** Returns the current value of a key, null if there is none. */
     public V read(K key) {
         byte[] encodedKey = codec.encodeKey(key);
         WriteBackEntry<V> entry = cache.find(encodedKey);
@@ -73,6 +74,7 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
         return value;
     }
 
+    /** Puts a value into the cache. It is written to the store at the next flush. */
     public void put(K key, V value) {
         cache.change(entry(key), value, codec);
         shrink();
@@ -113,8 +115,8 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
         reportBytes();
     }
 
-    /** Evicts entries until the cache is within its share of the memory, which shrinks when other caches join. */
-    // The first dirty entry to be evicted causes all dirty ones to be written, in one batch.
+    /** Evicts entries until the cache is within its share of the budget, which shrinks when other caches join. */
+    // When a dirty entry must be evicted, all dirty entries are written in one batch.
     public void shrink() {
         while (cache.heapBytes() > memory.share() && cache.size() > 0) {
             WriteBackEntry<V> coldest = cache.coldest();
@@ -135,7 +137,7 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
         }
     }
 
-    @SuppressWarnings("ReferenceEquality") // another object with the same value is looked up
+    @SuppressWarnings("ReferenceEquality") // an equal key that is another object is searched in the cache
     private WriteBackEntry<V> entry(K key) {
         if (key == lastKey) {
             return last;
@@ -157,7 +159,7 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
         return entry.isEncoded() ? entry.copyOfEncoded() : codec.encode(entry.decoded());
     }
 
-    // If the write fails, all values stay dirty: one that is in the store but not in its changelog would be lost.
+    // If the write fails, all values stay dirty. A value in the store but not in its changelog would otherwise be lost.
     private void writeDirty() {
         List<KeyValue<Bytes, byte[]>> batch = new ArrayList<>();
         cache.forEachDirty(entry -> batch.add(KeyValue.pair(Bytes.wrap(entry.key()), encoded(entry))));

@@ -6,7 +6,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.StoreBuilder;
 
 /**
- * Builds a {@link WriteBackStore} over a store of Kafka Streams, with its name and changelog.
+ * Builds a {@link WriteBackStore} around a store of Kafka Streams, with the name and changelog of that store.
  *
  * @param <K> the type of the task's keys
  * @param <V> the type of the task's values

@@ -5,10 +5,10 @@ import java.util.List;
 import java.util.Properties;
 import java.util.regex.Pattern;
 
-/** What an operator is told to type, with the brokers' address in it: Kafka's own commands. */
+/** Builds commands of Kafka's own tools for operators, with the address of the configured brokers. */
 public final class KafkaCommands {
 
-    /** Where the user of these commands is who may change things; it is named so in {@code security.md} too. */
+    /** The file with the credentials of an administrator; {@code how-to/secure.md} uses the same name. */
     private static final String ADMIN_FILE = " --command-config admin.properties";
 
     private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9._:@%/=,+-]+");
@@ -22,11 +22,12 @@ public final class KafkaCommands {
         cluster = " --bootstrap-server " + brokers + (isOpen ? "" : ADMIN_FILE);
     }
 
+    /** Returns the command that changes a setting of a topic. */
     public String setTopic(String topic, String setting, String value) {
         return configs("topics", "--entity-name " + topic, setting, value);
     }
 
-    /** For all brokers, without a restart. */
+    /** Returns the command that changes a dynamic setting of all brokers. */
     public String setBrokers(String setting, String value) {
         return configs("brokers", "--entity-default", setting, value);
     }
@@ -44,10 +45,10 @@ public final class KafkaCommands {
         return "kafka-topics.sh" + cluster + " --describe --topic " + topic;
     }
 
-    /** More replicas need a plan of which broker has what. */
+    /** Returns the steps to add replicas, which require a plan of the brokers of each partition. */
     public List<String> reassignment() {
         return List.of(
-                "write into plan.json which brokers each partition is to have, then",
+                "write the brokers of each partition to plan.json, then",
                 "kafka-reassign-partitions.sh" + cluster + " --reassignment-json-file plan.json --execute");
     }
 
@@ -73,7 +74,7 @@ public final class KafkaCommands {
     }
 
     /**
-     * Grants something.
+     * Returns the command that grants a permission.
      *
      * @param principal such as {@code User:weir}
      * @param resource such as {@code --topic weir.requests}

@@ -17,25 +17,29 @@ import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.streams.StreamsConfig;
 
 /**
- * What Kafka's clients and Streams are given: Weir's own settings, and over them those of the {@code kafka} section.
+ * Builds the properties of Kafka's clients and of Kafka Streams: Weir's defaults, overridden by the {@code kafka}
+ * section of the configuration.
  */
 public final class KafkaSettings {
 
-    /** Where a broker is looked for if the configuration does not say. */
+    /** The brokers if the configuration does not set {@code kafka.bootstrap.servers}. */
     public static final String DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092";
 
-    /** What is forgotten leaves the disk when as much time has passed again, but the disk is not written too often. */
+    /**
+     * The minimum interval of compactions of RocksDB. Deleted entries leave the disk after the retention time has
+     * passed again, but the disk must not be rewritten too often.
+     */
     private static final long LEAST_COMPACT_SECONDS = 60;
 
     /**
-     * The transaction timeout of a change of policies: how long a writer that was killed in the middle blocks readers,
-     * unless another writer begins.
+     * The transaction timeout of a change of policies. A writer that is killed within a transaction blocks readers for
+     * this time, unless another writer fences it earlier.
      */
     public static final Duration POLICY_TRANSACTION = Duration.ofSeconds(15);
 
     private static final String CONSUMER = "consumer.";
 
-    /** Where clients look up {@code ${file:…}} and the like. */
+    /** The property of the providers that resolve references such as {@code ${file:…}}. */
     private static final String PROVIDERS = AbstractConfig.CONFIG_PROVIDERS_CONFIG;
 
     private static final String READ_COMMITTED = "read_committed";
@@ -46,11 +50,11 @@ public final class KafkaSettings {
 
     private KafkaSettings() {}
 
-    /** The settings of the application that decides. */
+    /** Returns the properties of the deciding application. */
     public static Properties deciding(WeirConfig config) {
         Properties settings = streams(config, config.applicationId(), config.threads());
-        // Neither requests nor the answers of ledgers wait for each other; who waits for an answer is looked after
-        // often.
+        // Requests and the responses of ledgers do not wait for each other. The short poll time keeps the delay of
+        // requests that wait for a response short.
         settings.putIfAbsent(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 10);
         addInterceptor(settings, ProducerTimestamps.class);
@@ -60,7 +64,7 @@ public final class KafkaSettings {
         return settings;
     }
 
-    /** Adds an interceptor of the main consumer to those that an operator has set. */
+    /** Adds an interceptor of the main consumer to the configured ones. */
     private static void addInterceptor(Properties settings, Class<?> interceptor) {
         String key = ConsumerConfig.INTERCEPTOR_CLASSES_CONFIG;
         String main = StreamsConfig.mainConsumerPrefix(key);
@@ -73,7 +77,7 @@ public final class KafkaSettings {
         settings.put(main, interceptor.getName() + others);
     }
 
-    /** The settings of the application that shapes: it commits more often, and wakes up for what is due. */
+    /** Returns the properties of the shaping application, which commits more often and polls for shorter times. */
     public static Properties shaping(WeirConfig config) {
         Properties settings =
                 streams(config, shapingId(config), config.shaping().threads());
@@ -85,6 +89,7 @@ public final class KafkaSettings {
         return settings;
     }
 
+    /** Returns the application id of the shaping application. */
     public static String shapingId(WeirConfig config) {
         return config.applicationId() + WeirConfig.SHAPING_SUFFIX;
     }
@@ -97,8 +102,9 @@ public final class KafkaSettings {
         settings.put(StreamsConfig.STATE_DIR_CONFIG, config.state().directory().toString());
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
         settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
-        // What dies is taken over when its session and its transaction have timed out: topology-docs/failures.md.
-        // Nobody commits during a rebalance, which may wait for one that died: so transactions outlast the session.
+        // A takeover waits until the session and the transaction of the failed instance have timed out: see
+        // topology-docs/explanation/guarantees.md. During a rebalance no instance commits, and it can wait for an
+        // instance that has failed. So the transaction timeout is longer than the session timeout.
         settings.put(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, 1);
         settings.put(StreamsConfig.PROBING_REBALANCE_INTERVAL_MS_CONFIG, 60_000);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG), 8_000);
@@ -109,23 +115,25 @@ public final class KafkaSettings {
         settings.put(
                 RocksSettings.COMPACT_SECONDS,
                 Math.max(LEAST_COMPACT_SECONDS, config.state().retention().toSeconds()));
-        // What another writer of policies left undone is no policy, also where Streams itself reads all there is.
+        // Aborted changes of policies must not be read, not even by Streams' global store.
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), READ_COMMITTED);
         settings.put(StreamsConfig.globalConsumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), READ_COMMITTED);
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6_000);
-        // By its next heartbeat a member learns that partitions move; they stand still until the last one knows.
+        // A member learns of a rebalance with its next heartbeat, and partitions that move pause until all
+        // members know.
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 500);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), 2);
-        // With more in flight, the second batch of a transaction overtakes a first one that the broker puts off until
-        // the markers of the one before are written; both are refused and sent again, again and again.
+        // The broker rejects the first batch of a transaction until the markers of the previous one are written. With
+        // more requests in flight, the second batch would arrive before the retry of the first and be rejected too, and
+        // both would be sent repeatedly.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION), 1);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.RETRY_BACKOFF_MS_CONFIG), 10);
-        // A request takes one batch of each partition. With Kafka's 16 KiB a commit waited for six or seven of them,
-        // one after the other.
+        // A produce request contains one batch of each partition. With Kafka's default of 16 KiB, a commit would wait
+        // for several sequential requests.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.BATCH_SIZE_CONFIG), BATCH_BYTES);
-        // A dead letter is a record of any size, and headers come on top.
+        // A dead letter can be as large as any record, plus its headers.
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.MAX_REQUEST_SIZE_CONFIG), MAX_REQUEST_BYTES);
-        for (String key : config.kafka().keySet()) { // what is set for more clients stands over what Weir sets for one
+        for (String key : config.kafka().keySet()) { // also overrides Weir's defaults for a single client
             settings.remove(StreamsConfig.producerPrefix(key));
             String ofConsumers = key.startsWith(CONSUMER) ? key.substring(CONSUMER.length()) : key;
             settings.remove(StreamsConfig.mainConsumerPrefix(ofConsumers));
@@ -134,19 +142,19 @@ public final class KafkaSettings {
         return settings;
     }
 
-    /** How long the groups wait for an instance that says nothing; brokers must allow it. */
+    /** Returns the session timeout of the consumer groups. The brokers must permit it. */
     public static Duration session(WeirConfig config) {
         String key = ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG;
         return firstOf(deciding(config), StreamsConfig.mainConsumerPrefix(key), StreamsConfig.consumerPrefix(key), key);
     }
 
-    /** How long the longest transaction of an instance may be open. */
+    /** Returns the transaction timeout of an instance. */
     public static Duration transaction(WeirConfig config) {
         String key = ProducerConfig.TRANSACTION_TIMEOUT_CONFIG;
         return firstOf(deciding(config), StreamsConfig.producerPrefix(key), key);
     }
 
-    /** The longest of all transactions, those that change rules among them; brokers must allow it. */
+    /** Returns the longest transaction timeout, including that of policy changes. The brokers must permit it. */
     public static Duration longestTransaction(WeirConfig config) {
         Duration ofInstance = transaction(config);
         return ofInstance.compareTo(POLICY_TRANSACTION) > 0 ? ofInstance : POLICY_TRANSACTION;
@@ -157,19 +165,25 @@ public final class KafkaSettings {
         return Duration.ofMillis((int) ConfigDef.parseType(key, settings.get(key), ConfigDef.Type.INT));
     }
 
+    /** Returns the properties of an admin client. */
     public static Properties admin(WeirConfig config) {
         return client(config, AdminClientConfig.configNames(), "admin.");
     }
 
+    /** Returns the properties of a producer. */
     public static Properties producer(WeirConfig config) {
         return client(config, ProducerConfig.configNames(), "producer.");
     }
 
+    /** Returns the properties of a consumer. */
     public static Properties consumer(WeirConfig config) {
         return client(config, ConsumerConfig.configNames(), CONSUMER);
     }
 
-    /** What of the {@code kafka} section this client knows, under its plain name or its prefixed one. */
+    /**
+     * Returns the properties of the {@code kafka} section that apply to a client, with or without its prefix. The
+     * prefixed ones take precedence.
+     */
     private static Properties client(WeirConfig config, Set<String> known, String prefix) {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", DEFAULT_BOOTSTRAP_SERVERS);

@@ -20,7 +20,7 @@ import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
-/** Where the enforcer goes on reading: Streams itself passes over what is not there any more without a word. */
+/** Checks the committed offsets of the enforcer. Kafka Streams itself skips records that no longer exist silently. */
 public final class ReadPositions {
 
     private static final int TIMEOUT_SECONDS = 30;
@@ -28,9 +28,9 @@ public final class ReadPositions {
     private ReadPositions() {}
 
     /**
-     * A sentence for each partition on which it cannot go on where it was.
+     * Returns a message for each partition whose committed offset no longer exists.
      *
-     * @throws UnreachableException if there is no broker, or it refuses
+     * @throws UnreachableException if no broker responds, or it rejects a request
      */
     public static List<String> gaps(Admin admin, WeirConfig config) {
         Topics topics = Topics.of(config);
@@ -45,12 +45,12 @@ public final class ReadPositions {
                     .toList();
         } catch (ExecutionException e) {
             throw new UnreachableException(
-                    "cannot look where to go on: " + UnreachableException.causeMessage(e.getCause()), e);
+                    "cannot read the committed offsets: " + UnreachableException.causeMessage(e.getCause()), e);
         } catch (TimeoutException e) {
-            throw new UnreachableException("the brokers do not tell where to go on", e);
+            throw new UnreachableException("the brokers did not return the committed offsets in time", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new UnreachableException("interrupted while looking where to go on", e);
+            throw new UnreachableException("interrupted while reading the committed offsets", e);
         }
     }
 
@@ -67,7 +67,7 @@ public final class ReadPositions {
         return committed.isEmpty() ? List.of() : gaps(admin, topic, committed);
     }
 
-    /** @param committed of one topic: by partition, which offset is next */
+    /** @param committed the next offset of each partition of the topic */
     static List<String> gaps(Admin admin, String topic, Map<TopicPartition, Long> committed)
             throws ExecutionException, InterruptedException, TimeoutException {
         int partitions = partitions(admin, topic);
@@ -82,7 +82,10 @@ public final class ReadPositions {
                 .toList();
     }
 
-    /** Asked for first: for the offsets of what is not there, a client waits in case it comes. */
+    /**
+     * Returns the number of partitions of a topic. It is requested first, because a client that requests the offsets of
+     * a missing partition waits until the partition exists.
+     */
     private static int partitions(Admin admin, String topic)
             throws ExecutionException, InterruptedException, TimeoutException {
         try {
@@ -93,7 +96,7 @@ public final class ReadPositions {
         } catch (ExecutionException e) {
             if (e.getCause() instanceof UnknownTopicOrPartitionException) {
                 throw new UnreachableException(
-                        "the topic " + topic + " was deleted just now; starting again creates it", e);
+                        "the topic " + topic + " has just been deleted; start Weir again, which creates it", e);
             }
             throw e;
         }
@@ -111,18 +114,18 @@ public final class ReadPositions {
         return offsets;
     }
 
-    /** @param first null, as is the end, if there is no such partition */
+    /** @param first null, like {@code end}, if the partition does not exist */
     private static Optional<String> gap(TopicPartition partition, long next, Long first, Long end) {
         if (first == null || end == null) {
-            return Optional.of(partition + ": is not there any more; what it had from offset " + next + " on is lost");
+            return Optional.of(partition + ": no longer exists; its records from offset " + next + " on are lost");
         }
         if (next < first) {
             return Optional.of(partition + ": offsets " + next + " to " + (first - 1)
-                    + " were deleted before they were read; what was there is lost, and reading goes on after it");
+                    + " were deleted before they were read; their records are lost, and reading continues after them");
         }
         if (next > end) {
-            return Optional.of(partition + ": ends at offset " + end + ", before " + next
-                    + " which is next; it was created anew, and is read from its beginning");
+            return Optional.of(partition + ": ends at offset " + end + ", but the next offset to read is " + next
+                    + "; the topic was deleted and created again, and is read from its beginning");
         }
         return Optional.empty();
     }

@@ -23,11 +23,11 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Reads the records of a topic outside of any consumer group: those between given offsets with {@link #read} or
- * {@link #iterator}, or all new ones with {@link #follow} and {@link #poll}. One of these is in use at a time. A caller
- * cancels a read by throwing from its callback, or by closing the reader instead of iterating further.
+ * A reader of a topic that uses no consumer group. It reads the records between given offsets with {@link #read} or
+ * {@link #iterator}, or new records with {@link #follow} and {@link #poll}. Only one of these can be in use at a time.
+ * To cancel a read, throw an exception from the callback, or close the reader instead of calling the iterator again.
  *
- * <p>All methods throw {@link UnreachableException} if the topic cannot be read.
+ * <p>All methods throw {@link UnreachableException} if the topic cannot be read. Not thread-safe.
  */
 public final class RecordReader implements AutoCloseable {
 
@@ -38,10 +38,10 @@ public final class RecordReader implements AutoCloseable {
     private final KafkaConsumer<byte[], byte[]> consumer;
 
     /**
-     * How a topic is read.
+     * The options of a reader.
      *
-     * @param timeout the longest that a request to the brokers, a {@link #read}, or an iterator's next record may take
-     * @param settings the settings of Kafka's consumer that depend on the options
+     * @param timeout the timeout of a request to the brokers, of a {@link #read}, and of an iterator's next record
+     * @param settings the properties of Kafka's consumer that depend on the options
      */
     public record Options(Duration timeout, Map<String, Object> settings) {
 
@@ -50,8 +50,8 @@ public final class RecordReader implements AutoCloseable {
         }
 
         /**
-         * Returns options without bounds on memory other than those of Kafka's consumer. Records that are deleted
-         * before they are read are skipped.
+         * Returns options with the memory bounds of Kafka's consumer. Records that are deleted before they are read
+         * are skipped.
          */
         public static Options of(IsolationLevel isolation, Duration timeout) {
             return new Options(
@@ -63,17 +63,17 @@ public final class RecordReader implements AutoCloseable {
                             "earliest"));
         }
 
-        /** Returns options for queries, which have bounds on their time and heap: 10 s, and 4 MiB at once. */
+        /** Returns the options for queries, which read committed records with a timeout of 10 s and 4 MiB per fetch. */
         public static Options ofQuery() {
             return of(IsolationLevel.READ_COMMITTED, Duration.ofSeconds(10)).withMaxFetchBytes(4 << 20, 1 << 19);
         }
 
-        /** Hands over at most so many records of a fetch at once. */
+        /** Sets the maximum number of records per poll. */
         public Options withMaxPollRecords(int records) {
             return with(Map.of(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, records));
         }
 
-        /** Fetches at most so many bytes at once, but at least one batch of records. */
+        /** Sets the maximum number of bytes per fetch, in total and per partition. A fetch has at least one batch. */
         public Options withMaxFetchBytes(int bytes, int bytesOfPartition) {
             return with(Map.of(
                     ConsumerConfig.FETCH_MAX_BYTES_CONFIG,
@@ -82,7 +82,7 @@ public final class RecordReader implements AutoCloseable {
                     bytesOfPartition));
         }
 
-        /** Fails if the next records have been deleted, instead of skipping them. */
+        /** Makes a read fail if the next records have been deleted, instead of skipping them. */
         public Options withoutGaps() {
             return with(Map.of(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none"));
         }
@@ -94,7 +94,7 @@ public final class RecordReader implements AutoCloseable {
         }
     }
 
-    /** Opens a reader; sends no request yet. */
+    /** Opens a reader without sending a request. */
     public RecordReader(WeirConfig config, String topic, Options options) {
         this.topic = topic;
         timeout = options.timeout();
@@ -102,7 +102,7 @@ public final class RecordReader implements AutoCloseable {
         settings.putAll(options.settings());
         settings.put(ConsumerConfig.DEFAULT_API_TIMEOUT_MS_CONFIG, (int) timeout.toMillis());
         settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
-        // At the end of the topic a fetch is in flight, and closing waits for its answer: 500 ms by Kafka's default.
+        // At the end of the topic a fetch is in flight, and close() waits for its response: 500 ms by Kafka's default.
         settings.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, (int) POLL.toMillis());
         consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
@@ -110,7 +110,7 @@ public final class RecordReader implements AutoCloseable {
     /**
      * Returns the partitions of the topic.
      *
-     * @throws UnreachableException if there is no such topic
+     * @throws UnreachableException if the topic does not exist
      */
     public List<TopicPartition> partitions() {
         List<TopicPartition> partitions = request(() -> consumer.partitionsFor(topic)).stream()
@@ -122,23 +122,23 @@ public final class RecordReader implements AutoCloseable {
         return partitions;
     }
 
-    /** Returns the first offsets that are left. */
+    /** Returns the first offsets that have not been deleted. */
     public Map<TopicPartition, Long> beginning(List<TopicPartition> partitions) {
         return request(() -> consumer.beginningOffsets(partitions));
     }
 
     /**
-     * Returns the offsets after the last records. If only committed records are read, these are the offsets before the
-     * first open transaction.
+     * Returns the offsets after the last records. If only committed records are read, returns the last stable offsets,
+     * which are those of the first open transactions.
      */
     public Map<TopicPartition, Long> end(List<TopicPartition> partitions) {
         return request(() -> consumer.endOffsets(partitions));
     }
 
     /**
-     * Returns the offsets of the first records at a time or later.
+     * Returns the offsets of the first records with the given timestamp or a later one.
      *
-     * @param end is returned for partitions without such records
+     * @param end the offsets to return for partitions without such records
      */
     public Map<TopicPartition, Long> at(long timeMs, Map<TopicPartition, Long> end) {
         Map<TopicPartition, Long> times = new HashMap<>();
@@ -153,11 +153,11 @@ public final class RecordReader implements AutoCloseable {
     }
 
     /**
-     * Hands over the records between two offsets of each partition, those of a partition in their order.
+     * Passes the records between two offsets of each partition to a callback. The records of a partition are in order.
      *
-     * @param from the first offsets
-     * @param to the offsets after the last ones
-     * @throws UnreachableException if the ends are not reached within the timeout
+     * @param from the first offsets, inclusive
+     * @param to the last offsets, exclusive
+     * @throws UnreachableException if the last offsets are not reached within the timeout
      */
     public void read(
             Map<TopicPartition, Long> from,
@@ -172,11 +172,11 @@ public final class RecordReader implements AutoCloseable {
     }
 
     /**
-     * Returns the records between two offsets of each partition, those of a partition in their order. The timeout
-     * starts again with each record.
+     * Returns the records between two offsets of each partition. The records of a partition are in order. The timeout
+     * applies to each record.
      *
-     * @param from the first offsets
-     * @param to the offsets after the last ones
+     * @param from the first offsets, inclusive
+     * @param to the last offsets, exclusive
      */
     public Iterator<ConsumerRecord<byte[], byte[]>> iterator(
             Map<TopicPartition, Long> from, Map<TopicPartition, Long> to) {
@@ -204,13 +204,13 @@ public final class RecordReader implements AutoCloseable {
         };
     }
 
-    /** Reads from these offsets on with {@link #poll}. */
+    /** Sets the positions from which {@link #poll} reads. */
     public void follow(Map<TopicPartition, Long> from) {
         consumer.assign(from.keySet());
         from.forEach(consumer::seek);
     }
 
-    /** Returns the next records of what is followed; waits for them up to the given time. */
+    /** Returns the next records of the followed partitions. Waits up to the given time if there are none. */
     public ConsumerRecords<byte[], byte[]> poll(Duration wait) {
         return request(() -> consumer.poll(wait));
     }
@@ -251,12 +251,12 @@ public final class RecordReader implements AutoCloseable {
             follow(starts);
         }
 
-        /** Returns false once all ends are reached. */
+        /** Returns false when all last offsets have been reached. */
         boolean hasMore() {
             return !left.isEmpty();
         }
 
-        /** Returns the records that have arrived, none if there are none within a short time. */
+        /** Returns the records that arrive within a short time. */
         List<ConsumerRecord<byte[], byte[]>> poll() {
             List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
             for (ConsumerRecord<byte[], byte[]> record : RecordReader.this.poll(POLL)) {

@@ -16,10 +16,10 @@ import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /**
- * What other topics take over from the request topic.
+ * The properties of the request topic that other topics must have too.
  *
- * @param partitions how many partitions it has
- * @param retention the settings of the topic itself that bound what it keeps; none that are the brokers' defaults
+ * @param partitions the number of partitions
+ * @param retention the retention settings of the topic itself, without the brokers' defaults
  */
 public record RequestTopic(int partitions, Map<String, String> retention) {
 
@@ -29,24 +29,24 @@ public record RequestTopic(int partitions, Map<String, String> retention) {
     private static final List<String> RETENTION =
             List.of(TopicConfig.RETENTION_MS_CONFIG, TopicConfig.RETENTION_BYTES_CONFIG);
 
-    /** Returns a topic that is created with these settings. */
+    /** Returns the properties of a topic that will be created with these settings. */
     static RequestTopic of(int partitions, Map<String, String> settings) {
         Map<String, String> retention = new TreeMap<>(settings);
         retention.keySet().retainAll(RETENTION);
         return new RequestTopic(partitions, retention);
     }
 
-    /** Reads what is there. If this user may not read settings, there are none. */
+    /** Reads the properties of an existing topic. If the user has no permission to read settings, returns none. */
     static RequestTopic read(Admin admin, String name)
             throws ExecutionException, InterruptedException, TimeoutException {
         return new RequestTopic(partitions(admin, name), retention(admin, name));
     }
 
     /**
-     * Returns how many partitions the request topic has. State is divided among as many, so the number is fixed as long
-     * as an enforcer runs: Kafka Streams refuses to go on if the topic grows.
+     * Returns the number of partitions of the request topic. State is partitioned in the same way, so the number cannot
+     * change while an enforcer is running: Kafka Streams fails if the topic grows.
      *
-     * @throws UnreachableException if there is no such topic, or no broker
+     * @throws UnreachableException if the topic does not exist or no broker responds
      */
     public static int partitions(WeirConfig config) {
         String name = Topics.of(config).requests();
@@ -57,14 +57,14 @@ public record RequestTopic(int partitions, Map<String, String> retention) {
                     "cannot look up the partitions of " + name + ": " + UnreachableException.causeMessage(e.getCause()),
                     e);
         } catch (TimeoutException e) {
-            throw new UnreachableException("the brokers do not report how many partitions " + name + " has", e);
+            throw new UnreachableException("the brokers did not return the partitions of " + name + " in time", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted while looking up the partitions of " + name, e);
         }
     }
 
-    /** A broker may not have heard yet of a topic that was just created. */
+    /** Retries for some time, because brokers learn of a new topic with a delay. */
     private static int awaitPartitions(Admin admin, String name)
             throws ExecutionException, InterruptedException, TimeoutException {
         long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(NEWS_SECONDS);

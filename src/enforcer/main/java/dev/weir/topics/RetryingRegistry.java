@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A registry that is waited for as brokers are, since a record whose schema is not known yet is neither good nor bad.
- * Its stream thread stands still meanwhile, which {@code /health/ready} tells.
+ * A schema registry with unlimited retries. A record whose schema is unavailable can be neither accepted nor rejected,
+ * so its stream thread waits, and {@code /health/ready} reports the stalled thread.
  */
 public record RetryingRegistry(SchemaRegistry registry) implements SchemaRegistry {
 
@@ -20,7 +20,7 @@ public record RetryingRegistry(SchemaRegistry registry) implements SchemaRegistr
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final long LOG_EVERY_NANOS = TimeUnit.MINUTES.toNanos(1);
 
-    /** At the start only, so nobody waits. */
+    /** Registers a schema without retries, because this is done only at the start. */
     @Override
     public int id(String topic, String schema) {
         return registry.id(topic, schema);
@@ -37,7 +37,7 @@ public record RetryingRegistry(SchemaRegistry registry) implements SchemaRegistr
                     throw e;
                 }
                 if (System.nanoTime() - toldNanos >= LOG_EVERY_NANOS) {
-                    LOG.warn("schema {} is waited for: {}", id, e.getMessage());
+                    LOG.warn("Waiting for schema {} from the registry: {}", id, e.getMessage());
                     toldNanos = System.nanoTime();
                 }
                 LockSupport.parkNanos(PAUSE_NANOS);

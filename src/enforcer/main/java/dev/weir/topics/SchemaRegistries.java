@@ -7,15 +7,16 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** The schema registry that a configuration names. */
+/** Creates the schema registry client of a configuration. */
 public final class SchemaRegistries {
 
     private SchemaRegistries() {}
 
     /**
-     * Nothing is asked yet.
+     * Returns the configured registry without sending a request.
      *
-     * @throws dev.weir.wire.RegistryException if its properties make no sense
+     * @return empty if no registry is configured
+     * @throws dev.weir.wire.RegistryException if the properties are invalid
      */
     public static Optional<SchemaRegistry> of(WeirConfig config) {
         Map<String, String> properties = new HashMap<>();

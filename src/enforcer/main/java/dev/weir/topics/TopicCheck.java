@@ -22,7 +22,7 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Holds the topics that exist against what Weir relies on, before anything is read from them. */
+/** Checks whether the existing topics meet Weir's requirements, before any of them is read. */
 public final class TopicCheck {
 
     private static final Logger LOG = LoggerFactory.getLogger(TopicCheck.class);
@@ -32,26 +32,26 @@ public final class TopicCheck {
     private TopicCheck() {}
 
     /**
-     * What is found.
+     * The result of a check.
      *
-     * @param faults what keeps Weir from working
-     * @param warnings what an operator should know
-     * @param notAllowed the topics whose settings may not be read, and are not judged
+     * @param faults the problems that prevent Weir from working
+     * @param warnings the problems that an operator should know about
+     * @param notAllowed the topics whose settings were not checked because the user has no permission to read them
      */
-    public record Judgement(
+    public record Findings(
             List<TopicRequirements.Fault> faults, List<TopicRequirements.Warning> warnings, Set<String> notAllowed) {}
 
     /**
-     * Warns of what an operator should know.
+     * Checks the existing topics and logs warnings.
      *
-     * @throws WrongTopicsException if it cannot work on them
-     * @throws UnreachableException if there is no broker, or it refuses
+     * @throws WrongTopicsException if Weir cannot work with them
+     * @throws UnreachableException if no broker responds, or it rejects a request
      */
     public static void require(Admin admin, WeirConfig config) {
-        Judgement found = judge(admin, config);
+        Findings found = judge(admin, config);
         if (!found.notAllowed().isEmpty()) {
             LOG.warn(
-                    "the settings of {} are not checked: DescribeConfigs is not allowed",
+                    "The settings of {} are not checked, because the user has no DescribeConfigs permission",
                     String.join(", ", found.notAllowed()));
         }
         found.warnings().forEach(warning -> LOG.warn(warning.what()));
@@ -61,11 +61,11 @@ public final class TopicCheck {
     }
 
     /**
-     * Looks at those that are there, and changes nothing.
+     * Checks the existing topics without changing anything.
      *
-     * @throws UnreachableException if there is no broker, or it refuses
+     * @throws UnreachableException if no broker responds, or it rejects a request
      */
-    public static Judgement judge(Admin admin, WeirConfig config) {
+    public static Findings judge(Admin admin, WeirConfig config) {
         TopicRequirements rules = new TopicRequirements(config);
         try {
             Set<String> names = new HashSet<>(rules.changelogs().keySet());
@@ -74,15 +74,15 @@ public final class TopicCheck {
             boolean isAlone = await(admin.describeCluster().nodes()).size() == 1;
             List<TopicRequirements.Existing> existing = look(admin, names);
             rules.judge(existing, isAlone);
-            return new Judgement(rules.faults(), rules.warnings(), notAllowed(existing));
+            return new Findings(rules.faults(), rules.warnings(), notAllowed(existing));
         } catch (ExecutionException e) {
             throw new UnreachableException(
-                    "cannot look at the topics: " + UnreachableException.causeMessage(e.getCause()), e);
+                    "cannot describe the topics: " + UnreachableException.causeMessage(e.getCause()), e);
         } catch (TimeoutException e) {
-            throw new UnreachableException("the brokers do not tell what topics there are", e);
+            throw new UnreachableException("the brokers did not describe the topics in time", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new UnreachableException("interrupted while looking at the topics", e);
+            throw new UnreachableException("interrupted while describing the topics", e);
         }
     }
 
@@ -92,7 +92,7 @@ public final class TopicCheck {
         return names;
     }
 
-    /** A broker may not have heard yet of a topic that another one has told of. */
+    /** Retries for some time, because brokers learn of a new topic at different times. */
     private static List<TopicRequirements.Existing> look(Admin admin, Set<String> names)
             throws ExecutionException, InterruptedException, TimeoutException {
         long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);

@@ -14,8 +14,8 @@ import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * What is committed on a topic of one partition. Each read continues where the last one ended, the first one begins at
- * the beginning.
+ * A reader of the committed records of a topic with one partition. Each read continues where the previous one ended;
+ * the first read starts at the beginning.
  */
 public final class TopicLog implements AutoCloseable {
 
@@ -27,7 +27,7 @@ public final class TopicLog implements AutoCloseable {
     private final Admin admin;
     private Map<TopicPartition, Long> position;
 
-    /** Takes a record. */
+    /** A callback that accepts records. */
     public interface Records {
 
         /**
@@ -37,7 +37,7 @@ public final class TopicLog implements AutoCloseable {
         void add(String key, byte[] value);
     }
 
-    /** @throws UnreachableException if there is no such topic */
+    /** @throws UnreachableException if the topic does not exist */
     public TopicLog(WeirConfig config, String topic) {
         partition = new TopicPartition(topic, 0);
         reader = new RecordReader(config, topic, OPTIONS);
@@ -52,19 +52,19 @@ public final class TopicLog implements AutoCloseable {
     }
 
     /**
-     * Hands over the new records that are known to be committed now, without waiting for open transactions.
+     * Passes the new records up to the first open transaction to a callback. Does not wait for open transactions.
      *
-     * @throws UnreachableException if they cannot be read
+     * @throws UnreachableException if the topic cannot be read
      */
     public void readSeen(Records records) {
         read(reader.end(List.of(partition)), records);
     }
 
     /**
-     * Hands over all new records that were committed before this call, also by a transaction whose end is not marked
-     * yet. Waits for open transactions.
+     * Passes all new records that were committed before this call to a callback, including those of a transaction whose
+     * commit marker is not written yet. Waits for open transactions to end.
      *
-     * @throws UnreachableException if the end is not reached in time
+     * @throws UnreachableException if the end of the topic is not reached in time
      */
     public void readAll(Records records) {
         read(Map.of(partition, logEnd()), records);
@@ -78,7 +78,10 @@ public final class TopicLog implements AutoCloseable {
         position = to;
     }
 
-    /** The end of the log, and not of what is committed: a transaction that was committed may not be marked so yet. */
+    /**
+     * Returns the end of the log instead of the last stable offset, because the marker of a committed transaction may
+     * not be written yet.
+     */
     private long logEnd() {
         try {
             return admin.listOffsets(Map.of(partition, OffsetSpec.latest()))

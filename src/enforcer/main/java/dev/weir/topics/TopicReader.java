@@ -14,7 +14,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 
-/** Reads a topic that Weir writes, from its beginning or its end, outside of any consumer group. */
+/** A reader of an output topic of Weir, from its beginning or its end, that uses no consumer group. */
 public final class TopicReader<T> implements AutoCloseable {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
@@ -23,7 +23,7 @@ public final class TopicReader<T> implements AutoCloseable {
     private final String topic;
     private final Decoder<T> decoder;
 
-    /** Where to begin. */
+    /** The position to start at. */
     public enum From {
         BEGINNING,
         END
@@ -34,10 +34,11 @@ public final class TopicReader<T> implements AutoCloseable {
     }
 
     /**
-     * Opens the decision topic; what is written from here on is read, with {@link From#BEGINNING} also what was before.
+     * Opens a reader of the decision topic.
      *
-     * @param committed whether decisions show only once they are committed
-     * @throws UnreachableException if there is no such topic
+     * @param from whether to read existing decisions too, or only new ones
+     * @param committed whether to read committed decisions only
+     * @throws UnreachableException if the topic does not exist
      */
     public static TopicReader<Decision> decisions(WeirConfig config, From from, boolean committed) {
         String topic = Topics.of(config).decisions();
@@ -45,11 +46,12 @@ public final class TopicReader<T> implements AutoCloseable {
     }
 
     /**
-     * Opens the release topic; what is written from here on is read, with {@link From#BEGINNING} also what was before.
-     * A release shows as soon as it is there, even if its {@code releaseAt} lies ahead.
+     * Opens a reader of the release topic. It returns a release as soon as it is written, even if its
+     * {@code releaseAt} is in the future.
      *
-     * @param committed whether releases show only once they are committed
-     * @throws UnreachableException if there is no such topic
+     * @param from whether to read existing releases too, or only new ones
+     * @param committed whether to read committed releases only
+     * @throws UnreachableException if the topic does not exist
      */
     public static TopicReader<Release> releases(WeirConfig config, From from, boolean committed) {
         String topic = Topics.of(config).releases();
@@ -71,10 +73,10 @@ public final class TopicReader<T> implements AutoCloseable {
     }
 
     /**
-     * Hands over the records that are there, or come within the time.
+     * Passes the next records to a callback. Waits up to the timeout if there are none.
      *
-     * @throws UnreachableException if a record cannot be decoded, or the broker is lost
-     * @throws dev.weir.wire.RegistryException if the registry that has the schema of one does not answer
+     * @throws UnreachableException if a record cannot be decoded or the topic cannot be read
+     * @throws dev.weir.wire.RegistryException if the schema registry does not respond
      */
     public void poll(Duration timeout, Consumer<? super T> records) {
         for (ConsumerRecord<byte[], byte[]> record : reader.poll(timeout)) {
@@ -87,7 +89,7 @@ public final class TopicReader<T> implements AutoCloseable {
             return decoder.decode(record.value());
         } catch (UnreadableException e) {
             throw new UnreachableException(
-                    "the topic %s has a record that cannot be read, in partition %d at offset %d"
+                    "the topic %s has a record that cannot be decoded, in partition %d at offset %d"
                             .formatted(topic, record.partition(), record.offset()),
                     e);
         }

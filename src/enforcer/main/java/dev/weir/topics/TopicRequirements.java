@@ -19,13 +19,13 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 
-/** What Weir relies on of the topics that exist, its own changelogs among them. */
+/** The requirements that existing topics, including Weir's changelogs, must meet. */
 public final class TopicRequirements {
 
     private static final List<String> OF_REQUESTS = List.of(
             Stores.POLICY_STATES,
             Stores.LOG_SEGMENTS,
-            Stores.FIRST_ANSWERS,
+            Stores.IDEMPOTENCY,
             Stores.LEASE_BOOKS,
             Stores.WAITING_REQUESTS,
             Stores.DECISION_ORDER);
@@ -36,29 +36,30 @@ public final class TopicRequirements {
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_TIMERS,
-            Stores.QUEUE_FIRST_ANSWERS);
+            Stores.QUEUE_IDEMPOTENCY);
 
     private static final List<String> OF_LEASE_REQUESTS = List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS);
 
-    private static final List<String> ANEW = List.of(
-            "then start again, which creates it, and apply the rules anew (weir policies apply);",
-            "versions go on after those of the history, so delete that later, if it must go too");
+    private static final List<String> NEW_TOPIC_FIX = List.of(
+            "then start Weir again, which creates the topic, and apply the rules again (weir policies apply);",
+            "versions continue after those in the policy history: if you delete that topic too, do so afterwards");
 
     private static final List<String> WITHOUT_HISTORY =
-            List.of("then start again, which creates it; all rules stay in force, only what they were before is lost");
+            List.of("then start Weir again, which creates the topic; all rules stay in force without their history");
 
     /**
-     * A topic that exists.
+     * An existing topic.
      *
-     * @param replicas of the partition that has the fewest
-     * @param settings by name; those that may not be read are not there, and not judged
+     * @param replicas the number of replicas of the partition with the fewest
+     * @param settings the settings by name; empty if the user has no permission to read them
      */
     record Existing(String name, int partitions, int replicas, Map<String, String> settings) {}
 
     /**
-     * What is wrong with a topic.
+     * A problem of a topic that prevents Weir from working.
      *
-     * @param fix what to do, a line each
+     * @param what the problem, without the name of the topic
+     * @param fix the steps of the fix, one per line
      */
     public record Fault(String topic, String what, List<String> fix) {
         @Override
@@ -68,10 +69,10 @@ public final class TopicRequirements {
     }
 
     /**
-     * What an operator should know of a topic, or of several.
+     * A problem of one or more topics that an operator should know about.
      *
-     * @param what a sentence that names them
-     * @param fix what to do, a line each
+     * @param what the problem, including the names of the topics
+     * @param fix the steps of the fix, one per line
      */
     public record Warning(String what, List<String> fix) {}
 
@@ -101,26 +102,26 @@ public final class TopicRequirements {
         return applicationId + "-" + store + "-changelog";
     }
 
-    /** The changelogs, each with the topic whose partitions it has. */
+    /** Returns the changelogs, each with the topic that must have the same number of partitions. */
     public Map<String, String> changelogs() {
         return changelogs;
     }
 
     /**
-     * Judges all at once.
+     * Checks all existing topics.
      *
-     * @param isAlone there is only one broker, which has whatever there is
+     * @param isAlone whether the cluster has one broker, so that more replicas are impossible
      */
     void judge(Iterable<Existing> all, boolean isAlone) {
         all.forEach(topic -> existing.put(topic.name(), topic));
         for (String name : List.of(topics.requests(), topics.decisions(), topics.releases(), topics.deadLetters())) {
-            judgeNotCompacted(name, "of each key only the last record would stay");
+            judgeNotCompacted(name, "compaction would keep only the last record of each key");
         }
-        judgeNotCompacted(topics.routedRequests(), "of each client only the last request would stay");
-        judgeNotCompacted(topics.admissions(), "of each queue only the last request would stay");
-        judgeNotCompacted(topics.leaseUsage(), "of each key only the last report would stay");
+        judgeNotCompacted(topics.routedRequests(), "compaction would keep only the last request of each client");
+        judgeNotCompacted(topics.admissions(), "compaction would keep only the last request of each queue");
+        judgeNotCompacted(topics.leaseUsage(), "compaction would keep only the last report of each key");
         for (String name : List.of(topics.leaseRequests(), topics.leaseResponses())) {
-            judgeNotCompacted(name, "lease requests and responses would be lost");
+            judgeNotCompacted(name, "compaction would delete lease requests and responses");
         }
         for (String name : writtenByWeir()) {
             judgeAppendTime(name);
@@ -129,20 +130,21 @@ public final class TopicRequirements {
         judgeAppendTime(topics.leaseUsage());
         judgeAsManyAsRequests(
                 topics.leaseResponses(),
-                "each task reads the answers to what it asks in its own",
+                "each task reads the responses to its lease requests in its own partition",
                 List.of(
                         commands.deleteTopic(topics.leaseResponses()),
-                        "then start again, which creates it; what was lent comes back when it ends"));
+                        "then start Weir again, which creates the topic; outstanding leases are returned when they"
+                                + " expire"));
         judgeAsManyAsRequests(
                 topics.routedRequests(),
                 "a request is routed to the partition that has its client's state",
                 List.of(
-                        "once all of it is read, without which the rest is lost:",
+                        "wait until the group has read the whole topic, because unread records would be lost:",
                         commands.describeGroup(applicationId),
                         commands.deleteTopic(topics.routedRequests()),
-                        "then start again, which creates it"));
+                        "then start Weir again, which creates the topic"));
         judgeRetention();
-        judgePartitions(topics.policies(), ANEW);
+        judgePartitions(topics.policies(), NEW_TOPIC_FIX);
         judgePartitions(topics.policyHistory(), WITHOUT_HISTORY);
         for (String name : List.of(topics.policies(), topics.policyHistory())) {
             judgeCompacted(name);
@@ -150,27 +152,27 @@ public final class TopicRequirements {
         }
         changelogs.forEach(this::judgeChangelog);
         existing.values().forEach(topic -> judgeReplicas(topic, isAlone));
-        addWarning(onOneBroker, "one replica", "what is there is lost with its broker", commands.reassignment());
+        addWarning(onOneBroker, "one replica", "the data is lost if the broker is lost", commands.reassignment());
         addWarning(
                 onOneInSync,
                 "min.insync.replicas=1",
-                "what one broker has written may be lost with it",
+                "acknowledged records can be lost if one broker is lost",
                 onOneInSync.stream()
                         .map(name -> commands.setTopic(name, MIN_IN_SYNC_REPLICAS_CONFIG, "2"))
                         .toList());
         if (isSet(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "CreateTime"::equals)) {
             warnings.add(new Warning(
-                    topics.requests() + " has message.timestamp.type=CreateTime: the producers' clocks count",
+                    topics.requests() + " has message.timestamp.type=CreateTime: decisions use the producers' clocks",
                     List.of(commands.setTopic(topics.requests(), MESSAGE_TIMESTAMP_TYPE_CONFIG, "LogAppendTime"))));
         }
     }
 
-    /** What keeps Weir from working. */
+    /** Returns the problems that prevent Weir from working. */
     List<Fault> faults() {
         return faults;
     }
 
-    /** What an operator should know. */
+    /** Returns the problems that an operator should know about. */
     List<Warning> warnings() {
         return warnings;
     }
@@ -197,7 +199,7 @@ public final class TopicRequirements {
             addFault(
                     name,
                     CLEANUP_POLICY_CONFIG,
-                    "must be compact: what is still in use would be deleted by its age",
+                    "must be compact: otherwise records that are still in use would be deleted by age",
                     "compact");
         }
     }
@@ -205,8 +207,8 @@ public final class TopicRequirements {
     private void judgeAppendTime(String name) {
         if (isSet(name, MESSAGE_TIMESTAMP_TYPE_CONFIG, type -> !type.equals("LogAppendTime"))) {
             String why = name.equals(topics.admissions())
-                    ? "it tells when a request began to wait"
-                    : "by a request's time the broker may refuse a record, or delete it at once";
+                    ? "its timestamps are the times at which requests start to wait"
+                    : "otherwise brokers could reject records because of a request's timestamp, or delete them at once";
             addFault(name, MESSAGE_TIMESTAMP_TYPE_CONFIG, "must be LogAppendTime: " + why, "LogAppendTime");
         }
     }
@@ -216,7 +218,7 @@ public final class TopicRequirements {
             addFault(
                     name,
                     MAX_MESSAGE_BYTES_CONFIG,
-                    "must be at least " + least + ": a large record would end the enforcer",
+                    "must be at least " + least + ": a larger record would stop the enforcer",
                     String.valueOf(least));
         }
     }
@@ -228,7 +230,9 @@ public final class TopicRequirements {
             List<String> mend = new ArrayList<>(List.of(commands.deleteTopic(name)));
             mend.addAll(after);
             faults.add(new Fault(
-                    name, "has " + topic.partitions() + " partitions, must have 1: rules have one order", mend));
+                    name,
+                    "has " + topic.partitions() + " partitions, must have 1: all changes of rules must be in one order",
+                    mend));
         }
     }
 
@@ -238,13 +242,13 @@ public final class TopicRequirements {
         if (topic != null && requests != null && topic.partitions() != requests.partitions()) {
             faults.add(new Fault(
                     name,
-                    "has " + topic.partitions() + " partitions, must have " + requests.partitions() + " as "
+                    "has " + topic.partitions() + " partitions, must have " + requests.partitions() + " like "
                             + requests.name() + ": " + why,
                     mend));
         }
     }
 
-    /** A routed request must not be deleted before one that waits on the request topic as long. */
+    /** Checks that routed requests are kept at least as long as requests on the request topic. */
     private void judgeRetention() {
         if (isSet(
                 topics.requests(),
@@ -256,12 +260,12 @@ public final class TopicRequirements {
             String wanted = existing.get(topics.requests()).settings().get(RETENTION_MS_CONFIG);
             warnings.add(new Warning(
                     topics.routedRequests() + " has a shorter retention.ms than " + topics.requests()
-                            + ": during a long outage, routed requests are deleted before they are read",
+                            + ": during a long outage, routed requests can be deleted before they are read",
                     List.of(commands.setTopic(topics.routedRequests(), RETENTION_MS_CONFIG, wanted))));
         }
     }
 
-    /** As Kafka has it, -1 is for ever. */
+    /** Returns a retention time, {@link Long#MAX_VALUE} if it is -1 (unlimited). */
     private static long retentionMs(String setting) {
         return setting.equals("-1") ? Long.MAX_VALUE : Long.parseLong(setting);
     }
@@ -278,17 +282,19 @@ public final class TopicRequirements {
         }
         String group = source.equals(topics.requests()) ? applicationId : applicationId + WeirConfig.SHAPING_SUFFIX;
         String splits = source.equals(topics.requests())
-                ? "a client's count"
-                : source.equals(topics.admissions()) ? "a queue" : "a shared quota";
+                ? "the usage of a client"
+                : source.equals(topics.admissions()) ? "a queue" : "a shared limit";
         faults.add(new Fault(
                 source,
                 "has " + input.partitions() + " partitions, must have " + changelog.partitions()
-                        + " as the state that was built from it (" + name + "): " + splits + " would be split",
+                        + " like the state that was built from it (" + name + "): " + splits + " would be split",
                 List.of(
-                        "a topic cannot shrink; once all of it is read, without which the rest is lost:",
+                        "a topic cannot shrink; wait until the group has read the whole topic, because unread records"
+                                + " would be lost:",
                         commands.describeGroup(group),
                         commands.deleteTopic(source),
-                        "then start with topics.partitions: " + changelog.partitions() + ", which creates it")));
+                        "then start Weir with topics.partitions: " + changelog.partitions()
+                                + ", which creates the topic")));
     }
 
     private void judgeReplicas(Existing topic, boolean isAlone) {
@@ -300,7 +306,7 @@ public final class TopicRequirements {
             addFault(
                     topic.name(),
                     MIN_IN_SYNC_REPLICAS_CONFIG,
-                    "must be at most " + topic.replicas() + ", the replicas that there are: nothing can be written",
+                    "must be at most " + topic.replicas() + ", the number of replicas: otherwise all writes fail",
                     String.valueOf(topic.replicas()));
         } else if (!isAlone && topic.replicas() == 1) {
             onOneBroker.add(topic.name());

@@ -18,16 +18,14 @@ import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.TopicExistsException;
 
-/**
- * Creates the topics that are missing, each with the settings that Weir relies on. Those that exist stay as they are.
- */
+/** Creates missing topics with the settings that Weir requires. Existing topics are not changed. */
 public final class TopicSetup {
 
-    /** Whose clock tells when a request came. */
+    /** The clock that sets the timestamps of requests. */
     public enum RequestTime {
-        /** The broker's, at append: a client that lies about its clock gains nothing. */
+        /** The broker's clock at the append, so that a client gains nothing from a wrong clock. */
         LOG_APPEND,
-        /** The producer's: for traffic of the past, which retention by age would delete at once. */
+        /** The producer's clock, for traffic of the past. Retention by age is off, as it would delete the records. */
         CREATE;
 
         private Map<String, String> settings() {
@@ -47,16 +45,16 @@ public final class TopicSetup {
         }
     }
 
-    /** What each topic that Weir writes must take: room for the largest request, and what is said about it. */
+    /** The minimum {@code max.message.bytes} of topics that Weir writes: the largest request plus Weir's own fields. */
     static final int MAX_RECORD_BYTES = 3 << 20;
 
-    /** What the topics of rules must take: Kafka's own default, a record of rules and what is said about it. */
+    /** The minimum {@code max.message.bytes} of the topics of rules, which is Kafka's default. */
     static final int MAX_RULE_BYTES = 1_048_588;
 
     private static final int TIMEOUT_SECONDS = 30;
     private static final int POLL_MS = 20;
 
-    /** By the broker's clock, with room for the largest request. */
+    /** The settings of topics that Weir writes. */
     private static final Map<String, String> WRITTEN_BY_WEIR = Map.of(
             TopicConfig.CLEANUP_POLICY_CONFIG,
             TopicConfig.CLEANUP_POLICY_DELETE,
@@ -73,7 +71,11 @@ public final class TopicSetup {
 
     private TopicSetup() {}
 
-    /** @throws UnreachableException if there is no broker, or it refuses */
+    /**
+     * Creates the missing topics and waits until the brokers list them.
+     *
+     * @throws UnreachableException if no broker responds, or it rejects a request
+     */
     public static void createMissing(Admin admin, WeirConfig config, RequestTime requestTime) {
         try {
             Set<String> existing = admin.listTopics().names().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
@@ -90,7 +92,7 @@ public final class TopicSetup {
                     "cannot create the topics: " + UnreachableException.causeMessage(e.getCause()), e);
         } catch (TimeoutException e) {
             throw new UnreachableException(
-                    "no broker answers at " + KafkaSettings.admin(config).getProperty("bootstrap.servers") + " ("
+                    "no broker responds at " + KafkaSettings.admin(config).getProperty("bootstrap.servers") + " ("
                             + UnreachableException.LOOK_AT + ")",
                     e);
         } catch (InterruptedException e) {
@@ -99,7 +101,7 @@ public final class TopicSetup {
         }
     }
 
-    /** The request topic, as it is or will be. */
+    /** Returns the properties of the request topic, which may not exist yet. */
     private static RequestTopic requests(Admin admin, WeirConfig config, RequestTime time, Set<String> existing)
             throws ExecutionException, InterruptedException, TimeoutException {
         String requests = Topics.of(config).requests();
@@ -108,7 +110,7 @@ public final class TopicSetup {
                 : RequestTopic.of(config.topics().partitions(), time.settings());
     }
 
-    /** The controller has created them; a broker tells clients of them a moment later. */
+    /** Waits until the brokers list the topics. They learn of new topics from the controller with a delay. */
     private static void awaitKnown(Admin admin, List<NewTopic> created)
             throws ExecutionException, InterruptedException, TimeoutException {
         List<String> names = created.stream().map(NewTopic::name).toList();
@@ -118,7 +120,8 @@ public final class TopicSetup {
                 .get(TIMEOUT_SECONDS, TimeUnit.SECONDS)
                 .containsAll(names)) {
             if (System.nanoTime() - deadlineNanos > 0) {
-                throw new UnreachableException("the topics were created, but this user does not see them", null);
+                throw new UnreachableException(
+                        "the topics were created, but this user does not see them; grant DESCRIBE on them", null);
             }
             Thread.sleep(POLL_MS);
         }
@@ -131,7 +134,9 @@ public final class TopicSetup {
         } catch (ExecutionException e) {
             if (e.getCause() instanceof TopicAuthorizationException) {
                 throw new UnreachableException(
-                        "this user sees no topic " + topic + ", and may not create it; either must be granted", e);
+                        "this user does not see the topic " + topic
+                                + " and may not create it; grant DESCRIBE or CREATE",
+                        e);
             }
             if (!(e.getCause() instanceof TopicExistsException)) { // another instance was first
                 throw e;
@@ -139,7 +144,7 @@ public final class TopicSetup {
         }
     }
 
-    /** All that there must be. */
+    /** Returns the names of all topics that must exist. */
     public static List<String> names(WeirConfig config) {
         RequestTopic requests = new RequestTopic(config.topics().partitions(), Map.of());
         return topics(config, RequestTime.LOG_APPEND, requests).stream()
@@ -147,7 +152,7 @@ public final class TopicSetup {
                 .toList();
     }
 
-    /** @param ofRequests the request topic, as it is or will be */
+    /** @param ofRequests the properties of the request topic, which may not exist yet */
     static List<NewTopic> topics(WeirConfig config, RequestTime requestTime, RequestTopic ofRequests) {
         Topics topics = Topics.of(config);
         int partitions = config.topics().partitions();

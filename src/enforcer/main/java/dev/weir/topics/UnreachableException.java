@@ -5,16 +5,13 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.TimeoutException;
 
-/** The cluster cannot be reached or does not do what it was asked; the message is for the user. */
+/** Thrown if the cluster cannot be reached or rejects a request. The message is for users. */
 public final class UnreachableException extends RuntimeException {
 
-    /**
-     * A broker that speaks TLS and a client that does not, or the other way round, know no more than that nothing
-     * comes.
-     */
-    static final String LOOK_AT = "do the brokers speak what kafka.security.protocol says?";
+    /** The hint for timeouts. If only one of client and broker uses TLS, the client just times out. */
+    static final String LOOK_AT = "check that kafka.security.protocol matches the brokers";
 
-    /** A transactional producer says this when a call before the current one has failed; only the cause matters. */
+    /** The message of a transactional producer if an earlier call has failed. Only its cause is informative. */
     private static final String EARLIER_FAILURE =
             "Cannot execute transactional method because we are in an error state";
 
@@ -24,18 +21,19 @@ public final class UnreachableException extends RuntimeException {
         super(message, cause);
     }
 
+    /** Returns the failure if a topic does not exist. */
     public static UnreachableException noTopic(String topic) {
-        return new UnreachableException("there is no topic " + topic + "; `weir run` creates it", null);
+        return new UnreachableException("topic " + topic + " does not exist; `weir run` creates it", null);
     }
 
-    /** A failure to read a topic; a setting that is wrong stays what it is. */
+    /** Returns the failure to read a topic. A {@link ConfigException} is returned unchanged. */
     public static RuntimeException reading(String topic, KafkaException failure) {
         return failure instanceof ConfigException
                 ? failure
                 : new UnreachableException("cannot read the topic " + topic + ": " + causeMessage(failure), failure);
     }
 
-    /** What a failure and its deepest cause say, in one line; with what to look at if nobody answered. */
+    /** Returns the messages of a failure and its root cause in one line, with a hint if the root cause is a timeout. */
     public static String causeMessage(Throwable failure) {
         Throwable root = failure;
         while (root.getCause() != null) {
@@ -54,7 +52,6 @@ public final class UnreachableException extends RuntimeException {
         String both = what.contains(why) ? what : what + ": " + why;
         String said = failure != root && what.startsWith(EARLIER_FAILURE) ? why : both;
         return SafeText.of(said.replaceAll("\\s*\\R\\s*", " "))
-                .replaceAll(
-                        "'[^']*' in JAAS config", "something in JAAS config"); // a password without quotes, it may be
+                .replaceAll("'[^']*' in JAAS config", "something in JAAS config"); // may be an unquoted password
     }
 }

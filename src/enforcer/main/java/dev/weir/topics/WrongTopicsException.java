@@ -3,7 +3,7 @@ package dev.weir.topics;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Topics that exist are not as Weir needs them; the message, of several lines, says what to do. */
+/** Thrown if existing topics do not meet Weir's requirements. The message has several lines and includes the fixes. */
 public final class WrongTopicsException extends RuntimeException {
 
     private static final long serialVersionUID = 1L;
@@ -11,6 +11,6 @@ public final class WrongTopicsException extends RuntimeException {
     WrongTopicsException(List<TopicRequirements.Fault> faults) {
         super(faults.stream()
                 .map(TopicRequirements.Fault::toString)
-                .collect(Collectors.joining("\n", "topics are not as Weir needs them\n", "")));
+                .collect(Collectors.joining("\n", "some topics do not meet Weir's requirements\n", "")));
     }
 }

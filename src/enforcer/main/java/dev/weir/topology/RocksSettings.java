@@ -11,18 +11,17 @@ import org.rocksdb.RocksDB;
 import org.rocksdb.WriteBufferManager;
 
 /**
- * What all RocksDB stores of the process have in common. One bound on their memory: blocks, indexes, filters and write
- * buffers share one cache of {@value #MEMORY_BYTES} bytes, half of which write buffers may take. And one on what is
- * deleted, which leaves the disk some {@value #COMPACT_SECONDS} seconds later, when something is written then.
+ * Configures the RocksDB stores of the process. One cache of {@link #MEMORY_BYTES} bytes bounds the memory of all
+ * stores together: it contains blocks, indexes, filters and write buffers, which can use half of it. Deleted entries
+ * are removed from the disk by compactions about every {@link #COMPACT_SECONDS} seconds, provided that the store is
+ * written to.
  */
 public final class RocksSettings implements RocksDBConfigSetter {
 
-    /** The Streams property that holds the bound, in bytes; the first store that opens settles it for the process. */
+    /** The Streams property with the bound in bytes. The value of the first store that opens applies to the process. */
     public static final String MEMORY_BYTES = "weir.state.memory.bytes";
 
-    /**
-     * The Streams property that holds the age, in seconds, at which a file is written anew without what was deleted.
-     */
+    /** The Streams property with the age in seconds at which a file is compacted, which removes deleted entries. */
     public static final String COMPACT_SECONDS = "weir.state.compact.seconds";
 
     private static final int BLOOM_BITS_PER_KEY = 10;
@@ -51,7 +50,7 @@ public final class RocksSettings implements RocksDBConfigSetter {
         options.setPeriodicCompactionSeconds(Long.parseLong(String.valueOf(configs.get(COMPACT_SECONDS))));
     }
 
-    /** Closes nothing: the cache is the process's, not the store's. */
+    /** Does nothing: the cache belongs to the process, not to the store. */
     @Override
     public void close(String storeName, Options options) {}
 

@@ -13,67 +13,70 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.StoreBuilder;
 
-/** The stores' names (persisted: they name the changelog topics) and what they are made of. */
+/**
+ * The names and builders of the stores. The names are persistent, as they are part of the names of changelog topics.
+ * The comments name the encodings of keys and values.
+ */
 public final class Stores {
 
-    /** What each key has used of each policy: {@code KeyCodec} to {@code StateCodec}. */
+    /** The usage of each policy by key: {@code KeyCodec} to {@code StateCodec}. */
     public static final String POLICY_STATES = "policy-states";
 
-    /** The full segments of sliding logs. */
+    /** The full segments of sliding-window logs. */
     public static final String LOG_SEGMENTS = "log-segments";
 
     /**
-     * The first answers to requests that may be repeated, and their notes: {@code KeyCodec} to {@code
-     * IdempotentAnswerCodec}.
+     * The idempotency cache, with the first decision for each idempotency key: {@code KeyCodec}
+     * to {@code IdempotentAnswerCodec}.
      */
-    public static final String FIRST_ANSWERS = "first-answers";
+    public static final String IDEMPOTENCY = "idempotency";
 
     /**
-     * Each queue's rules, and the state of each bucket: {@code QueueKeys} to {@code QueueCodec} and {@code
-     * BucketCodec}.
+     * The rules of each queue and the state of each bucket: {@code QueueKeys} to {@code QueueCodec}
+     * and {@code BucketCodec}.
      */
     public static final String QUEUE_STATES = "queue-states";
 
-    /** What waits in the queues: {@code QueueKeys} to {@code QueueCodec}, as the next three. */
+    /** The requests that wait in queues: {@code QueueKeys} to {@code QueueCodec}, as for the next three stores. */
     public static final String QUEUE_SLOTS = "queue-slots";
 
-    /** Where the request of a client's id waits. */
+    /** The place of each waiting request by client and request id. */
     public static final String QUEUE_TICKETS = "queue-tickets";
 
-    /** Where requests wait that may expire out of order. */
+    /** The expiry timers of requests that can expire before others ahead of them. */
     public static final String QUEUE_ALARMS = "queue-alarms";
 
-    /** When buckets are due that are not on the heap. */
+    /** The due times of buckets that are not on the heap. */
     public static final String QUEUE_TIMERS = "queue-timers";
 
-    /** What the queues first answered to requests that may be repeated: as {@link #FIRST_ANSWERS}. */
-    public static final String QUEUE_FIRST_ANSWERS = "queue-first-answers";
+    /** The idempotency cache of the queues, encoded like {@link #IDEMPOTENCY}. */
+    public static final String QUEUE_IDEMPOTENCY = "queue-idempotency";
 
-    /** What the task holds of shared quota: {@code KeyCodec} to {@code LeaseCodec}. */
+    /** The leases of the task: {@code KeyCodec} to {@code LeaseCodec}. */
     public static final String LEASE_BOOKS = "lease-books";
 
-    /** The requests that wait for shared quota, by the order in which they came: {@code WaiterCodec}. */
+    /** The requests that wait for a lease, in order of arrival: {@code WaiterCodec}. */
     public static final String WAITING_REQUESTS = "waiting-requests";
 
     /** The position of the last decision of a task: {@code DecisionSequence}. */
     public static final String DECISION_ORDER = "decision-order";
 
-    /** What is used and lent of shared quota: {@code KeyCodec} to {@code LeaseCodec}. */
+    /** The ledgers of shared limits, with usage and outstanding leases: {@code KeyCodec} to {@code LeaseCodec}. */
     public static final String LEDGERS = "ledgers";
 
-    /** The full segments of the ledgers' sliding logs. */
+    /** The full segments of the ledgers' sliding-window logs. */
     public static final String LEDGER_SEGMENTS = "ledger-segments";
 
-    /** The policies topic, in memory, on every instance. */
+    /** The policies topic, in memory on every instance. */
     public static final String POLICIES = "policies";
 
     /** The last good value of each key of the policies topic. */
     public static final String GOOD_POLICIES = "good-policies";
 
     /**
-     * Small segments, so that a compacted changelog stays near the size of the state and restores fast. Its records
-     * have the requests' times, and a time far ahead must not be refused here once it was taken there; nor must a large
-     * request that waits.
+     * The settings of changelogs. Segments are small, so that a compacted changelog is not much larger than the state
+     * and is restored fast. Records have the timestamps of requests, so timestamps in the future must be accepted if
+     * the request topic accepts them. Large waiting requests must be accepted, too.
      */
     private static final Map<String, String> CHANGELOG = Map.of(
             TopicConfig.CLEANUP_POLICY_CONFIG,

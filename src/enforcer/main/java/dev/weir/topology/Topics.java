@@ -4,21 +4,20 @@ import dev.weir.config.WeirConfig;
 
 /**
  * The names of the topics. They are persistent: with another prefix, Weir starts without state. The names of internal
- * topics end in the application id, so that two applications that share request and policy topics have queues and
- * shared quota of their own.
+ * topics end in the application id, so that two applications that share the request and policy topics have separate
+ * queues and shared limits.
  *
  * @param requests request events; their keys are advisory
- * @param routedRequests misplaced request events on their way to the partition of their client, keyed by client;
- *     internal
- * @param decisions the answers, keyed by client
- * @param leaseUsage what leased clients have decided by their leases, keyed by policy and key fields
- * @param releases requests whose turn has come, keyed by client
- * @param policies the rules, compacted
- * @param policyHistory the versions that the rules had, compacted
- * @param deadLetters records that are no request, or no rule, as received
- * @param admissions requests on their way into a queue, keyed by queue and the values of its key fields; internal
- * @param leaseRequests requests and reports of lease holders to the ledgers of shared quota, keyed by policy and key
- *     fields; internal
+ * @param routedRequests misplaced request events on their way to the partition of their client, keyed by
+ *     client; internal
+ * @param decisions decisions, keyed by client
+ * @param leaseUsage the usage of leases by leased clients, keyed by policy and key fields
+ * @param releases released requests, keyed by client
+ * @param policies policies and queues, compacted
+ * @param policyHistory earlier versions of policies and queues, compacted
+ * @param deadLetters rejected records, as received
+ * @param admissions requests on their way to a queue, keyed by queue and the values of its key fields; internal
+ * @param leaseRequests requests and reports of lease holders to ledgers, keyed by policy and key fields; internal
  * @param leaseResponses responses of ledgers, each in the partition from which its holder reads; internal
  */
 public record Topics(

@@ -51,7 +51,8 @@ import org.apache.kafka.streams.processor.StreamPartitioner;
 import org.apache.kafka.streams.processor.TimestampExtractor;
 
 /**
- * The diagram: two topologies, each an application of its own (see {@code topology-docs/shaping.md} for why).
+ * The two topologies of Weir, each of which is an application of its own. {@code topology-docs/explanation/shaping.md}
+ * explains why.
  *
  * <pre>
  *   weir.policies ──▶ update-policies ──▶ (policies)
@@ -59,7 +60,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *   weir.requests ────────▶ read-requests ──▶ decide ──▶ weir.decisions
  *                           │  │            ↗ ├── (policy-states)
  *               misplaced   │  │           │  ├── (log-segments)
- *        ╭──────────────────╯  │           │  ├── (first-answers)
+ *        ╭──────────────────╯  │           │  ├── (idempotency)
  *        ▼                     │           │  ├── (lease-books)
  *   weir.routed-requests. ─▶ read-routed ──┤  ├── (waiting-requests)
  *                              │           │  ├── (decision-order)
@@ -80,7 +81,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-tickets)
  *                                         ├── (queue-alarms)
  *                                         ├── (queue-timers)
- *                                         ├── (queue-first-answers)
+ *                                         ├── (queue-idempotency)
  *                                         ├──▶ weir.releases
  *                                         ├──▶ weir.admissions.
  *                                         └──▶ weir.dead-letters
@@ -93,7 +94,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         └──▶ weir.dead-letters
  * </pre>
  *
- * The application id follows where a name of a topic ends in a dot.
+ * Names of topics that end in a dot are followed by the application id.
  */
 public final class WeirTopology {
 
@@ -123,12 +124,12 @@ public final class WeirTopology {
     private static final String RESTORED_POLICIES = "restored-policies";
     private static final String BAD_POLICIES = "bad-policies";
 
-    /** A record without a time is as old as can be: it is decided at its client's last charge. */
+    /** The timestamp of the record; 0 if it has none. */
     private static final TimestampExtractor RECORD_TIME = (record, partitionTime) -> Math.max(0, record.timestamp());
 
     /**
-     * The time of a routed request is that of its original record; a record without one is a dead letter, whose time is
-     * its own.
+     * The timestamp of the record from which a request was routed. A record without that information becomes a dead
+     * letter with its own timestamp.
      */
     private static final TimestampExtractor ORIGINAL_TIME =
             (record, partitionTime) -> RecordOrigin.read(record.headers())
@@ -136,16 +137,16 @@ public final class WeirTopology {
                     .orElseGet(() -> Math.max(0, record.timestamp()));
 
     /**
-     * Sources start where the consumer's own setting says, which is Streams' {@code earliest}. If a source said it,
-     * Streams would start its consumer without one, and a commit before the first successful poll (while a broker is
-     * away) would end the application with {@code NoOffsetForPartitionException}.
+     * Sources use the consumer's own reset policy, which is {@code earliest} in Kafka Streams. If a source set a
+     * policy, Streams would configure its consumer with none. Then a commit before the first successful poll, for
+     * example during the outage of a broker, would end the application with {@code NoOffsetForPartitionException}.
      */
     private static final AutoOffsetReset AS_THE_CONSUMER = null;
 
-    /** What ledgers answer goes before the requests that are there: some of them may wait for it. */
+    /** Timestamp 0 for responses of ledgers, so that they are processed before requests, which may wait for them. */
     private static final TimestampExtractor AT_ONCE = (record, partitionTime) -> 0;
 
-    /** To the partition of the client, whatever partitioner the {@code kafka} section sets. */
+    /** Selects the partition of the client. The partitioner in the {@code kafka} section has no effect. */
     private static final StreamPartitioner<byte[], byte[]> TO_CLIENT = (topic, client, value, partitions) ->
             Optional.of(Set.of(BuiltInPartitioner.partitionForKey(client, partitions)));
 
@@ -156,8 +157,8 @@ public final class WeirTopology {
             (topic, key, marker, partitions) -> Optional.of(Set.of(marker.partition()));
 
     /**
-     * A report goes to the partition that a queue without key would be on, where its ledger is; a grant to its
-     * partition.
+     * Selects the partition of a slot message. A report goes to the partition that an unkeyed queue with this name
+     * would be on, where the ledger of its total is. A grant goes to the partition that it names.
      */
     private static final StreamPartitioner<byte[], Object> TO_LEDGER_OR_HOLDER =
             (topic, key, message, partitions) -> Optional.of(Set.of(
@@ -174,7 +175,7 @@ public final class WeirTopology {
 
     private WeirTopology() {}
 
-    /** Without a schema registry, and with a wall clock that is never stepped. */
+    /** Returns the deciding topology without a schema registry and with a wall clock that is never stepped. */
     public static Topology deciding(
             WeirConfig config, int partitions, PolicyRegistry policies, EnforcerMetrics counts) {
         CacheBudget memory = new CacheBudget(config.state().hotMemoryBytes());
@@ -182,16 +183,16 @@ public final class WeirTopology {
     }
 
     /**
-     * Answers requests, or sends them to a queue.
+     * Returns the deciding topology, which decides requests or sends them to a queue.
      *
-     * @param partitions how many the request topic has, and the topic of routed requests
-     * @param policies kept up to date by the topology
-     * @param counts counted up by the topology
-     * @param memory for states on the heap
-     * @param registry has the schemas of what users read and write
-     * @param clockSteps how often the wall clock of this process was stepped forward: {@link
-     *     dev.weir.lease.ClockStepDetector}
-     * @throws dev.weir.wire.RegistryException if it does not answer
+     * @param partitions the number of partitions of the request topic and of the topic of routed requests
+     * @param policies updated by the topology
+     * @param counts updated by the topology
+     * @param memory the budget of the caches
+     * @param registry the registry for the schemas of records that users read or write
+     * @param clockSteps returns how often the wall clock of this process was stepped forward;
+     *     see {@link dev.weir.lease.ClockStepDetector}
+     * @throws dev.weir.wire.RegistryException if the registry does not respond
      */
     public static Topology deciding(
             WeirConfig config,
@@ -248,7 +249,7 @@ public final class WeirTopology {
                                 new Decide.StoreNames(
                                         Stores.POLICY_STATES,
                                         Stores.LOG_SEGMENTS,
-                                        Stores.FIRST_ANSWERS,
+                                        Stores.IDEMPOTENCY,
                                         Stores.LEASE_BOOKS,
                                         Stores.WAITING_REQUESTS,
                                         Stores.DECISION_ORDER),
@@ -259,7 +260,7 @@ public final class WeirTopology {
                         READ_LEASE_RESPONSES)
                 .addStateStore(Stores.policyStates(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
-                .addStateStore(Stores.persistent(Stores.FIRST_ANSWERS), DECIDE)
+                .addStateStore(Stores.persistent(Stores.IDEMPOTENCY), DECIDE)
                 .addStateStore(Stores.leaseBooks(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.WAITING_REQUESTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.DECISION_ORDER), DECIDE)
@@ -278,8 +279,8 @@ public final class WeirTopology {
     }
 
     /**
-     * As {@link #shaping(WeirConfig, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)}, without a schema
-     * registry.
+     * Like {@link #shaping(WeirConfig, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)}, without a
+     * schema registry.
      */
     public static Topology shaping(
             WeirConfig config, PolicyRegistry policies, QueueRegistry queues, EnforcerMetrics counts) {
@@ -287,14 +288,14 @@ public final class WeirTopology {
     }
 
     /**
-     * Lets requests wait in queues, and releases them; apart from that, lends shared quota, and looks after the
-     * policies topic.
+     * Returns the shaping topology, which queues and releases requests. It also maintains the ledgers of shared limits
+     * and validates the policies topic.
      *
-     * @param policies kept up to date by the deciding topology of the same process
-     * @param queues opened and closed by the topology
-     * @param counts counted up by the topology
-     * @param registry has the schemas of what users read
-     * @throws dev.weir.wire.RegistryException if it does not answer
+     * @param policies updated by the deciding topology of the same process
+     * @param queues updated by the topology
+     * @param counts updated by the topology
+     * @param registry the registry for the schemas of records that users read
+     * @throws dev.weir.wire.RegistryException if the registry does not respond
      */
     public static Topology shaping(
             WeirConfig config,
@@ -329,7 +330,7 @@ public final class WeirTopology {
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_ALARMS,
                                         Stores.QUEUE_TIMERS,
-                                        Stores.QUEUE_FIRST_ANSWERS),
+                                        Stores.QUEUE_IDEMPOTENCY),
                                 new Shape.Outlets(DECISIONS, RELEASES, MARKERS, SLOTS, DEAD_LETTERS)),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
@@ -337,7 +338,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_ALARMS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TIMERS), SHAPE)
-                .addStateStore(Stores.persistent(Stores.QUEUE_FIRST_ANSWERS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_IDEMPOTENCY), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
                 .addSink(MARKERS, topics.admissions(), BYTES_OUT, MARKER_OUT, TO_OWN_PARTITION, SHAPE)

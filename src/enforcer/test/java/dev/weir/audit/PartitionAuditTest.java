@@ -53,13 +53,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Two tasks, of which each decides its client's requests: those of its own partition and those that were routed to it.
- */
+/** Two tasks. Each decides the requests of its client: those of its own partition and those that were routed to it. */
 class PartitionAuditTest {
 
     private static final AuditRange ALL = new AuditRange(null, null, Duration.ZERO);
-    private static final List<String> CLIENTS = List.of("alice", "bob"); // by the partition that they belong to
+    private static final List<String> CLIENTS = List.of("alice", "bob"); // by their partition
     private static final String RULE =
             "{id: p, limits: [{algorithm: sliding-window-log, limit: %d, per: 1h, count-denied: true}]}";
 
@@ -67,14 +65,14 @@ class PartitionAuditTest {
     private final DecisionAvro decisionAvro = new DecisionAvro();
     private final List<List<ConsumerRecord<byte[], byte[]>>> requests = List.of(new ArrayList<>(), new ArrayList<>());
     private final List<List<Decision>> decisions = List.of(new ArrayList<>(), new ArrayList<>());
-    private final List<Release> releases = new ArrayList<>(); // of the first partition
+    private final List<Release> releases = new ArrayList<>(); // on the first partition
     private final List<PolicyTimeline.RecordedVersion> rules = new ArrayList<>();
     private final Map<Integer, PolicyTable> tables = new HashMap<>();
     private final HeapStates states = new HeapStates(WeirConfig.DEFAULTS.state());
     private final List<Mismatch> found = new ArrayList<>();
     private final Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> deadLetters = new HashMap<>();
-    private final long[] from = {0, 0}; // by partition, the first offset that is judged
-    private final long[] to = {Long.MAX_VALUE, Long.MAX_VALUE}; // the offset behind the last
+    private final long[] from = {0, 0}; // by partition, the first offset to verify
+    private final long[] to = {Long.MAX_VALUE, Long.MAX_VALUE}; // the offset after the last
     private Policy limits; // in force
     private WeirConfig config = WeirConfig.DEFAULTS;
 
@@ -135,7 +133,7 @@ class PartitionAuditTest {
                 Optional.empty());
     }
 
-    /** The task of its client decides a request by the policies after so many changes. */
+    /** Decides a request in the task of its client, by the policies after a number of changes. */
     private void decide(Request request, int changes, DecisionOrder order) {
         PolicyTable table = tables.get(changes);
         Decision decision = (Decision) Decider.local(states).decide(request, table);
@@ -151,7 +149,7 @@ class PartitionAuditTest {
                         why.name(), new Mismatch.RecordPosition(Mismatch.AuditedTopic.DEAD_LETTERS, 0, 0), 1_000));
     }
 
-    /** Instances and the audit have {@code requests.misplaced: dead-letter} from now on. */
+    /** Sets {@code requests.misplaced: dead-letter} for the instances and the audit. */
     private void doNotRoute() {
         WeirConfig.Requests r = config.requests();
         config = config.toBuilder()
@@ -220,7 +218,7 @@ class PartitionAuditTest {
                 .iterator();
     }
 
-    /** Puts a queue in force that has a bucket for each of these fields' values, and a policy that sends to it. */
+    /** Applies a queue with key fields, and a policy that sends requests to it. */
     private void applyQueue(long version, String... key) throws Exception {
         PolicyFile.Contents contents = PolicyFile.read("rules.yaml", """
                 policies: [{id: hook, match: {endpoint: /hook}, queue: hooks}]
@@ -241,7 +239,7 @@ class PartitionAuditTest {
         }
     }
 
-    /** A queue tells a request that it waits in the bucket of this key. */
+    /** Writes the decision of a queue that a request waits in the bucket of a key. */
     private Decision queue(Request request, Map<String, String> key) {
         PolicyTable table = tables.get(2);
         Admission admission = ((Admission) Decider.local(states).decide(request, table)).withKey(key);
@@ -301,7 +299,7 @@ class PartitionAuditTest {
     }
 
     @Test
-    void a_queue_that_was_created_again_may_have_had_each_of_its_keys() throws Exception {
+    void a_recreated_queue_may_have_used_each_of_its_keys() throws Exception {
         applyQueue(1, "tenant");
         applyQueue(3, "endpoint");
         queue(send("alice", 0, hook("a")), Map.of("tenant", "a"));
@@ -314,7 +312,7 @@ class PartitionAuditTest {
     }
 
     @Test
-    void the_end_of_a_wait_has_the_key_of_its_beginning() throws Exception {
+    void the_result_of_a_wait_has_the_queue_key_of_its_start() throws Exception {
         applyQueue(1, "tenant");
         Decision queued = queue(send("alice", 0, hook("a")), Map.of("tenant", "a"));
         decisions
@@ -343,7 +341,7 @@ class PartitionAuditTest {
         decide(early, 1, new DecisionOrder(-1, 1));
         decide(first, 1, null);
         decide(misplaced, 1, new DecisionOrder(0, 1));
-        decide(third, 1, null); // the last that is allowed is decided before the second one, which waited
+        decide(third, 1, null); // the last allowed request is decided before the second one, which waited
         decide(second, 1, new DecisionOrder(2, 4));
         AuditSummary totals = audit();
         assertThat(found).isEmpty();
@@ -357,7 +355,7 @@ class PartitionAuditTest {
         List<Request> own = List.of(send("alice", 0), send("alice", 0), send("alice", 0), send("alice", 0));
         Request misplaced = send("alice", 1);
         own.forEach(request -> decide(request, 1, null));
-        decide(misplaced, 1, new DecisionOrder(0, 1)); // was decided last
+        decide(misplaced, 1, new DecisionOrder(0, 1)); // decided last
         audit();
         assertThat(found).extracting(Mismatch::kind).isNotEmpty().containsOnly(Kind.DIFFERS);
     }
@@ -372,7 +370,8 @@ class PartitionAuditTest {
             assertThat(difference.request()).isEqualTo(lost.source());
         });
         found.clear();
-        decide(send(CLIENTS.get(task), 1 - task), 1, new DecisionOrder(-1, 1)); // one that is decided does not hide it
+        // A decided request does not hide the undecided one.
+        decide(send(CLIENTS.get(task), 1 - task), 1, new DecisionOrder(-1, 1));
         audit();
         assertThat(found).singleElement().satisfies(difference -> assertThat(difference.request())
                 .isEqualTo(lost.source()));
@@ -397,7 +396,7 @@ class PartitionAuditTest {
     }
 
     @Test
-    void a_misplaced_request_that_is_decided_and_a_dead_letter_is_found() throws Exception {
+    void a_misplaced_request_with_a_decision_and_a_dead_letter_is_found() throws Exception {
         Request misplaced = send("alice", 1);
         decide(misplaced, 1, new DecisionOrder(-1, 1));
         reject(misplaced, Rejection.MISPLACED);
@@ -410,7 +409,7 @@ class PartitionAuditTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
-    void what_is_not_routed_must_be_a_dead_letter(int task) throws Exception {
+    void misplaced_requests_that_are_not_routed_must_be_dead_letters(int task) throws Exception {
         doNotRoute();
         String client = CLIENTS.get(task);
         reject(send(client, 1 - task), Rejection.MISPLACED);
@@ -431,7 +430,7 @@ class PartitionAuditTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
-    void what_was_routed_before_the_range_counts_when_requests_are_not_routed_any_more(int task) throws Exception {
+    void requests_routed_before_the_range_count_after_routing_is_disabled(int task) throws Exception {
         String client = CLIENTS.get(task);
         for (int step = 1; step <= 3; step++) {
             decide(send(client, 1 - task), 1, new DecisionOrder(-1, step));
@@ -449,13 +448,12 @@ class PartitionAuditTest {
     }
 
     /**
-     * The range ends at an earlier offset in one partition than in the other, so the tasks decide some of both behind
-     * it.
+     * The range ends at an earlier offset in one partition than in the other, so each task decides some requests after
+     * the end of its own range.
      */
     @ParameterizedTest
     @CsvSource({"0, 1", "1, 1", "0, 3", "1, 3"})
-    void a_routed_request_of_the_range_is_judged_though_it_was_decided_behind_the_range(int task, int ownEnd)
-            throws Exception {
+    void a_routed_request_in_the_range_is_verified_even_if_decided_after_it(int task, int ownEnd) throws Exception {
         String client = CLIENTS.get(task);
         Request routed = send(client, 1 - task);
         decideOwn(client, task, 2);
@@ -492,9 +490,9 @@ class PartitionAuditTest {
     }
 
     @Test
-    void a_misplaced_request_behind_the_range_is_not_judged() throws Exception {
+    void a_misplaced_request_after_the_range_is_not_verified() throws Exception {
         decide(send("alice", 1), 1, new DecisionOrder(-1, 1));
-        send("alice", 1); // is lost
+        send("alice", 1); // never decided
         to[1] = 1;
         assertThat(audit().requests()).isEqualTo(1);
         assertThat(found).isEmpty();
@@ -504,7 +502,7 @@ class PartitionAuditTest {
     }
 
     @Test
-    void a_position_that_cannot_be_is_a_difference() throws Exception {
+    void an_impossible_position_is_a_mismatch() throws Exception {
         Request first = send("alice", 0);
         Request second = send("alice", 0);
         decide(first, 1, null);
@@ -517,7 +515,7 @@ class PartitionAuditTest {
     }
 
     @Test
-    void each_decision_is_held_against_the_policies_that_it_records() throws Exception {
+    void each_decision_is_verified_with_its_recorded_policies() throws Exception {
         apply(2, 1);
         int[] changes = {0, 1, 2, 1, 2, 2};
         for (int count : changes) {
@@ -530,7 +528,7 @@ class PartitionAuditTest {
     }
 
     @Test
-    void policies_that_the_history_does_not_have_are_not_judged() throws Exception {
+    void decisions_by_unretained_policies_are_not_verified() throws Exception {
         apply(2, 1);
         for (int changes : new int[] {1, 2, 1}) {
             decide(send("alice", 0), changes, null);
@@ -539,12 +537,12 @@ class PartitionAuditTest {
         AuditSummary totals = audit();
         assertThat(found).isEmpty();
         assertThat(totals.unverified())
-                .containsExactly(Map.entry(UnverifiedReason.POLICY_NOT_RETAINED, 2L)); // and what hangs on it
+                .containsExactly(Map.entry(UnverifiedReason.POLICY_NOT_RETAINED, 2L)); // and the next one
         assertThat(totals.equal()).isEqualTo(1);
     }
 
     @Test
-    void decisions_of_an_earlier_version_are_not_judged() throws Exception {
+    void decisions_of_an_earlier_version_are_not_verified() throws Exception {
         for (int i = 0; i < 3; i++) {
             decide(send("alice", 0), 1, null);
         }

@@ -13,7 +13,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** Requests that never end, and what ends deciding them. */
+/** An endless sequence of requests, and the bounds that end a backtest. */
 class BacktestBudgetTest {
 
     private static final Duration LONG = Duration.ofHours(1);
@@ -47,14 +47,14 @@ class BacktestBudgetTest {
     }
 
     @Test
-    void it_ends_when_nobody_waits_any_more() {
+    void ends_when_the_caller_has_disconnected() {
         BacktestBudget budget = new BacktestBudget(LONG, () -> number.get() < 10, Long.MAX_VALUE);
         assertThatThrownBy(() -> decide("policies: [{id: p, limits: [{limit: 1, per: 1s, algorithm: gcra}]}]", budget))
                 .isInstanceOf(CancellationException.class);
     }
 
     @Test
-    void it_ends_when_its_time_is_over() {
+    void ends_at_the_timeout() {
         BacktestBudget budget = new BacktestBudget(Duration.ofMillis(50), () -> true, Long.MAX_VALUE);
         assertThatThrownBy(() -> decide("policies: [{id: p, limits: [{limit: 1, per: 1s, algorithm: gcra}]}]", budget))
                 .isInstanceOf(ResultTooLargeException.class)
@@ -62,7 +62,7 @@ class BacktestBudgetTest {
     }
 
     @Test
-    void it_ends_when_states_take_too_much() {
+    void ends_when_states_exceed_the_memory() {
         BacktestBudget budget = new BacktestBudget(LONG, () -> true, 1 << 20);
         assertThatThrownBy(() -> decide("policies: [{id: p, limits: [{limit: 1, per: 1s, algorithm: gcra}]}]", budget))
                 .isInstanceOf(ResultTooLargeException.class)
@@ -70,7 +70,7 @@ class BacktestBudgetTest {
     }
 
     @Test
-    void it_ends_when_keys_of_a_queue_take_too_much() {
+    void ends_when_keys_of_a_queue_exceed_the_memory() {
         BacktestBudget budget = new BacktestBudget(LONG, () -> true, 1 << 20);
         assertThatThrownBy(() -> decide("""
                         policies: [{id: p, queue: q}]
@@ -81,7 +81,7 @@ class BacktestBudgetTest {
     }
 
     @Test
-    void it_ends_while_a_queue_runs_dry() {
+    void ends_while_a_queue_drains() {
         BacktestBudget budget = new BacktestBudget(LONG, () -> number.get() <= 10_000, Long.MAX_VALUE);
         assertThatThrownBy(() -> {
                     PolicyFile.Contents contents = contents("""

@@ -37,7 +37,7 @@ class BacktestTest {
             "policies: [{id: p, limits: [{algorithm: fixed-window, limit: 1, per: 1s}]}]";
 
     @Test
-    void the_demo_counts_what_an_independent_count_says() throws Exception {
+    void the_demo_matches_an_independent_count() throws Exception {
         JsonNode expected;
         try (InputStream in = BacktestTest.class.getResourceAsStream("/demo/expected.json")) {
             expected = new ObjectMapper().readTree(in);
@@ -79,7 +79,7 @@ class BacktestTest {
     }
 
     @Test
-    void a_queue_drains_by_the_requests_times_and_runs_dry_behind_the_last() throws Exception {
+    void a_queue_drains_by_request_times_and_empties_after_the_last() throws Exception {
         StringWriter decisions = new StringWriter();
         StringWriter releases = new StringWriter();
         String requests = """
@@ -104,7 +104,7 @@ class BacktestTest {
     }
 
     @Test
-    void a_repeated_request_is_answered_as_the_first_time_and_released_once() throws Exception {
+    void a_repeated_request_gets_the_first_decision_and_is_released_once() throws Exception {
         StringWriter decisions = new StringWriter();
         StringWriter releases = new StringWriter();
         String requests = """
@@ -138,7 +138,7 @@ class BacktestTest {
     }
 
     @Test
-    void an_id_that_is_used_again_with_another_content_is_denied_and_not_charged() throws Exception {
+    void a_reused_id_with_other_content_is_denied_and_not_charged() throws Exception {
         String requests = """
                 {"requestId":"a","client":"c","timestamp":1000}
                 {"requestId":"a","client":"c","timestamp":1001,"cost":2}
@@ -171,7 +171,7 @@ class BacktestTest {
                         "b DENIED LIMIT_EXCEEDED 429 0");
     }
 
-    /** By line: the id, outcome, reason, status and what remains. */
+    /** Returns a line for each decision: id, outcome, reason, status and remaining quota. */
     private static List<String> decisions(String rules, String requests) throws Exception {
         StringWriter out = new StringWriter();
         try (DecisionJson json = new DecisionJson(out)) {
@@ -207,7 +207,7 @@ class BacktestTest {
         }
         String rules = "policies: [{id: all, queue: q}]\nqueues: [{id: q, limit: 1, per: 30d}]";
         assertThatThrownBy(() -> backtest(rules).run(lines(requests.toString()), null, null))
-                .hasMessage("the queues would drain beyond the year 2200");
+                .hasMessage("the queues would not drain before the year 2200");
     }
 
     private static String release(String line) {
@@ -221,7 +221,7 @@ class BacktestTest {
     }
 
     @Test
-    void a_request_without_a_time_comes_now_and_its_offset_is_its_place() throws Exception {
+    void a_request_without_a_time_has_the_current_time_and_its_line_as_offset() throws Exception {
         StringWriter out = new StringWriter();
         try (DecisionJson json = new DecisionJson(out)) {
             backtest(ONE_A_SECOND)
@@ -247,16 +247,16 @@ class BacktestTest {
     }
 
     @Test
-    void a_line_that_is_no_request_ends_it_with_its_place() {
+    void an_invalid_line_ends_the_backtest_and_is_named() {
         NdjsonLines lines =
                 lines("{\"requestId\":\"a\",\"client\":\"c\"}\n{\"requestId\":\"b\",\"client\":\"c\",\"cost\":-1}\n");
         assertThatThrownBy(() -> backtest(ONE_A_SECOND).run(lines, null, null))
                 .isInstanceOf(BadRequestException.class)
-                .hasMessage("requests:2: cost is -1");
+                .hasMessage("requests:2: cost is -1; only a SETTLE can have a negative cost");
     }
 
     @Test
-    void a_million_clients_that_come_once_leave_no_more_than_are_live() {
+    void expired_states_of_a_million_clients_are_removed() {
         PolicyTable table = new PolicyTable(List.of(new dev.weir.policy.Policy(
                 "p",
                 1,
@@ -281,7 +281,7 @@ class BacktestTest {
                 defaults.maxIdempotencyKeys());
         HeapStates states = new HeapStates(config);
         int most = 0;
-        for (int i = 0; i < 1_000_000; i++) { // one a millisecond: some 2,000 are live at a time
+        for (int i = 0; i < 1_000_000; i++) { // one per millisecond, so about 2,000 are live at a time
             Request request = new Request(
                     "r",
                     "c" + i,

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Each recipe of the cookbook answers as its table says. */
+/** Each recipe of the cookbook decides requests as its table says. */
 class CookbookTest {
 
     private static final Pattern RECIPE =
@@ -38,10 +38,10 @@ class CookbookTest {
     private static final Set<String> FIELDS = Set.of("requestId", "client", "tier", "cost", "sizeBytes", "kind");
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    /** What becomes of one request. */
+    /** The expected decision on one request. */
     private record Row(String at, Map<String, String> request, String outcome, Map<String, String> fields) {}
 
-    /** A policy file and what it does. */
+    /** A policy file and the table of its decisions. */
     record Recipe(String title, String policies, String table) {
         @Override
         public String toString() {
@@ -51,7 +51,7 @@ class CookbookTest {
 
     static List<Recipe> recipes() throws IOException {
         List<Recipe> recipes = new ArrayList<>();
-        Matcher matcher = RECIPE.matcher(Files.readString(Path.of("topology-docs", "cookbook.md")));
+        Matcher matcher = RECIPE.matcher(Files.readString(Path.of("topology-docs", "how-to", "cookbook.md")));
         while (matcher.find()) {
             recipes.add(new Recipe(matcher.group(1), matcher.group(2), matcher.group(3)));
         }
@@ -60,7 +60,7 @@ class CookbookTest {
 
     @Test
     void every_section_is_a_recipe() throws IOException {
-        String page = Files.readString(Path.of("topology-docs", "cookbook.md"));
+        String page = Files.readString(Path.of("topology-docs", "how-to", "cookbook.md"));
         assertThat(recipes())
                 .extracting(Recipe::title)
                 .containsExactlyElementsOf(page.lines()
@@ -71,7 +71,7 @@ class CookbookTest {
 
     @ParameterizedTest
     @MethodSource("recipes")
-    void a_recipe_answers_as_its_table_says(Recipe recipe) throws Exception {
+    void a_recipe_decides_as_its_table_shows(Recipe recipe) throws Exception {
         List<Row> rows = rows(recipe.table);
         assertThat(rows).hasSize((int) recipe.table.lines().count() - 2).isNotEmpty();
         StringWriter decisions = new StringWriter();

@@ -3,7 +3,7 @@ package dev.weir.backtest;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.runtime.RequestSender;
@@ -14,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.apache.kafka.clients.admin.Admin;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -24,14 +23,12 @@ class RecentRequestsTest {
     private static final long FROM_MS = 1_000_000;
     private static final long TO_MS = FROM_MS + REQUESTS;
 
-    private static EmbeddedBroker broker;
     private static WeirConfig config;
 
-    /** Their times go back and forth a little within a partition, and one partition has most of them. */
+    /** Sends requests whose times are not quite in order, most of them to one partition. */
     @BeforeAll
     static void start() throws Exception {
-        broker = EmbeddedBroker.start();
-        config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+        config = TestBroker.config("recent");
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
         }
@@ -43,11 +40,6 @@ class RecentRequestsTest {
             }
             sender.flush();
         }
-    }
-
-    @AfterAll
-    static void stop() {
-        broker.close();
     }
 
     private static Request request(int number, String client, long timestampMs) {
@@ -72,7 +64,7 @@ class RecentRequestsTest {
     }
 
     @Test
-    void read_in_parts_they_are_those_that_are_read_at_once() {
+    void requests_read_in_parts_equal_those_read_at_once() {
         RecentRequests atOnce = read(Long.MAX_VALUE, REQUESTS);
         assertThat(atOnce.requests()).hasSize(REQUESTS);
         for (int firstPart : new int[] {1, 7, 100, 2_000}) {
@@ -83,7 +75,7 @@ class RecentRequestsTest {
     }
 
     @Test
-    void those_that_fit_on_the_heap_are_the_newest() {
+    void the_newest_requests_that_fit_on_the_heap_are_kept() {
         List<Request> all = read(Long.MAX_VALUE, REQUESTS).requests();
         for (int firstPart : new int[] {20, 300, REQUESTS}) {
             RecentRequests few = read(200_000, firstPart);

@@ -8,6 +8,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.JavaProcess;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.Outcome;
@@ -39,23 +40,22 @@ import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Clients that hold slices of shared quota, on a real broker with a real enforcer. */
-@SuppressWarnings("try") // enforcers only run
+/** Tests clients with leases of shared limits, with a real broker and enforcer. */
+@SuppressWarnings("try") // enforcers are not referenced
 class LeasedClientTest {
 
     private static final String HOUR = "{algorithm: fixed-window, limit: %d, per: 1h}";
 
-    /** Longer than any of these tests: what was lent comes back only if it is given back. */
+    /** Leases longer than any of these tests, so that tokens are free again only if the holder returns them. */
     private static final WeirConfig.Leases LONG = new WeirConfig.Leases(Duration.ofHours(1), Duration.ofMillis(300));
 
     private static final WeirConfig.Leases SHORT = new WeirConfig.Leases(Duration.ofSeconds(2), Duration.ofMillis(300));
 
-    /** As short as can be awaited, and so long that what was wanted before its end was wanted seconds ago. */
+    /** Leases short enough to wait for their end, but long enough that demand from their start is seconds old then. */
     private static final WeirConfig.Leases SECONDS =
             new WeirConfig.Leases(Duration.ofSeconds(6), Duration.ofMillis(300));
 
@@ -66,12 +66,7 @@ class LeasedClientTest {
 
     @BeforeAll
     static void start() throws Exception {
-        broker = EmbeddedBroker.start();
-    }
-
-    @AfterAll
-    static void stop() {
-        broker.close();
+        broker = TestBroker.shared();
     }
 
     private static LiveWeir weir(String prefix, WeirConfig.Leases leases, String policies) throws Exception {
@@ -95,7 +90,7 @@ class LeasedClientTest {
         return future.get(LiveWeir.PATIENCE.toSeconds(), TimeUnit.SECONDS);
     }
 
-    /** Asks until it is denied so often. Returns how often it was allowed. */
+    /** Sends requests until {@code denials} are denied. Returns the number of allowed ones. */
     private static int drain(WeirClient weir, String client, int denials) throws Exception {
         int allowed = 0;
         int denied = 0;
@@ -107,7 +102,7 @@ class LeasedClientTest {
         return allowed;
     }
 
-    /** Asks until it was allowed so often in all. */
+    /** Sends requests until {@code allowed} are allowed. */
     private static void drainTo(WeirClient weir, String client, int allowed) throws Exception {
         int[] so = {0};
         await(allowed + " are allowed", LiveWeir.PATIENCE, () -> {
@@ -152,7 +147,7 @@ class LeasedClientTest {
     }
 
     @Test
-    void a_request_waits_for_the_first_slice_and_later_ones_are_decided_at_once() throws Exception {
+    void a_request_waits_for_the_first_lease_and_later_ones_are_decided_at_once() throws Exception {
         LiveWeir live = weir(
                 "once.",
                 LONG,
@@ -165,7 +160,7 @@ class LeasedClientTest {
             for (int i = 0; i < 100; i++) {
                 get(weir.decide(request("client" + i)));
             }
-            await("a slice is at hand", LiveWeir.PATIENCE, () -> weir.tryDecide(request("bob"))
+            await("a lease is available", LiveWeir.PATIENCE, () -> weir.tryDecide(request("bob"))
                     .isPresent());
             Decision decision = weir.tryDecide(
                             RequestBuilder.of("bob").requestId("r1").build())
@@ -188,10 +183,10 @@ class LeasedClientTest {
     }
 
     @Test
-    void clients_that_hold_slices_and_the_topic_together_get_exactly_the_limit() throws Exception {
+    void leased_clients_and_the_topic_together_get_exactly_the_limit() throws Exception {
         int limit = 5_000;
         LiveWeir live = weir(
-                "sum.",
+                "leased-sum.",
                 SHORT,
                 "  - {id: all, key: [], lease: client, max-wait: 1m, limits: [" + HOUR.formatted(limit) + "]}\n");
         ExecutorService pool = Executors.newCachedThreadPool();
@@ -220,7 +215,7 @@ class LeasedClientTest {
     }
 
     @Test
-    void what_a_closed_client_held_is_there_for_others_and_its_usage_adds_up() throws Exception {
+    void quota_of_a_closed_client_is_returned_and_its_usage_is_complete() throws Exception {
         int limit = 400;
         LiveWeir live = weir(
                 "close.",
@@ -232,12 +227,12 @@ class LeasedClientTest {
                 for (int i = 0; i < used; i++) {
                     assertThat(get(first.decide(request("alice"))).outcome()).isEqualTo(Outcome.ALLOWED);
                 }
-                await("it holds something", LiveWeir.PATIENCE, () -> first.tryDecide(RequestBuilder.of("alice")
+                await("the client has a lease", LiveWeir.PATIENCE, () -> first.tryDecide(RequestBuilder.of("alice")
                                 .kind(RequestKind.PEEK)
                                 .build())
                         .filter(decision -> decision.remaining() > 0)
                         .isPresent());
-                Thread.currentThread().interrupt(); // as of a worker that is to stop
+                Thread.currentThread().interrupt(); // like the thread of a worker that is being stopped
             }
             assertThat(Thread.interrupted()).isTrue();
             List<LeaseUsage> usage = usage(live, "all");
@@ -259,7 +254,7 @@ class LeasedClientTest {
     }
 
     @Test
-    void who_is_idle_holds_nothing() throws Exception {
+    void an_idle_client_holds_no_lease() throws Exception {
         int limit = 300;
         LiveWeir live = weir(
                 "idle.",
@@ -273,14 +268,17 @@ class LeasedClientTest {
                 get(idle.decide(request("alice")));
             }
             assertThat(idle.stats().keysHeld()).isEqualTo(1);
-            await("it holds nothing", LiveWeir.PATIENCE, () -> idle.stats().keysHeld() == 0);
+            await(
+                    "the client has no lease",
+                    LiveWeir.PATIENCE,
+                    () -> idle.stats().keysHeld() == 0);
             drainTo(other, "bob", limit - 100);
             assertThat(drain(other, "bob", 5)).isZero();
         }
     }
 
     @Test
-    void a_client_that_is_killed_loses_what_it_held_and_no_more() throws Exception {
+    void a_killed_client_loses_only_its_leases() throws Exception {
         int limit = 100;
         LiveWeir live = weir(
                 "kill.",
@@ -306,7 +304,7 @@ class LeasedClientTest {
                 process.destroyForcibly().waitFor();
             }
             try (WeirClient weir = leased(live)) {
-                await("the whole limit in one window", LiveWeir.PATIENCE, () -> {
+                await("the whole limit is used in one window", LiveWeir.PATIENCE, () -> {
                     Decision decision = weir.decide(request("bob")).join();
                     if (decision.outcome() == Outcome.ALLOWED) {
                         byWindow.merge(decision.decidedAtMs() / 10_000, 1, Integer::sum);
@@ -319,8 +317,8 @@ class LeasedClientTest {
     }
 
     @Test
-    void where_no_lease_comes_the_fallback_decides() throws Exception {
-        LiveWeir live = weir("down.", LONG, """
+    void without_a_lease_the_fallback_decides() throws Exception {
+        LiveWeir live = weir("leased-down.", LONG, """
                   - {id: waits, key: [], match: {endpoint: /a}, lease: client, max-wait: 50ms, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
                   - {id: waits-not, key: [], match: {endpoint: /b}, lease: client, when-empty: deny, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
                 """);
@@ -350,7 +348,7 @@ class LeasedClientTest {
             assertThat(get(open.check(waitsNot)).decision())
                     .hasValueSatisfying(
                             decision -> assertThat(decision.outcome()).isEqualTo(Outcome.DENIED));
-            await("no denial for want of an answer", LiveWeir.PATIENCE, () -> open.check(waitsNot)
+            await("the fallback instead of a denial", LiveWeir.PATIENCE, () -> open.check(waitsNot)
                     .join()
                     .equals(ClientDecision.fallback(true, NoDecisionReason.NO_LEASE)));
             assertThat(open.stats().sent()).isZero();
@@ -360,8 +358,8 @@ class LeasedClientTest {
     }
 
     @Test
-    void what_others_must_decide_as_well_goes_over_the_topic() throws Exception {
-        LiveWeir live = weir("mixed.", LONG, """
+    void requests_that_other_policies_match_go_over_the_topic() throws Exception {
+        LiveWeir live = weir("leased-mixed.", LONG, """
                   - {id: all, key: [], lease: client, limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}
                   - {id: own, layer: own, match: {endpoint: /own}, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
                   - {id: kept, layer: kept, key: [], match: {endpoint: /kept}, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
@@ -388,7 +386,7 @@ class LeasedClientTest {
     }
 
     @Test
-    void of_several_policies_all_are_charged_or_none() throws Exception {
+    void several_policies_are_charged_together_or_not_at_all() throws Exception {
         LiveWeir live = weir("layers.", LONG, """
                   - {id: all, layer: all, key: [], lease: client, max-wait: 1m, limits: [{algorithm: fixed-window, limit: 1000, per: 1h}]}
                   - {id: each, layer: each, key: [client, endpoint], lease: client, max-wait: 1m, limits: [{algorithm: fixed-window, limit: 5, per: 1h}]}
@@ -416,7 +414,7 @@ class LeasedClientTest {
     }
 
     @Test
-    void a_policy_that_changes_is_followed() throws Exception {
+    void a_changed_policy_is_applied() throws Exception {
         LiveWeir live = weir(
                 "change.",
                 SHORT,
@@ -428,14 +426,14 @@ class LeasedClientTest {
                     + HOUR.formatted(1000) + "]}\n";
             new PolicyTopic(live.config())
                     .apply(PolicyFile.read("policies.yaml", changed), PolicyTopic.Options.DEFAULTS, 0);
-            await("it decides by the second version", LiveWeir.PATIENCE, () -> {
+            await("the client decides by the second version", LiveWeir.PATIENCE, () -> {
                 Decision decision = weir.decide(request("alice")).join();
                 return decision.outcome() == Outcome.ALLOWED && decision.policyVersion() == 2;
             });
         }
     }
 
-    /** Holds slices, and tells when its requests were allowed, until it is killed. */
+    /** The main class of a leased client that prints the decision times of allowed requests until it is killed. */
     static final class LeasedMain {
 
         private LeasedMain() {}

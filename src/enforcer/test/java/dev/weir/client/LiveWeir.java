@@ -3,6 +3,7 @@ package dev.weir.client;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.topics.KafkaSettings;
@@ -11,7 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import org.apache.kafka.clients.admin.Admin;
 
-/** Topics with rules on a broker, for an enforcer to be started on them, or not. */
+/** Topics with rules on a broker, on which tests can start an enforcer. */
 record LiveWeir(WeirConfig config) {
 
     static final Duration PATIENCE = Duration.ofSeconds(90);
@@ -25,7 +26,7 @@ record LiveWeir(WeirConfig config) {
                 .applicationId("weir-" + prefix + "test")
                 .threads(1)
                 .topics(prefix, 2)
-                .kafka("bootstrap.servers", bootstrapServers)
+                .kafka(TestBroker.clientSettings(bootstrapServers))
                 .stateDirectory(directory.resolve(prefix + "state"))
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
@@ -35,12 +36,12 @@ record LiveWeir(WeirConfig config) {
         return new LiveWeir(config);
     }
 
-    /** The same, but quota is lent so. */
+    /** Returns a copy with other lease settings. */
     LiveWeir leases(WeirConfig.Leases leases) {
         return new LiveWeir(config.toBuilder().leases(leases).build());
     }
 
-    /** Starts an enforcer, and waits until it decides. */
+    /** Starts an enforcer and waits until it is running. */
     Enforcer enforce() {
         Enforcer enforcer = Enforcer.start(config);
         enforcer.awaitRunning(PATIENCE);

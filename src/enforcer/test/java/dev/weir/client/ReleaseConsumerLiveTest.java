@@ -3,6 +3,7 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Release;
 import dev.weir.wire.ReleaseAvro;
 import java.time.Duration;
@@ -28,7 +29,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** A worker on a real broker, whose releases were written in transactions. */
+/** Tests a consumer of releases that are written in transactions, with a real broker. */
 class ReleaseConsumerLiveTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -40,14 +41,13 @@ class ReleaseConsumerLiveTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
+        broker = TestBroker.shared();
         admin = Admin.create(Map.of("bootstrap.servers", broker.bootstrapServers()));
     }
 
     @AfterAll
     static void stop() {
         admin.close();
-        broker.close();
     }
 
     @Test
@@ -77,12 +77,12 @@ class ReleaseConsumerLiveTest {
     }
 
     @Test
-    void no_release_leaves_before_its_time_by_the_brokers_clock() throws Exception {
+    void no_release_is_returned_early_by_the_brokers_clock() throws Exception {
         Random random = new Random(3);
         write("wall", List.of(release(0, 0)), true);
         try (ReleaseConsumer releases =
                 new ReleaseConsumer(Map.of("bootstrap.servers", broker.bootstrapServers(), "group.id", "g"), "wall")) {
-            assertThat(releases.next(PATIENCE)).isPresent(); // it has joined
+            assertThat(releases.next(PATIENCE)).isPresent(); // the consumer has joined the group
             List<Release> ahead = new ArrayList<>();
             for (int i = 1; i <= 100; i++) {
                 ahead.add(release(i, wallClockNanos() + 300_000_000 + random.nextInt(300_000_000)));
@@ -116,7 +116,7 @@ class ReleaseConsumerLiveTest {
         return new Release("r" + i, "c", null, "q", i + 1, 0, releaseAtNanos, 1, Map.of(), null);
     }
 
-    /** In one transaction, by turns to the partitions; creates the topic if it is not there. */
+    /** Writes releases to alternating partitions in one transaction. Creates the topic if it does not exist. */
     private static void write(String topic, List<Release> releases, boolean commit) throws Exception {
         if (!admin.listTopics().names().get().contains(topic)) {
             admin.createTopics(List.of(new NewTopic(topic, PARTITIONS, (short) 1)))
@@ -132,7 +132,7 @@ class ReleaseConsumerLiveTest {
             producer.beginTransaction();
             for (Release release : releases) {
                 int partition = (int) (release.sequence() % PARTITIONS);
-                var unused = producer.send( // the commit tells
+                var unused = producer.send( // the commit reports failures
                         new ProducerRecord<>(topic, partition, release.client(), avro.encode(release)));
             }
             if (commit) {

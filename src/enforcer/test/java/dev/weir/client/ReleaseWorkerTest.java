@@ -4,6 +4,7 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Release;
@@ -41,7 +42,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A worker on a real broker: behind a real enforcer's queue, and behind releases that a test writes. */
+/** Tests a worker with a real broker, with releases from an enforcer's queue and with releases that the tests write. */
 class ReleaseWorkerTest {
 
     private static final String POLICIES = """
@@ -66,14 +67,14 @@ class ReleaseWorkerTest {
     private static Enforcer enforcer;
     private static Admin admin;
 
-    /** What a handler was given, and by which attempt. */
+    /** The tasks that were passed to handlers, by request id. */
     private final Map<String, List<ReleaseTask>> handled = new ConcurrentHashMap<>();
 
     @BeforeAll
     static void start() throws Exception {
-        broker = EmbeddedBroker.start();
+        broker = TestBroker.shared();
         admin = Admin.create(Map.of("bootstrap.servers", broker.bootstrapServers()));
-        up = LiveWeir.create(broker, directory, "up.", POLICIES);
+        up = LiveWeir.create(broker, directory, "worker.", POLICIES);
         enforcer = up.enforce();
     }
 
@@ -81,7 +82,6 @@ class ReleaseWorkerTest {
     static void stop() {
         enforcer.close();
         admin.close();
-        broker.close();
     }
 
     @Test
@@ -101,16 +101,20 @@ class ReleaseWorkerTest {
             for (CompletableFuture<Decision> decision : asked) {
                 assertThat(decision.get(90, TimeUnit.SECONDS).outcome()).isEqualTo(Outcome.QUEUED);
             }
-            await("all are handled", LiveWeir.PATIENCE, () -> count("once") == 200);
-            await("all is committed", LiveWeir.PATIENCE, () -> committed("once").equals(ends(up)));
-            assertThat(handled.values()).allMatch(all -> all.size() == 1);
+            await("all releases are handled", LiveWeir.PATIENCE, () -> count("once") == 200);
+            await("all releases are committed", LiveWeir.PATIENCE, () -> committed("once")
+                    .equals(ends(up)));
+            assertThat(handled.entrySet())
+                    .filteredOn(entry -> entry.getKey().startsWith("once")) // other tests use the same map
+                    .hasSize(200)
+                    .allMatch(entry -> entry.getValue().size() == 1);
             assertThat(early).hasValue(0);
             assertThat(worker.stats().duplicates()).isZero();
         }
     }
 
     @Test
-    void what_fails_takes_its_place_in_the_queue_again_and_in_the_end_is_a_dead_letter() throws Exception {
+    void a_failed_release_is_queued_again_and_finally_a_dead_letter() throws Exception {
         try (WeirClient weir = up.client().start();
                 ReleaseWorker worker = worker(up, "again", work -> {
                             note(work);
@@ -126,9 +130,12 @@ class ReleaseWorkerTest {
             for (String id : List.of("first", "third", "never")) {
                 weir.decide(sms(id, "/sms")).get(90, TimeUnit.SECONDS);
             }
-            await("it is given up", LiveWeir.PATIENCE, () -> worker.stats().givenUp() == 1);
+            await(
+                    "the release is given up",
+                    LiveWeir.PATIENCE,
+                    () -> worker.stats().givenUp() == 1);
             SimpleMeterRegistry registry = new SimpleMeterRegistry();
-            ClientMeters.of(worker).bindTo(registry);
+            ClientMetricsBinder.of(worker).bindTo(registry);
             assertThat(registry.get("weir.worker.given.up").functionCounter().count())
                     .isEqualTo(1);
             assertThat(registry.getMeters()).hasSize(WorkerStats.class.getRecordComponents().length);
@@ -150,15 +157,14 @@ class ReleaseWorkerTest {
             ConsumerRecord<byte[], byte[]> letter = deadLetter(up, "ATTEMPTS_FAILED");
             assertThat(new ReleaseAvro().decode(letter.value()).requestId()).isEqualTo("never~3");
             assertThat(header(letter, DeadLetterHeaders.DETAIL)).isEqualTo("java.lang.AssertionError: not yet");
-            assertThat(header(letter, DeadLetterHeaders.TOPIC)).isEqualTo("up.releases");
+            assertThat(header(letter, DeadLetterHeaders.TOPIC)).isEqualTo("worker.releases");
             assertThat(header(letter, RetryHeaders.FIRST_REQUEST_ID)).isEqualTo("never");
             assertThat(worker.stats().retried()).isEqualTo(4);
         }
     }
 
     @Test
-    void a_next_attempt_that_weir_refuses_counts_as_failed_and_the_callback_is_told_until_it_takes_it()
-            throws Exception {
+    void a_denied_next_attempt_counts_as_failed_and_the_callback_is_retried_until_it_succeeds() throws Exception {
         LinkedBlockingQueue<Throwable> told = new LinkedBlockingQueue<>();
         try (WeirClient weir = up.client().start();
                 ReleaseWorker worker = worker(up, "refused", work -> {
@@ -176,12 +182,18 @@ class ReleaseWorkerTest {
                             }
                         })
                         .start()) {
-            // of two a day one is taken by this, the other by the second attempt; the third waits until tomorrow
+            // the limit is two a day: this request and the second attempt are allowed, the third attempt is denied
             weir.decide(sms("refused", "/twice")).get(90, TimeUnit.SECONDS);
             await("the second attempt", LiveWeir.PATIENCE, () -> count("refused") == 2);
             assertThat(handled.get("refused")).extracting(ReleaseTask::attempt).containsExactly(1, 2);
-            await("the refusal", LiveWeir.PATIENCE, () -> worker.stats().refused() == 1);
-            await("it is given up", LiveWeir.PATIENCE, () -> worker.stats().givenUp() == 1);
+            await(
+                    "the third attempt is denied",
+                    LiveWeir.PATIENCE,
+                    () -> worker.stats().refused() == 1);
+            await(
+                    "the release is given up",
+                    LiveWeir.PATIENCE,
+                    () -> worker.stats().givenUp() == 1);
             assertThat(told)
                     .hasSize(2)
                     .allMatch(cause -> cause instanceof RefusedException refused
@@ -191,10 +203,10 @@ class ReleaseWorkerTest {
     }
 
     @Test
-    void what_comes_again_after_a_rebalance_is_left_alone_and_committed_with_what_was_in_hand() throws Exception {
-        LiveWeir alone = LiveWeir.create(broker, directory, "alone.", POLICIES);
+    void releases_read_again_after_a_rebalance_are_skipped_and_committed_with_those_in_progress() throws Exception {
+        LiveWeir alone = LiveWeir.create(broker, directory, "single.", POLICIES);
         write(alone, 0, 10);
-        write(alone, 0, 1); // a producer's second request of the same id
+        write(alone, 0, 1); // a second request with the same id
         CountDownLatch go = new CountDownLatch(1);
         try (ReleaseWorker worker = worker(alone, "rebalance", work -> {
                     note(work);
@@ -205,21 +217,21 @@ class ReleaseWorkerTest {
                 .attempts(1)
                 .finishWithin(Duration.ZERO)
                 .start()) {
-            await("all are handed out", LiveWeir.PATIENCE, () -> count("w") == 10);
+            await("all releases are handed out", LiveWeir.PATIENCE, () -> count("w") == 10);
             await(
-                    "all but one are done",
+                    "all releases but one are done",
                     LiveWeir.PATIENCE,
                     () -> worker.stats().handled() == 9);
             Map<String, Object> second = kafka(alone, "rebalance");
-            second.put("client.id", "z"); // by the order of names the first one keeps partition 0
+            second.put("client.id", "z"); // members are sorted by name, so the worker keeps partition 0
             try (ReleaseConsumer other = new ReleaseConsumer(second, "alone.releases")) {
-                await("they come again", LiveWeir.PATIENCE, () -> {
+                await("the releases are read again", LiveWeir.PATIENCE, () -> {
                     assertThat(other.next(Duration.ZERO)).isEmpty();
                     return worker.stats().duplicates() >= 12;
                 });
                 assertThat(committed("rebalance")).doesNotContainValue(11L);
                 go.countDown();
-                await("all is committed", LiveWeir.PATIENCE, () -> {
+                await("all releases are committed", LiveWeir.PATIENCE, () -> {
                     assertThat(other.next(Duration.ZERO)).isEmpty();
                     return committed("rebalance").containsValue(11L);
                 });
@@ -229,7 +241,7 @@ class ReleaseWorkerTest {
     }
 
     @Test
-    void a_second_request_of_the_same_id_is_done_once_and_committed_with_the_first() throws Exception {
+    void a_duplicate_release_is_handled_once_and_committed_with_the_first() throws Exception {
         LiveWeir doubles = LiveWeir.create(broker, directory, "doubles.", POLICIES);
         write(doubles, 0, 1);
         write(doubles, 0, 1);
@@ -241,16 +253,19 @@ class ReleaseWorkerTest {
                 .attempts(1)
                 .start();
         try (worker) {
-            await("it comes again", LiveWeir.PATIENCE, () -> worker.stats().duplicates() == 1);
+            await(
+                    "the duplicate is read",
+                    LiveWeir.PATIENCE,
+                    () -> worker.stats().duplicates() == 1);
             go.countDown();
-            await("both are committed", LiveWeir.PATIENCE, () -> committed("doubles")
+            await("both releases are committed", LiveWeir.PATIENCE, () -> committed("doubles")
                     .containsValue(2L));
             assertThat(count("w")).isEqualTo(1);
         }
     }
 
     @Test
-    void one_that_is_not_done_holds_back_the_commits_and_the_others_only_up_to_the_bound() throws Exception {
+    void an_unfinished_release_blocks_commits_and_others_only_beyond_the_maximum() throws Exception {
         LiveWeir bound = LiveWeir.create(broker, directory, "bound.", POLICIES);
         write(bound, 0, 30);
         CountDownLatch go = new CountDownLatch(1);
@@ -272,24 +287,24 @@ class ReleaseWorkerTest {
                 .start();
         try (first) {
             await(
-                    "as many as may be are done",
+                    "as many releases as permitted are done",
                     LiveWeir.PATIENCE,
                     () -> first.stats().handled() == 19);
-        } // as a crash: the first is not done, and is not told to be
+        } // like a crash: the first release is neither done nor committed
         assertThat(handled).hasSize(20).doesNotContainKey("w20");
         assertThat(committed("bound")).doesNotContainValue(20L).doesNotContainValue(1L);
-        await("it is told to end", LiveWeir.PATIENCE, () -> interrupted.contains("w0"));
+        await("the handler is interrupted", LiveWeir.PATIENCE, () -> interrupted.contains("w0"));
         go.countDown();
         try (ReleaseWorker second =
                 worker(bound, "bound", this::note).attempts(1).threads(1).start()) {
-            await("all is committed", LiveWeir.PATIENCE, () -> committed("bound")
+            await("all releases are committed", LiveWeir.PATIENCE, () -> committed("bound")
                     .containsValue(30L));
             assertThat(second.stats().handled()).isEqualTo(30); // at least once
         }
     }
 
     @Test
-    void closing_finishes_what_is_handed_out_and_commits_it() throws Exception {
+    void closing_finishes_tasks_in_progress_and_commits() throws Exception {
         LiveWeir closing = LiveWeir.create(broker, directory, "closing.", POLICIES);
         write(closing, 0, 1);
         CountDownLatch begun = new CountDownLatch(1);
@@ -305,7 +320,7 @@ class ReleaseWorkerTest {
         assertThat(begun.await(90, TimeUnit.SECONDS)).isTrue();
         Thread closer = new Thread(worker::close);
         closer.start();
-        await("it waits", LiveWeir.PATIENCE, () -> closer.getState() == Thread.State.WAITING);
+        await("close() waits", LiveWeir.PATIENCE, () -> closer.getState() == Thread.State.WAITING);
         go.countDown();
         closer.join();
         assertThat(count("w")).isEqualTo(1);
@@ -313,7 +328,7 @@ class ReleaseWorkerTest {
     }
 
     @Test
-    void a_record_that_is_no_release_is_a_dead_letter_and_the_next_one_is_handled() throws Exception {
+    void an_invalid_release_is_a_dead_letter_and_the_next_one_is_handled() throws Exception {
         LiveWeir odd = LiveWeir.create(broker, directory, "odd.", POLICIES);
         byte[] noRelease = {1, 2, 3};
         write(odd, new ProducerRecord<>("odd.releases", 0, noRelease, noRelease));
@@ -323,13 +338,14 @@ class ReleaseWorkerTest {
                 .givenUp((work, cause) -> {})
                 .start()) {
             await(
-                    "both are done",
+                    "both records are done",
                     LiveWeir.PATIENCE,
                     () -> count("w") == 1 && worker.stats().givenUp() == 1);
             ConsumerRecord<byte[], byte[]> letter = deadLetter(odd, "NOT_AVRO");
             assertThat(letter.key()).isEqualTo(noRelease);
             assertThat(letter.value()).isEqualTo(noRelease);
-            await("all is committed", LiveWeir.PATIENCE, () -> committed("odd").containsValue(2L));
+            await("both records are committed", LiveWeir.PATIENCE, () -> committed("odd")
+                    .containsValue(2L));
         }
     }
 
@@ -386,7 +402,7 @@ class ReleaseWorkerTest {
         }
     }
 
-    /** The first with this reason. */
+    /** Returns the first dead letter with this reason. */
     private static ConsumerRecord<byte[], byte[]> deadLetter(LiveWeir weir, String reason) {
         Map<String, Object> kafka = new HashMap<>(weir.config().kafka());
         String topic = weir.config().topics().prefix() + "dead-letters";

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A shared limit on three broker processes (replication factor 3, acks=all) on a machine whose processors are busy.
- * {@code weir-bench lend --of QUARTER --brokers 3 --busy 2} measures the same for longer.
+ * Tests a shared limit with three broker processes (replication factor 3, acks=all) on a machine under load. {@code
+ * weir-bench leases --of QUARTER --brokers 3 --busy 2} runs the same scenario for longer.
  */
 @Tag("several-processes")
 class SharedLimitOnThreeBrokersTest {
@@ -38,12 +38,13 @@ class SharedLimitOnThreeBrokersTest {
     private static final int WARM_UP = 30;
     private static final long GAP_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
-    /** Requests of the test that uses a quarter of the limit, 5 a second. */
+    /** The number of requests, 5 a second, of the test that uses a quarter of the limit. */
     private static final int QUARTER = Integer.getInteger("weir.quarter.requests", 30);
 
     /**
-     * At most one in so many is denied. A round trip that takes several times as long as those before it, as happens on
-     * a machine that is shared, denies those who waited longest; holders that did not ask ahead denied more than half.
+     * At most one request in this many may be denied. If a round trip takes several times as long as the ones before,
+     * as happens on a shared machine, the requests that have waited longest are denied. Without prefetching, holders
+     * would deny more than half.
      */
     private static final int MOST_DENIED = 3;
 
@@ -71,8 +72,8 @@ class SharedLimitOnThreeBrokersTest {
         LiveWeir weir = LiveWeir.create(brokers.bootstrapServers(), directory, "three.", POLICIES);
         enforcer = weir.enforce();
         client = weir.client().start();
-        busy = new BusyThreads(Runtime.getRuntime().availableProcessors()); // round trips are measured under this load
-        for (int i = 0; i < WARM_UP; i++) { // the first transactions of a process take seconds
+        busy = new BusyThreads(Runtime.getRuntime().availableProcessors()); // the load under test
+        for (int i = 0; i < WARM_UP; i++) { // the first transactions of a process are slow
             decide("each", i, "/warm-up").join();
         }
     }
@@ -86,7 +87,7 @@ class SharedLimitOnThreeBrokersTest {
     }
 
     @Test
-    void a_limit_that_is_used_to_a_quarter_denies_little_even_while_brokers_are_slow() {
+    void a_limit_used_to_a_quarter_denies_little_even_with_slow_brokers() {
         List<CompletableFuture<Decision>> decisions = new ArrayList<>();
         long startNanos = System.nanoTime();
         for (int i = 0; i < QUARTER; i++) {
@@ -99,7 +100,7 @@ class SharedLimitOnThreeBrokersTest {
                 .filter(one -> one.outcome() != Outcome.ALLOWED)
                 .map(one -> one.reason() + " at " + one.decidedAtMs())
                 .toList();
-        assertThat(denied).as("denied of " + QUARTER).hasSizeLessThan(QUARTER / MOST_DENIED);
+        assertThat(denied).as("denied requests of " + QUARTER).hasSizeLessThan(QUARTER / MOST_DENIED);
     }
 
     @Test
@@ -113,7 +114,7 @@ class SharedLimitOnThreeBrokersTest {
                 .filter(one -> one.outcome() == Outcome.ALLOWED)
                 .map(one -> new Promise.Use(one.decidedAtMs(), 1))
                 .toList();
-        assertThat(uses).as("allowed of a burst of " + BURST).hasSizeBetween((int) LIMIT, BURST);
+        assertThat(uses).as("allowed requests of a burst of " + BURST).hasSizeBetween((int) LIMIT, BURST);
         SlidingWindowCounter limit = new SlidingWindowCounter(LIMIT, PER_MS, false, false);
         LimitAccount<?> account = LimitAccount.open(limit, all.get(0).decidedAtMs());
         assertThat(Promise.brokenBy(account, LIMIT, uses)).isNull();

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
@@ -16,12 +17,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** One quota for all clients of all partitions, on a real broker. */
+/** Tests a limit that all clients of all partitions share, with a real broker. */
 class SharedQuotaTest {
 
     private static EmbeddedBroker broker;
@@ -31,12 +31,7 @@ class SharedQuotaTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
-    }
-
-    @AfterAll
-    static void stop() {
-        broker.close();
+        broker = TestBroker.shared();
     }
 
     private static List<Decision> decide(WeirClient client, int requests, String client0) {
@@ -55,7 +50,7 @@ class SharedQuotaTest {
     }
 
     @Test
-    void all_partitions_together_get_the_limit_and_no_more_and_go_on_with_it_after_a_restart() throws Exception {
+    void all_partitions_together_get_exactly_the_limit_also_after_a_restart() throws Exception {
         LiveWeir weir = LiveWeir.create(broker, directory, "sum.", """
                 policies:
                   - {id: all, key: [], max-wait: 10s, limits: [{algorithm: fixed-window, limit: 500, per: 1d}]}
@@ -69,7 +64,7 @@ class SharedQuotaTest {
         }
         try (Enforcer enforcer = weir.enforce();
                 WeirClient client = weir.client().start()) {
-            // what was lent and not used when it was stopped is charged if its term was over before it went on
+            // leased tokens that were unused at the stop are charged if the lease expired before the restart
             long more = allowed(decide(client, 400, "b"));
             assertThat(allowed + more).isBetween(301L, 500L);
             assertThat(allowed(decide(client, 100, "c")) + allowed + more).isLessThanOrEqualTo(500);
@@ -78,7 +73,7 @@ class SharedQuotaTest {
     }
 
     @Test
-    void an_instance_tells_what_is_used_and_who_holds_what() throws Exception {
+    void an_instance_reports_usage_and_holders() throws Exception {
         LiveWeir weir = LiveWeir.create(broker, directory, "told.", """
                 policies:
                   - {id: each, layer: a, key: [endpoint], max-wait: 10s, limits: [{algorithm: sliding-window-log, limit: 50, per: 1d}]}
@@ -92,26 +87,25 @@ class SharedQuotaTest {
                 client.decide(request).join();
             }
             await(
-                    "all is used, and reported",
+                    "all requests are charged and reported",
                     LiveWeir.PATIENCE,
                     () -> shared(enforcer, "/a").limits().get(0).used() == 40);
-            await("all is given back", LiveWeir.PATIENCE, () -> shared(enforcer, "/a")
-                    .loans()
+            await("all leases are returned", LiveWeir.PATIENCE, () -> shared(enforcer, "/a")
+                    .leases()
                     .isEmpty());
             assertThat(shared(enforcer, "/a").free()).isEqualTo(10);
             assertThat(shared(enforcer, "/b").free()).isEqualTo(50);
-            assertThat(enforcer.questions().shared("own", Map.of()))
-                    .isEqualTo(new InstanceQueries.Result.Local<>(null));
-            List<PolicyUsage> usage = here(enforcer.questions().usage(request));
+            assertThat(enforcer.queries().shared("own", Map.of())).isEqualTo(new InstanceQueries.Result.Local<>(null));
+            List<PolicyUsage> usage = here(enforcer.queries().usage(request));
             assertThat(usage.get(0).held()).isZero();
             assertThat(usage.get(1).held()).isNull();
             assertThat(usage.get(1).limits().get(0).used()).isEqualTo(40);
-            assertThat(enforcer.questions().check(request)).isInstanceOf(InstanceQueries.Result.NotReady.class);
+            assertThat(enforcer.queries().check(request)).isInstanceOf(InstanceQueries.Result.NotReady.class);
         }
     }
 
     private static SharedPolicyUsage shared(Enforcer enforcer, String endpoint) {
-        return here(enforcer.questions().shared("each", Map.of("endpoint", endpoint)));
+        return here(enforcer.queries().shared("each", Map.of("endpoint", endpoint)));
     }
 
     private static <T> T here(InstanceQueries.Result<T> answer) {

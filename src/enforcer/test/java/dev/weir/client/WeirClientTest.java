@@ -7,6 +7,7 @@ import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
@@ -47,7 +48,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** A client on a real broker, with a real enforcer and without one. */
+/** Tests a client with a real broker, with and without an enforcer. */
 class WeirClientTest {
 
     private static final Duration SHORT = Duration.ofMillis(200);
@@ -71,7 +72,7 @@ class WeirClientTest {
 
     @BeforeAll
     static void start() throws Exception {
-        broker = EmbeddedBroker.start();
+        broker = TestBroker.shared();
         up = LiveWeir.create(broker, directory, "up.", POLICIES);
         down = LiveWeir.create(broker, directory, "down.", POLICIES);
         enforcer = up.enforce();
@@ -80,11 +81,10 @@ class WeirClientTest {
     @AfterAll
     static void stop() {
         enforcer.close();
-        broker.close();
     }
 
     @Test
-    void many_threads_together_get_exactly_the_limit_and_every_answer_is_weirs() throws Exception {
+    void many_threads_together_get_exactly_the_limit_and_decisions_of_the_enforcer() throws Exception {
         int threads = 20;
         int each = 500;
         ExecutorService pool = Executors.newFixedThreadPool(threads);
@@ -125,7 +125,7 @@ class WeirClientTest {
     }
 
     @Test
-    void the_answer_of_a_request_that_is_sent_right_after_the_start_is_not_missed() throws Exception {
+    void the_decision_on_a_request_sent_right_after_the_start_is_received() throws Exception {
         for (int i = 0; i < 10; i++) {
             try (WeirClient weir = up.client().start()) {
                 assertThat(get(weir.check(request("frank"))).noDecisionReason()).isEmpty();
@@ -134,7 +134,7 @@ class WeirClientTest {
     }
 
     @Test
-    void requests_of_one_id_get_an_answer_each() throws Exception {
+    void requests_with_the_same_id_get_one_decision_each() throws Exception {
         try (WeirClient weir = up.client().committed(true).start()) {
             Map<RequestKind, CompletableFuture<Decision>> asked = new HashMap<>();
             for (RequestKind kind : List.of(RequestKind.CONSUME, RequestKind.SETTLE, RequestKind.PEEK)) {
@@ -153,7 +153,7 @@ class WeirClientTest {
     }
 
     @Test
-    void other_clients_of_the_topic_get_their_own_answers_alone() throws Exception {
+    void each_client_of_the_topic_gets_only_its_own_decisions() throws Exception {
         try (WeirClient one = up.client().start();
                 WeirClient other = up.client().start()) {
             Request same = RequestBuilder.of("bob").requestId("same").build();
@@ -161,7 +161,7 @@ class WeirClientTest {
             Decision second = get(other.decide(same));
             assertThat(second.remaining()).isEqualTo(first.remaining() - 1);
             await(
-                    "all is counted",
+                    "all decisions are counted",
                     LiveWeir.PATIENCE,
                     () -> one.stats().answered() + other.stats().answered() == 2);
             assertThat(one.stats().late() + other.stats().late()).isZero();
@@ -169,7 +169,7 @@ class WeirClientTest {
     }
 
     @Test
-    void what_waits_in_a_queue_is_answered_and_its_withdrawal_too() throws Exception {
+    void queued_requests_and_their_cancellations_get_decisions() throws Exception {
         try (WeirClient weir = up.client().start()) {
             get(weir.decide(sms("first").build()));
             Decision waits = get(weir.decide(sms("second").build()));
@@ -179,14 +179,14 @@ class WeirClientTest {
                     sms("second").kind(RequestKind.CANCEL).queue("sms").build()));
             assertThat(withdrawn.outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(withdrawn.reason()).isEqualTo(Reason.CANCELLED);
-            get(weir.decide(sms("third").build())); // behind what tells that the second one's wait has ended
+            get(weir.decide(sms("third").build())); // read after the decision that ends the wait of the second request
             assertThat(weir.stats().late()).isZero();
         }
     }
 
     @ParameterizedTest
     @EnumSource(Fallback.class)
-    void without_an_enforcer_the_fallback_answers_when_the_time_is_over(Fallback fallback) throws Exception {
+    void without_an_enforcer_the_fallback_decides_at_the_timeout(Fallback fallback) throws Exception {
         try (WeirClient weir =
                 down.client().timeout(SHORT).fallback(fallback).noCircuit().start()) {
             CompletableFuture<ClientDecision> asked = weir.check(request("alice"));
@@ -194,7 +194,7 @@ class WeirClientTest {
                 assertThatThrownBy(() -> get(asked))
                         .cause()
                         .isInstanceOf(NoDecisionException.class)
-                        .hasMessage("no decision came within 200 ms")
+                        .hasMessage("no decision arrived within 200 ms")
                         .asInstanceOf(type(NoDecisionException.class))
                         .extracting(NoDecisionException::reason)
                         .isEqualTo(NoDecisionReason.TIMED_OUT);
@@ -215,7 +215,7 @@ class WeirClientTest {
     }
 
     @Test
-    void a_call_may_have_less_time_than_others_and_no_more() throws Exception {
+    void a_call_can_shorten_the_timeout_but_not_extend_it() throws Exception {
         try (WeirClient weir = down.client()
                 .timeout(Duration.ofSeconds(1))
                 .fallback(Fallback.FAIL_CLOSED)
@@ -223,30 +223,30 @@ class WeirClientTest {
                 .start()) {
             assertThatThrownBy(() -> get(weir.decide(request("alice"), SHORT)))
                     .cause()
-                    .hasMessage("no decision came within 200 ms");
+                    .hasMessage("no decision arrived within 200 ms");
             assertThatThrownBy(() -> get(weir.decide(request("alice"), LiveWeir.PATIENCE)))
                     .cause()
-                    .hasMessage("no decision came within 1000 ms");
+                    .hasMessage("no decision arrived within 1000 ms");
             assertThat(get(weir.check(request("alice"), SHORT)))
                     .isEqualTo(ClientDecision.fallback(false, NoDecisionReason.TIMED_OUT));
             assertThatThrownBy(() -> weir.check(request("alice"), Duration.ZERO))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessage("within is out of its range: PT0S");
+                    .hasMessage("within must be at least 1 ms, is PT0S");
         }
     }
 
     @Test
-    void micrometer_is_told_what_the_client_counts() throws Exception {
+    void client_counts_are_bound_to_micrometer() throws Exception {
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
         WeirClient weir = up.client().fallback(Fallback.FAIL_OPEN).start();
-        ClientMeters.of(weir).bindTo(registry);
+        ClientMetricsBinder.of(weir).bindTo(registry);
         get(weir.check(request("gina")));
         get(weir.check(request("gina")));
         assertThatThrownBy(() -> get(weir.check(RequestBuilder.of("").build())));
         Request unasked = request("gina");
         weir.close();
         get(weir.check(unasked));
-        System.gc(); // Micrometer holds what it asks weakly
+        System.gc(); // Micrometer has only weak references to the objects that it measures
         Map<String, Double> told = new TreeMap<>();
         registry.forEachMeter(meter -> told.put(
                 meter.getId().getName()
@@ -259,7 +259,7 @@ class WeirClientTest {
                 .containsEntry("weir.client.requests[REJECTED]", 1.0)
                 .containsEntry("weir.client.requests[CLOSED]", 1.0)
                 .containsEntry("weir.client.requests[TIMED_OUT]", 0.0)
-                .containsEntry("weir.client.made.up[FAIL_OPEN]", 1.0)
+                .containsEntry("weir.client.fallback[FAIL_OPEN]", 1.0)
                 .containsEntry("weir.client.in.flight[]", 0.0)
                 .containsEntry("weir.client.circuit[CLOSED]", 1.0)
                 .containsEntry("weir.client.circuit[OPEN]", 0.0)
@@ -269,7 +269,7 @@ class WeirClientTest {
     }
 
     @Test
-    void after_many_time_outs_nothing_is_sent_until_a_trial_is_answered() throws Exception {
+    void an_open_circuit_sends_nothing_until_a_probe_succeeds() throws Exception {
         LiveWeir later = LiveWeir.create(broker, directory, "later.", POLICIES);
         CircuitSettings circuit = new CircuitSettings(4, 100, Duration.ofSeconds(2), 1);
         try (WeirClient weir = later.client()
@@ -287,21 +287,21 @@ class WeirClientTest {
             assertThat(weir.stats().sent()).isEqualTo(4);
             Enforcer started = later.enforce();
             try (started) {
-                await("it closes", LiveWeir.PATIENCE, () -> {
+                await("the circuit closes", LiveWeir.PATIENCE, () -> {
                     weir.check(request("alice")).join();
                     return weir.stats().circuit() == CircuitSettings.State.CLOSED;
                 });
-                await("Weir answers again", LiveWeir.PATIENCE, () -> weir.check(request("alice"))
+                await("Weir decides again", LiveWeir.PATIENCE, () -> weir.check(request("alice"))
                         .join()
                         .noDecisionReason()
                         .isEmpty());
             }
-            assertThat(weir.stats().late()).isGreaterThanOrEqualTo(4); // a time-out takes nothing back
+            assertThat(weir.stats().late()).isGreaterThanOrEqualTo(4); // a timeout does not cancel the request
         }
     }
 
     @Test
-    void beyond_the_bound_requests_are_refused_and_not_sent() throws Exception {
+    void requests_beyond_the_maximum_in_flight_are_rejected() throws Exception {
         try (WeirClient weir =
                 down.client().maxInFlight(5).fallback(Fallback.FAIL_CLOSED).start()) {
             List<CompletableFuture<ClientDecision>> waiting = new ArrayList<>();
@@ -321,7 +321,7 @@ class WeirClientTest {
     }
 
     @Test
-    void or_their_callers_wait_until_there_is_room() throws Exception {
+    void with_max_wait_callers_wait_for_a_free_slot() throws Exception {
         try (WeirClient weir = down.client()
                 .maxInFlight(1)
                 .maxWait(LiveWeir.PATIENCE)
@@ -329,11 +329,11 @@ class WeirClientTest {
                 .noCircuit()
                 .start()) {
             for (int i = 0; i < 3; i++) {
-                var unused = weir.check(request("alice")); // each but the first waits for the one before to time out
+                var unused = weir.check(request("alice")); // each but the first waits until the previous one times out
             }
             assertThat(weir.stats().sent()).isEqualTo(3);
             await(
-                    "room is there before it is counted",
+                    "the timeouts are counted, which is after the next request is sent",
                     LiveWeir.PATIENCE,
                     () -> weir.stats().timedOut() >= 2);
             assertThat(weir.stats().refused()).isZero();
@@ -341,7 +341,7 @@ class WeirClientTest {
     }
 
     @Test
-    void closing_ends_all_that_waits() throws Exception {
+    void closing_completes_all_pending_requests() throws Exception {
         WeirClient weir = down.client().fallback(Fallback.FAIL_OPEN).start();
         List<CompletableFuture<ClientDecision>> waiting = new ArrayList<>();
         List<CompletableFuture<Decision>> decisions = new ArrayList<>();
@@ -361,19 +361,20 @@ class WeirClientTest {
     }
 
     @Test
-    void what_is_no_request_fails_naming_the_field_and_is_not_sent() throws Exception {
+    void an_invalid_request_is_rejected_before_sending_and_names_the_field() throws Exception {
         Map<String, RequestBuilder> bad = Map.of(
                 "client is empty", RequestBuilder.of(""),
                 "client is missing", RequestBuilder.of(null),
-                "cost is -1", RequestBuilder.of("a").cost(-1),
+                "cost is -1; only a SETTLE can have a negative cost",
+                        RequestBuilder.of("a").cost(-1),
                 "requestId is empty", RequestBuilder.of("a").requestId(""),
                 "kind is missing", RequestBuilder.of("a").kind(null),
-                "sizeBytes is -7", RequestBuilder.of("a").sizeBytes(-7),
-                "attributes has a name or a value that is null",
+                "sizeBytes is -7; it must be 0 or more", RequestBuilder.of("a").sizeBytes(-7),
+                "attributes must not contain a null name or value",
                         RequestBuilder.of("a").attribute("b", null),
-                "payload has 65537 bytes, the most is 65536",
+                "payload has 65537 bytes; the maximum is 65536",
                         RequestBuilder.of("a").payload(new byte[65_537]),
-                "queue must be that of the QUEUED decision, is null",
+                "queue must be the one named in the QUEUED decision, is null",
                         RequestBuilder.of("a").kind(RequestKind.CANCEL));
         try (WeirClient weir = down.client().fallback(Fallback.FAIL_OPEN).start()) {
             bad.forEach((message, request) -> assertThatThrownBy(() -> get(weir.check(request.build())))
@@ -386,7 +387,7 @@ class WeirClientTest {
     }
 
     @Test
-    void what_is_checked_before_it_is_sent_is_what_an_enforcer_checks_by_default() {
+    void client_validation_equals_the_enforcers_defaults() {
         assertThat(ClientBuilder.DEFAULT_RULES)
                 .isEqualTo(WeirConfig.DEFAULTS.requests().rules());
     }
@@ -403,7 +404,7 @@ class WeirClientTest {
             assertThatThrownBy(() -> get(large))
                     .cause()
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageStartingWith("the topic up.requests does not take the request: ")
+                    .hasMessageStartingWith("the request cannot be written to up.requests: ")
                     .hasCauseInstanceOf(RecordTooLargeException.class);
             assertThat(get(before).noDecisionReason()).isEmpty();
             assertThat(get(after).noDecisionReason()).isEmpty();
@@ -412,8 +413,8 @@ class WeirClientTest {
     }
 
     @Test
-    void what_a_callback_throws_reaches_nobody_else() throws Exception {
-        try (WeirClient weir = up.client().executor(Runnable::run).start()) { // on the thread that reads
+    void an_exception_of_a_callback_affects_no_other_request() throws Exception {
+        try (WeirClient weir = up.client().executor(Runnable::run).start()) { // callbacks run on the reading thread
             for (int i = 0; i < 3; i++) {
                 CompletableFuture<Void> thrown = weir.check(request("dave")).thenAccept(answer -> {
                     throw new StackOverflowError("a caller's own");
@@ -425,7 +426,7 @@ class WeirClientTest {
     }
 
     @Test
-    void a_callback_may_ask_and_wait_itself() throws Exception {
+    void a_callback_can_send_a_request_and_wait() throws Exception {
         try (WeirClient weir = up.client().start()) {
             CompletableFuture<ClientDecision> nested = weir.check(request("erin"))
                     .thenApply(first -> weir.check(request("erin")).join());
@@ -434,7 +435,7 @@ class WeirClientTest {
     }
 
     @Test
-    void to_be_found_brokers_have_more_time_than_to_answer() throws Exception {
+    void connecting_may_take_longer_than_the_request_timeout() throws Exception {
         try (WeirClient weir = up.client()
                 .timeout(Duration.ofMillis(1))
                 .fallback(Fallback.FAIL_OPEN)
@@ -444,21 +445,21 @@ class WeirClientTest {
     }
 
     @Test
-    void a_topic_that_is_missing_is_named() {
+    void a_missing_topic_is_named() {
         assertThatThrownBy(() -> up.client().prefix("nowhere.").timeout(SHORT).start())
                 .isInstanceOf(KafkaException.class)
-                .hasMessage("there is no topic nowhere.decisions, or this user does not see it");
+                .hasMessage("topic nowhere.decisions does not exist, or this user has no permission to describe it");
     }
 
     @Test
-    void partitions_that_are_added_are_read_from_their_beginning() throws Exception {
+    void added_partitions_are_read_from_the_beginning() throws Exception {
         Map<String, Object> kafka = new HashMap<>(up.config().kafka());
         kafka.put("metadata.max.age.ms", 200);
         try (Admin admin = Admin.create(kafka)) {
             admin.createTopics(List.of(new NewTopic("growing", 1, (short) 1)))
                     .all()
                     .get();
-            await("the topic", LiveWeir.PATIENCE, () -> exists(admin, "growing"));
+            await("the topic exists", LiveWeir.PATIENCE, () -> exists(admin, "growing"));
             Map<String, Integer> seen = new ConcurrentHashMap<>();
             DecisionReader reader = new DecisionReader(
                     kafka,
@@ -468,16 +469,16 @@ class WeirClientTest {
                 admin.createPartitions(Map.of("growing", NewPartitions.increaseTo(3)))
                         .all()
                         .get();
-                await("the partitions", LiveWeir.PATIENCE, () -> partitions(admin) == 3);
+                await("the topic has three partitions", LiveWeir.PATIENCE, () -> partitions(admin) == 3);
                 for (int partition = 0; partition < 3; partition++) {
                     send(kafka, partition);
                 }
-                await("all are read", LiveWeir.PATIENCE, () -> seen.equals(Map.of("0", 0, "1", 1, "2", 2)));
+                await("all records are read", LiveWeir.PATIENCE, () -> seen.equals(Map.of("0", 0, "1", 1, "2", 2)));
             }
         }
     }
 
-    /** By a producer that has not known the topic before. */
+    /** Sends a record with a new producer, which has no outdated metadata of the topic. */
     private static void send(Map<String, Object> kafka, int partition) throws Exception {
         try (KafkaProducer<byte[], byte[]> producer =
                 new KafkaProducer<>(kafka, new ByteArraySerializer(), new ByteArraySerializer())) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Request;
 import dev.weir.runtime.Enforcer;
 import java.io.IOException;
@@ -27,7 +28,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Over HTTP, as a gateway's own clients see it. */
+/** Tests the filter over HTTP from the viewpoint of a gateway's clients. */
 class WeirFilterTest {
 
     private static final String POLICIES = """
@@ -55,21 +56,20 @@ class WeirFilterTest {
 
     @BeforeAll
     static void start() throws Exception {
-        broker = EmbeddedBroker.start();
-        up = LiveWeir.create(broker, directory, "up.", POLICIES);
-        down = LiveWeir.create(broker, directory, "down.", POLICIES);
+        broker = TestBroker.shared();
+        up = LiveWeir.create(broker, directory, "filter.", POLICIES);
+        down = LiveWeir.create(broker, directory, "filter-down.", POLICIES);
         enforcer = up.enforce();
     }
 
     @AfterAll
     static void stop() {
         enforcer.close();
-        broker.close();
         THREADS.shutdownNow();
     }
 
     @Test
-    void beyond_the_limit_it_is_429_and_says_when_to_come_back() throws Exception {
+    void a_denied_request_is_429_with_retry_after() throws Exception {
         try (WeirClient weir = up.client().start();
                 Gateway gateway = new Gateway(weir)) {
             List<HttpResponse<String>> answers = new ArrayList<>();
@@ -90,7 +90,7 @@ class WeirFilterTest {
     }
 
     @Test
-    void a_shadow_banned_client_is_told_that_all_is_well_and_is_not_served() throws Exception {
+    void a_shadow_banned_client_gets_a_success_and_is_not_served() throws Exception {
         try (WeirClient weir = up.client().start();
                 Gateway gateway = new Gateway(weir)) {
             HttpResponse<String> answer = gateway.get("mallory", "/banned");
@@ -100,7 +100,7 @@ class WeirFilterTest {
     }
 
     @Test
-    void what_waits_in_a_queue_is_accepted_and_served_by_nobody_here() throws Exception {
+    void a_queued_request_is_202_and_not_served() throws Exception {
         try (WeirClient weir = up.client().start();
                 Gateway gateway = new Gateway(weir)) {
             HttpResponse<String> answer = gateway.get("alice", "/sms");
@@ -110,7 +110,7 @@ class WeirFilterTest {
     }
 
     @Test
-    void what_names_no_client_is_400() throws Exception {
+    void a_request_without_a_client_is_400() throws Exception {
         try (WeirClient weir = up.client().fallback(Fallback.FAIL_OPEN).start();
                 Gateway gateway = new Gateway(weir)) {
             assertThat(gateway.get("", "/articles/7").statusCode()).isEqualTo(400);
@@ -118,7 +118,7 @@ class WeirFilterTest {
     }
 
     @Test
-    void without_an_enforcer_the_fallback_says_whether_it_is_served() throws Exception {
+    void without_an_enforcer_the_fallback_decides() throws Exception {
         assertThat(unanswered(Fallback.FAIL_OPEN).body()).isEqualTo("served");
         assertThat(unanswered(Fallback.FAIL_CLOSED).statusCode()).isEqualTo(503);
         assertThat(unanswered(Fallback.FAIL).statusCode()).isEqualTo(503);
@@ -138,7 +138,7 @@ class WeirFilterTest {
         return answer.headers().firstValue(name).orElseThrow();
     }
 
-    /** Serves everything that Weir allows. */
+    /** A gateway that serves all requests that Weir allows. */
     private final class Gateway implements AutoCloseable {
 
         private final HttpServer server;

@@ -36,7 +36,7 @@ class ConfigFileTest {
 
     private static final Duration HOUR = Duration.ofHours(1);
 
-    /** Every key but the state directory, with its default. */
+    /** All keys except the state directory, with their defaults. */
     private static final String DEFAULTS = """
             application-id: weir                # consumer group, state directory and transactional ids
             threads: 1                          # stream threads
@@ -224,7 +224,7 @@ class ConfigFileTest {
     }
 
     @Test
-    void no_state_need_be_on_the_heap() throws FaultsException {
+    void the_hot_state_memory_can_be_zero() throws FaultsException {
         assertThat(ConfigFile.read("weir.yaml", "state: {hot-memory: 0}\n")
                         .state()
                         .hotMemoryBytes())
@@ -259,10 +259,10 @@ class ConfigFileTest {
                         "a: [",
                         "is not valid YAML: while parsing a flow node, expected the node content, but found"
                                 + " '<stream end>' (column 5)"),
-                Arguments.of("thread: 1", "thread: unknown key, did you mean threads?"),
+                Arguments.of("thread: 1", "thread: unknown key; did you mean \"threads\"?"),
                 Arguments.of("topics.prefix: a", "topics.prefix: unknown key"),
-                Arguments.of("topics: {partition: 1}", "topics.partition: unknown key, did you mean partitions?"),
-                Arguments.of("threads: 1\nthreads: 2", "threads: is here twice, first on line 1"),
+                Arguments.of("topics: {partition: 1}", "topics.partition: unknown key; did you mean \"partitions\"?"),
+                Arguments.of("threads: 1\nthreads: 2", "threads: duplicate key; the first is on line 1"),
                 Arguments.of("topics: weir.", "topics: must be a mapping, is 'weir.'"),
                 Arguments.of("kafka: [a]", "kafka: must be a mapping, is a list"),
                 Arguments.of(
@@ -322,32 +322,36 @@ class ConfigFileTest {
                 Arguments.of("kafka: {linger.ms: }", "kafka.linger.ms: must be a single value, is empty"),
                 Arguments.of("registry: [a]", "registry: must be a mapping, is a list"),
                 Arguments.of("registry: {auto-register: true}", "registry.url: is missing"),
-                Arguments.of("registry: {urll: a}", "registry.urll: unknown key, did you mean url?"),
+                Arguments.of("registry: {urll: a}", "registry.urll: unknown key; did you mean \"url\"?"),
                 Arguments.of("registry: {url: 'http://a:1', use-id: globalId}", "registry.use-id: unknown key"),
                 Arguments.of(
                         "registry: {url: 'http://u:p@a:1'}",
-                        "registry.url: must be the address of Apicurio's API, http://host:port/apis/registry/v3, and name"
-                                + " no user"),
+                        "registry.url: must be the URL of Apicurio's API, http://host:port/apis/registry/v3, without a"
+                                + " user name"),
                 Arguments.of(
                         "registry: {url: 'http://a:1/apis/registry/v2'}",
-                        "registry.url: must be the address of Apicurio's API, http://host:port/apis/registry/v3, and name"
-                                + " no user"),
+                        "registry.url: must be the URL of Apicurio's API, http://host:port/apis/registry/v3, without a"
+                                + " user name"),
                 Arguments.of(
                         "registry: {url: 'http://a:1', auto-register: no}",
                         "registry.auto-register: must be true or false, is 'no'"),
                 Arguments.of(
                         "registry: {url: 'http://a:1', auth.password: 'hush${env:NONE}'}",
                         "registry.auth.password: needs the environment variable NONE, which is not set"),
-                Arguments.of("kafka: {application.id: a}", "kafka.application.id: must be set as application-id"),
-                Arguments.of("kafka: {num.stream.threads: 5}", "kafka.num.stream.threads: must be set as threads"),
+                Arguments.of(
+                        "kafka: {application.id: a}",
+                        "kafka.application.id: must not be set: use application-id instead"),
+                Arguments.of(
+                        "kafka: {num.stream.threads: 5}",
+                        "kafka.num.stream.threads: must not be set: use threads instead"),
                 Arguments.of(
                         "kafka:\n  linger.ms: 1\n  consumer.isolation.level: read_uncommitted",
                         "kafka.consumer.isolation.level: must be read_committed"),
                 Arguments.of(
                         "application-id: a-shaping",
-                        "application-id: must not end in -shaping, as the shaping application of another one does, is"
+                        "application-id: must not end in -shaping, which is reserved for shaping applications, is"
                                 + " 'a-shaping'"),
-                Arguments.of("kafka: {state.dir: /a}", "kafka.state.dir: must be set as state.directory"),
+                Arguments.of("kafka: {state.dir: /a}", "kafka.state.dir: must not be set: use state.directory instead"),
                 Arguments.of(
                         "kafka: {ssl.key.password: 'hush${env:NONE}'}",
                         "kafka.ssl.key.password: needs the environment variable NONE, which is not set"),
@@ -358,19 +362,19 @@ class ConfigFileTest {
                                         .mapToObj(i -> "p" + i + ": 1")
                                         .collect(Collectors.joining(", "))
                                 + "}",
-                        "kafka: must be at most 1000 properties, are 1001"));
+                        "kafka: must have at most 1000 properties, has 1001"));
     }
 
     @ParameterizedTest
     @MethodSource("faults")
-    void tells_every_fault(String text, String message) {
+    void reports_every_fault(String text, String message) {
         int line = 1 + (int) text.chars().filter(c -> c == '\n').count();
 
         assertThat(faults(text)).containsExactly("weir.yaml:" + line + ": " + message);
     }
 
     @Test
-    void tells_all_faults_at_once_in_the_order_of_the_lines() {
+    void reports_all_faults_in_the_order_of_the_lines() {
         assertThat(faults("""
                                 kafka: {a: ~, b: '${env:NONE}'}
                                 state:
@@ -434,7 +438,7 @@ class ConfigFileTest {
     }
 
     @Test
-    void the_records_check_what_they_are_given() {
+    void the_records_validate_their_arguments() {
         State state = WeirConfig.DEFAULTS.state();
 
         assertRefused("threads must be 1 to 64, is 65", () -> WeirConfig.builder()
@@ -484,12 +488,12 @@ class ConfigFileTest {
                 "requests.max-cost must be 1 to 2305843009213693952, is 0",
                 () -> new Requests(1, 1, 1, 0, MisplacedAction.ROUTE, HOUR));
         assertRefused(
-                "kafka.state.dir must be set as state.directory",
+                "kafka.state.dir must not be set: use state.directory instead",
                 () -> WeirConfig.DEFAULTS.withKafka("state.dir", "a"));
     }
 
     @Test
-    void a_configuration_does_not_change() {
+    void a_configuration_is_immutable() {
         Map<String, String> kafka = new HashMap<>(Map.of("a", "1"));
         WeirConfig config = WeirConfig.builder()
                 .applicationId("weir")
@@ -513,7 +517,7 @@ class ConfigFileTest {
     }
 
     @Test
-    void whatever_is_written_is_read_or_refused() {
+    void arbitrary_text_is_read_or_rejected() {
         Random random = new Random(7);
         String odd = "{}[]:,-&*!|>'\"#$ \t\n\u0000_09azMKiB.";
         int read = 0;

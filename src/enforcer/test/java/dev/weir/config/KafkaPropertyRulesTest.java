@@ -11,8 +11,8 @@ class KafkaPropertyRulesTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            application.id                              | x                | must be set as application-id
-            application.server                          | a:1              | must be set as service.advertise
+            application.id                              | x                | must not be set: use application-id
+            application.server                          | a:1              | must not be set: use service.advertise
             processing.guarantee                        | exactly_once     | must be exactly_once_v2 or at_least_once
             isolation.level                             | read_uncommitted | must be read_committed
             main.consumer.isolation.level               | read_uncommitted | must be read_committed
@@ -25,20 +25,20 @@ class KafkaPropertyRulesTest {
             consumer.group.protocol                     | consumer         | must be classic
             topic.cleanup.policy                        | delete           | must be compact
             producer.max.request.size                   | 3145727          | must be at least 3145728
-            main.consumer.group.id                      | x                | must not be set: Weir chooses
-            producer.transactional.id                   | x                | must not be set: Weir chooses
+            main.consumer.group.id                      | x                | must not be set: Weir sets it
+            producer.transactional.id                   | x                | must not be set: Weir sets it
             auto.offset.reset                           | latest           | must not be set: Weir reads
             consumer.auto.offset.reset                  | earliest         | must not be set: Weir reads
             enable.auto.commit                          | true             | must not be set: Weir reads
-            production.exception.handler                | a.Handler        | with another one records would be lost
-            default.production.exception.handler        | a.Handler        | with another one records would be lost
-            deserialization.exception.handler           | a.Handler        | with another one records would be lost
-            default.deserialization.exception.handler   | a.Handler        | with another one records would be lost
-            processing.exception.handler                | a.Handler        | with another one records would be lost
-            producer.partitioner.class                  | a.Partitioner    | must stay on its partition
-            partitioner.ignore.keys                     | true             | must stay on its partition
+            production.exception.handler                | a.Handler        | another handler could lose records
+            default.production.exception.handler        | a.Handler        | another handler could lose records
+            deserialization.exception.handler           | a.Handler        | another handler could lose records
+            default.deserialization.exception.handler   | a.Handler        | another handler could lose records
+            processing.exception.handler                | a.Handler        | another handler could lose records
+            producer.partitioner.class                  | a.Partitioner    | must stay on one partition
+            partitioner.ignore.keys                     | true             | must stay on one partition
             """)
-    void what_would_break_a_guarantee_is_refused_with_its_key(String key, String value, String told) {
+    void properties_that_break_a_guarantee_are_rejected_by_key(String key, String value, String told) {
         assertThatThrownBy(() -> WeirConfig.DEFAULTS.withKafka(key, value))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageStartingWith("kafka." + key + " must ")
@@ -59,7 +59,7 @@ class KafkaPropertyRulesTest {
                 "num.standby.replicas=1",
                 "transaction.timeout.ms=5000"
             })
-    void all_else_is_the_operators(String property) {
+    void other_properties_can_be_set(String property) {
         int equals = property.indexOf('=');
         String key = property.substring(0, equals);
         String value = property.substring(equals + 1);

@@ -97,7 +97,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void two_processes_at_once_say_nothing_and_leave_nothing_when_interrupted(@TempDir Path logs) throws Exception {
+    void two_interrupted_processes_print_nothing_and_leave_nothing_behind(@TempDir Path logs) throws Exception {
         Path log = logs.resolve("stderr");
         Process one = process(log);
         Process two = process(log);
@@ -124,7 +124,7 @@ class EmbeddedBrokerTest {
                 .start();
     }
 
-    /** A process of its own: starts and stops one broker, uses another, and leaves that one to the JVM's exit. */
+    /** The main method of a child process: starts and stops a broker, uses another one and exits without closing it. */
     public static void main(String[] arguments) throws Exception {
         EmbeddedBroker.start().close();
         EmbeddedBroker broker = EmbeddedBroker.start();
@@ -147,7 +147,7 @@ class EmbeddedBrokerTest {
     }
 
     @Test
-    void a_directory_in_use_is_refused_and_its_broker_goes_on(@TempDir Path directory) throws Exception {
+    void a_directory_in_use_is_rejected_and_its_broker_continues(@TempDir Path directory) throws Exception {
         try (EmbeddedBroker broker = EmbeddedBroker.start(directory, 0)) {
             assertThatThrownBy(() -> EmbeddedBroker.start(directory, 0))
                     .isInstanceOf(IllegalStateException.class)
@@ -186,7 +186,7 @@ class EmbeddedBrokerTest {
         }
     }
 
-    /** The next {@code count} values of the group, whose offsets are then committed. */
+    /** Returns the next {@code count} values of the group and commits their offsets. */
     private static List<String> consume(EmbeddedBroker broker, int count) {
         Map<String, Object> config = Map.of(
                 "bootstrap.servers", broker.bootstrapServers(),

@@ -17,7 +17,7 @@ import org.apache.kafka.common.TopicPartitionInfo;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a single broker and this machine cannot show. */
+/** Checks whose findings cannot be produced with a single broker on this machine. */
 class SimulationChecksTest {
 
     private static final List<Node> NODES =
@@ -31,9 +31,9 @@ class SimulationChecksTest {
             nullValues = "-",
             value = {
                 "3, 2, 2, OK,   -",
-                "2, 2, 2, WARN, t: replicas are behind",
-                "1, 1, 2, FAIL, t: too few in sync to write to partitions 0",
-                "0, 1, 2, FAIL, t: nobody leads partitions 0",
+                "2, 2, 2, WARN, t: replicas are not in sync in partitions 0",
+                "1, 1, 2, FAIL, t: too few in-sync replicas to write to partitions 0",
+                "0, 1, 2, FAIL, t: no leader for partitions 0",
             })
     void a_partition_is_worse_the_fewer_replicas_it_has(
             int inSync, int leader, int needed, Verdict verdict, String found) {
@@ -66,7 +66,7 @@ class SimulationChecksTest {
                 "512  | 600  | WARN | in the configuration file: state: {memory: 44MiB}",
                 "48   | 8192 | WARN | in the configuration file: state: {hot-memory: 12MiB}",
             })
-    void memory_that_is_promised_must_be_there(long heapMib, long allMib, Verdict verdict, String advice) {
+    void configured_memory_must_be_available(long heapMib, long allMib, Verdict verdict, String advice) {
         MachineChecks.memory(heapMib << 20, allMib << 20, WeirConfig.DEFAULTS.state(), notes);
         assertThat(findings).singleElement().satisfies(one -> {
             assertThat(one.verdict()).isEqualTo(verdict);
@@ -81,7 +81,7 @@ class SimulationChecksTest {
         "103000, WARN, it is 2 s ahead of this machine",
         "98500,  WARN, it is 1 s behind this machine",
     })
-    void a_clock_is_off_by_what_the_time_of_asking_leaves_no_doubt_of(long there, Verdict verdict, String found) {
+    void clock_skew_is_reported_only_beyond_the_round_trip(long there, Verdict verdict, String found) {
         ClockChecks.compare("it", there, 100_000, 101_000, notes);
         assertThat(findings).singleElement().satisfies(one -> {
             assertThat(one.verdict()).isEqualTo(verdict);
@@ -126,7 +126,7 @@ class SimulationChecksTest {
     @CsvSource({
         "true,  true,  true",
         "true,  false, false",
-        "false, false, true", // a service that shows few of its brokers' settings
+        "false, false, true", // a managed service that hides most settings of its brokers
     })
     void brokers_without_a_setting_of_the_changelogs_are_too_old(
             boolean showsTimestampType, boolean knowsTimestampAfterMax, boolean isNewEnough) {

@@ -62,7 +62,7 @@ class ClusterTimelineTest {
     }
 
     @Test
-    void a_second_is_the_sum_of_what_all_told_of_it() {
+    void a_second_is_the_sum_of_all_reports() {
         together.add(4_500, report("a", 3, 1_000, 2_000), Map.of("b", report("b", 4, 2_000)), Set.of());
         assertThat(together.since(1_000).ticks())
                 .containsExactly(
@@ -71,25 +71,25 @@ class ClusterTimelineTest {
     }
 
     @Test
-    void a_second_is_told_once_the_others_had_time_to_tell_of_it() {
+    void a_second_is_published_after_the_other_instances_could_report_it() {
         together.add(4_500, report("a", 3, 1_000, 2_000, 3_000), Map.of("b", report("b", 4, 1_000)), Set.of());
         assertThat(seconds()).containsExactly(1_000L, 2_000L);
         assertThat(together.lastSecondMs()).isEqualTo(2_000);
         together.add(5_500, report("a", 3, 2_000, 3_000), Map.of("b", report("b", 4, 2_000, 3_000)), Set.of());
         assertThat(seconds()).containsExactly(1_000L, 2_000L, 3_000L);
         assertThat(together.since(0).ticks().get(1).instances())
-                .as("what comes too late changes nothing")
+                .as("a late report changes nothing")
                 .isEqualTo(1);
     }
 
     @Test
-    void alone_there_is_nobody_to_wait_for() {
+    void a_single_instance_publishes_at_once() {
         together.add(4_500, report("a", 3, 3_000), Map.of(), Set.of());
         assertThat(seconds()).containsExactly(3_000L);
     }
 
     @Test
-    void who_was_denied_most_is_ranked_by_all_instances_together() {
+    void the_most_denied_clients_are_ranked_over_all_instances() {
         together.add(2_000, report("a", 3), Map.of("b", report("b", 5)), Set.of());
         assertThat(together.since(0).overview().clients())
                 .containsExactly(
@@ -101,7 +101,7 @@ class ClusterTimelineTest {
     }
 
     @Test
-    void who_does_not_answer_is_told_so() {
+    void unresponsive_instances_are_reported() {
         together.add(4_500, report("a", 3, 3_000), Map.of(), Set.of("z:1"));
         ClusterOverview overview = together.since(0).overview();
         assertThat(overview.unreachable()).containsExactly("z:1");
@@ -114,7 +114,7 @@ class ClusterTimelineTest {
     }
 
     @Test
-    void what_is_kept_is_bounded() {
+    void retained_seconds_are_bounded() {
         for (long at = 1_000; at <= 400_000; at += 1_000) {
             together.add(at + 1_500, report("a", 3, at), Map.of(), Set.of());
         }
@@ -122,7 +122,7 @@ class ClusterTimelineTest {
     }
 
     @Test
-    void the_queues_where_most_wait_are_told_by_their_names() {
+    void the_longest_queues_are_listed_by_name() {
         Map<String, InstanceReport> others = new TreeMap<>();
         for (int i = 10; i < 50; i++) {
             others.put("z" + i, report("z" + i, i));
@@ -139,7 +139,7 @@ class ClusterTimelineTest {
     }
 
     @Test
-    void a_queue_with_keys_on_several_instances_is_told_once() {
+    void a_queue_with_keys_on_several_instances_is_listed_once() {
         Map<String, InstanceReport> others = Map.of("b", keyed("b", 4, 20, 900L, "gold"));
         together.add(4_500, keyed("a", 3, 10, null, null), others, Set.of());
         assertThat(together.since(0).overview().queues()).singleElement().satisfies(queue -> {
@@ -164,7 +164,7 @@ class ClusterTimelineTest {
                         List.of(new InstanceSecond.TierSecond(null, 10), new InstanceSecond.TierSecond("gold", 20))));
     }
 
-    /** What an instance tells that has some of the keys of a queue. */
+    /** Returns the report of an instance that has some of the keys of a queue. */
     private static InstanceReport keyed(String address, long keys, long waiting, Long oldestWaitMs, String tier) {
         InstanceSecond.QueueSecond inSecond = new InstanceSecond.QueueSecond(
                 "hooks", waiting, oldestWaitMs, 1, 2, List.of(new InstanceSecond.TierSecond(tier, waiting)));
@@ -188,13 +188,13 @@ class ClusterTimelineTest {
     }
 
     @Test
-    void a_lag_that_one_does_not_know_is_not_known() {
+    void the_lag_is_unknown_if_one_instance_does_not_report_it() {
         InstanceSecond unknown = new InstanceSecond(1_000, Map.of(), 0, ONE_AND_ONE, null, List.of());
         assertThat(ClusterSecond.of(List.of(unknown, unknown)).lag()).isNull();
     }
 
     @Test
-    void what_another_version_tells_is_refused_or_understood() {
+    void a_report_of_another_version_is_read_or_rejected() {
         String json = report("a", 3, 1_000).json();
         assertThat(InstanceReport.read(json.replace("{\"seconds\"", "{\"more\":1,\"seconds\"")))
                 .isNotNull();
@@ -209,7 +209,7 @@ class ClusterTimelineTest {
     }
 
     @Test
-    void a_report_comes_through_as_it_was() {
+    void a_report_survives_a_round_trip() {
         for (InstanceReport report : List.of(report("a", 3, 1_000), keyed("a", 3, 10, 5L, "gold"))) {
             assertThat(InstanceReport.read(report.json())).isEqualTo(report);
         }

@@ -27,7 +27,7 @@ class RecentCountsTest {
     }
 
     @Test
-    void what_was_counted_before_it_began_is_not_of_its_seconds() {
+    void earlier_counts_are_not_part_of_the_first_second() {
         deny("early", 3);
         RecentCounts recently = new RecentCounts(counts);
         deny("late", 2);
@@ -36,7 +36,7 @@ class RecentCountsTest {
     }
 
     @Test
-    void who_was_denied_most_comes_first_for_a_minute() {
+    void the_most_denied_clients_are_listed_first_for_a_minute() {
         RecentCounts recently = new RecentCounts(counts);
         deny("b", 2);
         deny("a", 2);
@@ -59,7 +59,7 @@ class RecentCountsTest {
     }
 
     @Test
-    void of_more_than_are_kept_those_that_are_stand_for_the_others() {
+    void sampled_clients_are_scaled_to_all_denials() {
         RecentCounts recently = new RecentCounts(counts);
         for (int i = 0; i < DeniedClients.MAX_CLIENTS; i++) {
             deny("often", 3);

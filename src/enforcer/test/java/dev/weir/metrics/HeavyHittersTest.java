@@ -22,7 +22,7 @@ class HeavyHittersTest {
     }
 
     @Test
-    void beyond_that_a_count_is_never_too_low_and_too_high_by_no_more_than_its_share() {
+    void further_counts_are_never_too_low_and_exceed_by_at_most_one_share() {
         Random random = new Random(3);
         int capacity = 100;
         int added = 200_000;

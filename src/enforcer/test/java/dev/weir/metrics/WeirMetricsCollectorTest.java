@@ -22,7 +22,7 @@ class WeirMetricsCollectorTest {
     }
 
     @Test
-    void tiers_that_producers_make_up_are_told_together_once_there_are_too_many() {
+    void arbitrary_tiers_are_reported_together_beyond_the_maximum() {
         List<QueueView.TierView> tiers = new ArrayList<>();
         for (int i = 0; i < EnforcerMetrics.MOST + 500; i++) {
             tiers.add(new QueueView.TierView("tier " + i, new TierShare(0, 1), 1));

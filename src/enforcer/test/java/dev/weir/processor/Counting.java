@@ -6,7 +6,7 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 
-/** Counts as tasks do, for tests elsewhere. */
+/** Updates metrics like a task, for tests in other packages. */
 public final class Counting {
 
     private Counting() {}

@@ -45,7 +45,7 @@ class DecisionSequenceTest {
     }
 
     @Test
-    void the_next_task_goes_on_from_what_was_written() {
+    void the_next_task_continues_from_the_stored_position() {
         DecisionSequence sequence = new DecisionSequence(store);
         sequence.advanceTo(7);
         sequence.next();

@@ -8,7 +8,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class EarlyCommitsTest {
 
-    /** Each record asks for a commit. A commit takes some time, and a round trip twice that. */
+    /** Each record requests a commit. A round trip takes twice as long as a commit. */
     @ParameterizedTest
     @CsvSource({"5, 20", "10, 20", "300, 600", "1000, 2000"})
     void they_take_at_most_half_of_the_time(long tookMs, long apartMs) {

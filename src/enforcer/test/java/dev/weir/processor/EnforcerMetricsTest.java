@@ -21,7 +21,7 @@ class EnforcerMetricsTest {
     }
 
     @Test
-    void tiers_that_producers_make_up_count_together_once_there_are_too_many() {
+    void arbitrary_tiers_are_counted_together_once_there_are_too_many() {
         for (int i = 0; i < MANY; i++) {
             release("tier " + i, 0, 5, 5);
         }

@@ -16,7 +16,7 @@ class HistogramTest {
     }
 
     @Test
-    void a_quantile_is_the_bound_that_so_many_are_at_most() {
+    void a_quantile_is_the_bound_of_its_bucket() {
         assertThat(of(1, 1, 5, 5, 5, 5, 5, 5, 5, 50).quantile(0.2)).hasValue(1);
         assertThat(of(1, 1, 5, 5, 5, 5, 5, 5, 5, 50).quantile(0.21)).hasValue(10);
         assertThat(of(1, 1, 5, 5, 5, 5, 5, 5, 5, 50).quantile(0.9)).hasValue(10);
@@ -26,7 +26,7 @@ class HistogramTest {
     }
 
     @Test
-    void readings_are_added_and_taken_apart() {
+    void snapshots_can_be_added_and_subtracted() {
         assertThat(of(1, 50).plus(of(5))).isEqualTo(of(1, 5, 50));
         assertThat(of(1, 5, 50).minus(of(5))).isEqualTo(of(1, 50));
     }

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Requests for a quota of which nothing ever comes. */
+/** Tests with requests that wait for a lease which is never granted. */
 class LeaseStoreTest {
 
     private static final StateKey KEY = new StateKey(StateKey.NO_CLIENT, "all", List.of());
@@ -44,7 +44,7 @@ class LeaseStoreTest {
         leases = new LeaseStore(session, books, open("waiting"), LeaseTerms.DEFAULTS, () -> PolicyTable.EMPTY, 0);
     }
 
-    /** Answers all requests that are ready. */
+    /** Records and removes all requests that are ready. */
     private void wake(long nowMs) {
         leases.wake(nowMs);
         for (var ready = leases.nextReady(nowMs); ready.isPresent(); ready = leases.nextReady(nowMs)) {
@@ -80,7 +80,7 @@ class LeaseStoreTest {
     }
 
     @Test
-    void the_earliest_of_those_who_wait_is_known_while_it_waits() {
+    void the_earliest_waiting_request_is_known_while_it_waits() {
         assertThat(leases.earliestMs()).isEqualTo(Long.MAX_VALUE);
         park("first", 1_000);
         park("second", 1_060);
@@ -90,7 +90,7 @@ class LeaseStoreTest {
     }
 
     @Test
-    void whose_time_is_over_is_answered_though_others_come_in_the_same_moment() {
+    void a_timed_out_request_is_answered_although_others_arrive_at_the_same_moment() {
         park("first", 1_000);
         park("second", 1_060);
         wake(1_060);

@@ -49,7 +49,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The processor over RocksDB stores that outlive it, as after a crash; its clock and punctuators are the test's. */
+/**
+ * Tests the processor on RocksDB stores that survive it, as they do a crash. The tests control its clock
+ * and punctuators.
+ */
 class ShapeTest {
 
     private static final StoredQueues.StoreNames STORES =
@@ -66,8 +69,8 @@ class ShapeTest {
     private MockProcessorContext<byte[], Object> context;
     private Shape shape;
     private final Set<QueueMarker> delivered = new HashSet<>();
-    private long nowMs = 1_000_000; // of the broker
-    private long aheadMs; // of the instance's clock
+    private long nowMs = 1_000_000; // the broker's clock
+    private long aheadMs; // how far the instance's clock is ahead of it
     private long offset;
 
     @BeforeEach
@@ -111,7 +114,7 @@ class ShapeTest {
         return new MockProcessorContext<>(settings, new TaskId(0, 0), directory.toFile());
     }
 
-    /** A new processor on the stores as they are. */
+    /** Starts a new processor on the existing stores. */
     private void start() {
         context = context();
         stores.forEach(context::addStateStore);
@@ -142,7 +145,7 @@ class ShapeTest {
         context.setCurrentSystemTimeMs(nowMs + aheadMs);
     }
 
-    /** Brings the task the markers that it has sent. */
+    /** Delivers the markers that the task has sent to itself. */
     private void deliverMarkers() {
         for (CapturedForward<? extends byte[], ?> forward : context.forwarded(OUTLETS.markers())) {
             QueueMarker marker = (QueueMarker) forward.record().value();
@@ -152,7 +155,7 @@ class ShapeTest {
         }
     }
 
-    /** Lets time pass, and what is scheduled happen at its time. */
+    /** Advances the time and runs scheduled punctuations when they are due. */
     private void pass(long ms) {
         long untilMs = nowMs + ms;
         deliverMarkers();
@@ -207,7 +210,7 @@ class ShapeTest {
     }
 
     @Test
-    void what_waited_at_a_crash_is_released_once_at_the_pace_and_in_the_order_of_before() {
+    void after_a_crash_waiting_requests_are_released_once_at_the_same_pace_and_order() {
         for (int i = 0; i < 10; i++) {
             admit(RequestKind.CONSUME, "r" + i, i < 5 ? "a" : "b");
         }
@@ -242,7 +245,7 @@ class ShapeTest {
     }
 
     @Test
-    void who_came_first_is_first_after_a_restart_too() {
+    void arrival_order_is_kept_after_a_restart() {
         for (String client : List.of("c", "b", "a")) {
             admit(RequestKind.CONSUME, "r", client);
         }
@@ -267,7 +270,7 @@ class ShapeTest {
 
     @ParameterizedTest
     @ValueSource(longs = {-3_600_000, -2_000, -250, 250, 2_000, 3_600_000})
-    void a_takeover_by_an_instance_with_another_clock_neither_stalls_nor_hurries_a_queue(long skewMs) {
+    void a_takeover_by_an_instance_with_another_clock_neither_stalls_nor_accelerates_a_queue(long skewMs) {
         for (int i = 0; i < 150; i++) {
             admit(RequestKind.CONSUME, "r" + i, "c");
         }
@@ -286,7 +289,7 @@ class ShapeTest {
     }
 
     @Test
-    void without_an_answer_to_its_marker_a_task_releases_nothing_and_sends_another() {
+    void without_its_marker_a_task_releases_nothing_and_sends_another() {
         admit(RequestKind.CONSUME, "a", "c");
         start();
         for (int i = 0; i < 30; i++) {
@@ -314,7 +317,7 @@ class ShapeTest {
 
     /** The broker's clock was an hour ahead for a second. */
     @Test
-    void a_queue_that_is_ahead_of_the_brokers_time_goes_on_at_its_rate() {
+    void a_queue_ahead_of_the_brokers_time_continues_at_its_rate() {
         policies.put(new QueueRules("q", 1, 100, 1_000, 1, 1_000, 1_000, 0, Map.of()));
         nowMs += 3_600_000;
         tellTime();
@@ -324,7 +327,7 @@ class ShapeTest {
         assertThat(releasesWithin(1_000)).hasSize(5);
         nowMs -= 3_600_000;
         aheadMs = 3_600_000;
-        admit(RequestKind.CONSUME, "first", "c"); // before a marker shows it
+        admit(RequestKind.CONSUME, "first", "c"); // before a marker reveals the step
         pass(2_000);
         taken(OUTLETS.releases(), Release.class);
         for (int i = 0; i < 10; i++) {
@@ -340,7 +343,7 @@ class ShapeTest {
     }
 
     @Test
-    void no_queue_goes_on_if_a_walk_over_the_states_ends_early() {
+    void no_queue_continues_if_a_scan_of_the_states_ends_early() {
         admit(RequestKind.CONSUME, "r", "c");
         KeyValueStore<Bytes, byte[]> whole = stores.get(0);
         stores.set(0, cutOff(whole));
@@ -349,7 +352,7 @@ class ShapeTest {
         start();
     }
 
-    /** The same store, over which walks find all but the last entry. */
+    /** Returns a view of a store whose scans omit the last entry. */
     @SuppressWarnings("unchecked")
     private static KeyValueStore<Bytes, byte[]> cutOff(KeyValueStore<Bytes, byte[]> store) {
         return (KeyValueStore<Bytes, byte[]>) Proxy.newProxyInstance(
@@ -368,13 +371,13 @@ class ShapeTest {
                 });
     }
 
-    /** As a walk over damaged blocks leaves them out. */
+    /** Scans omit entries in damaged blocks. */
     @Test
-    void no_queue_goes_on_without_a_request_that_its_stores_have_lost() {
+    void no_queue_continues_without_a_request_that_its_stores_have_lost() {
         for (int i = 0; i < 10; i++) {
             admit(RequestKind.CONSUME, "r" + i, "c" + i % 3);
         }
-        admit(RequestKind.CONSUME, "r0", "c0"); // the same id, of the same client: only the newer one is found by it
+        admit(RequestKind.CONSUME, "r0", "c0"); // same client and id: the ticket refers to the newer request
         start();
         for (int store : List.of(1, 2)) {
             KeyValue<Bytes, byte[]> lost = last(stores.get(store));
@@ -392,7 +395,7 @@ class ShapeTest {
     }
 
     @Test
-    void changed_rules_are_seen_while_something_waits_and_nothing_comes() {
+    void changed_rules_are_applied_while_requests_wait_and_none_arrive() {
         policies.put(new QueueRules("q", 2, 1, 3_600_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
         admit(RequestKind.CONSUME, "a", "c");
         admit(RequestKind.CONSUME, "b", "c");
@@ -404,7 +407,7 @@ class ShapeTest {
     }
 
     @Test
-    void a_task_that_failed_in_a_tick_and_is_revived_goes_on() {
+    void a_task_that_failed_in_a_tick_continues_after_its_revival() {
         admit(RequestKind.CONSUME, "a", "c");
         admit(RequestKind.CONSUME, "b", "c");
         deliverMarkers();
@@ -415,7 +418,7 @@ class ShapeTest {
         assertThatThrownBy(() -> failed.getPunctuator().punctuate(nowMs)).isInstanceOf(RuntimeException.class);
         stores.set(0, open(STORES.states(), context));
         context.addStateStore(stores.get(0));
-        shape.init(context); // on the same object, as a task that is revived does
+        shape.init(context); // Kafka Streams initializes the same object again
         assertThat(next()).isNotNull().isNotSameAs(failed);
     }
 
@@ -425,7 +428,7 @@ class ShapeTest {
     }
 
     @Test
-    void its_queues_can_be_asked_while_it_works() {
+    void its_queues_can_be_queried_while_it_works() {
         assertThat(view().waiting()).isZero();
         for (int i = 0; i < 5; i++) {
             admit(RequestKind.CONSUME, "r" + i, "c");
@@ -440,7 +443,7 @@ class ShapeTest {
     }
 
     @Test
-    void a_task_that_is_closed_answers_no_more_and_closes_no_other() {
+    void a_closed_task_answers_no_queries_and_closes_no_other_task() {
         admit(RequestKind.CONSUME, "a", "c");
         Shape before = shape;
         start();
@@ -454,7 +457,7 @@ class ShapeTest {
     }
 
     @Test
-    void who_asks_gets_in_between_two_records_of_a_task_that_never_rests() throws Exception {
+    void a_query_is_answered_between_two_records_of_a_busy_task() throws Exception {
         AtomicInteger answers = new AtomicInteger();
         Thread asking = new Thread(() -> {
             for (int i = 0; i < 100; i++) {
@@ -472,7 +475,7 @@ class ShapeTest {
     }
 
     @Test
-    void a_record_that_is_no_admission_is_a_dead_letter() {
+    void an_invalid_admission_is_a_dead_letter() {
         raw(new byte[] {1, 2, 3});
         raw(null);
         assertThat(context.forwarded(OUTLETS.deadLetters())).hasSize(2);

@@ -3,7 +3,7 @@ package dev.weir.processor;
 import dev.weir.storage.WriteBackCodec;
 import java.nio.charset.StandardCharsets;
 
-/** Texts as they are. Those that start with # are kept decoded, at a byte a character. */
+/** A codec of texts. Texts that start with # are cached in decoded form and count as one byte per character. */
 public final class TextCodec implements WriteBackCodec<String, String> {
 
     @Override

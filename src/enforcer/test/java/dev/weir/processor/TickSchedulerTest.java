@@ -53,21 +53,21 @@ class TickSchedulerTest {
         ticks.request(NOW_MS + 101, NOW_MS);
         ticks.request(NOW_MS + 100, NOW_MS + 50);
         assertThat(context.scheduledPunctuators())
-                .as("a later or equal one changes nothing")
+                .as("a later or equal request changes nothing")
                 .hasSize(1);
         ticks.request(NOW_MS + 80, NOW_MS + 50);
         assertThat(pendingInMs()).containsExactly(30L);
     }
 
     @Test
-    void it_runs_no_sooner_than_the_least_time_after_the_request() {
+    void it_runs_no_sooner_than_the_minimum_time_after_the_request() {
         for (long atMs : List.of(Long.MIN_VALUE, 0L, NOW_MS, NOW_MS + 4)) {
             ticks.open(context);
             ticks.request(atMs, NOW_MS);
             assertThat(pendingInMs()).containsExactly(TickScheduler.LEAST_MS);
         }
         ticks.request(NOW_MS, NOW_MS + 3);
-        assertThat(pendingInMs()).as("the one that is pending is sooner").containsExactly(TickScheduler.LEAST_MS);
+        assertThat(pendingInMs()).as("the pending run is earlier").containsExactly(TickScheduler.LEAST_MS);
     }
 
     @Test

@@ -8,6 +8,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
@@ -40,12 +41,11 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What can be asked of enforcers on a real broker. */
+/** Tests the queries of enforcers with a real broker. */
 class InstanceQueriesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -84,23 +84,18 @@ class InstanceQueriesTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
-    }
-
-    @AfterAll
-    static void stop() {
-        broker.close();
+        broker = TestBroker.shared();
     }
 
     @Test
-    void each_question_is_answered_by_one_of_two_instances_and_the_other_says_by_which() throws Exception {
+    void each_query_is_answered_by_one_of_two_instances_and_the_other_names_it() throws Exception {
         WeirConfig config = config("two.");
         try (Enforcer one = Enforcer.start(config, Optional.of(ADDRESSES.get(0)));
                 Enforcer two = Enforcer.start(
                         config.withStateDirectory(directory.resolve("weir-other")), Optional.of(ADDRESSES.get(1)));
                 Decisions decisions = new Decisions(config)) {
-            List<InstanceQueries> both = List.of(one.questions(), two.questions());
-            await("the clients are shared", PATIENCE, () -> {
+            List<InstanceQueries> both = List.of(one.queries(), two.queries());
+            await("both instances have clients", PATIENCE, () -> {
                 List<Integer> owners = CLIENTS.stream()
                         .map(client -> owner(both, of -> of.usage(request(client, "/", 1, START_MS))))
                         .toList();
@@ -128,17 +123,23 @@ class InstanceQueriesTest {
             long nowMs = START_MS;
             for (long cost : new long[] {1, 40, 8, 2}) {
                 nowMs += 1_000;
+                List<Request> round = new ArrayList<>();
+                List<Decision> predicted = new ArrayList<>();
                 for (String client : CLIENTS.subList(0, 10)) {
                     Request request = request(client, "/", cost, nowMs);
-                    Decision foretold = here(both, of -> of.check(request));
+                    Decision prediction = here(both, of -> of.check(request));
                     Decision again = here(both, of -> of.check(request));
-                    assertThat(again).isEqualTo(foretold);
-                    Decision decided = decisions.of(List.of(request)).get(0);
-                    assertThat(decided)
+                    assertThat(again).isEqualTo(prediction);
+                    round.add(request);
+                    predicted.add(prediction);
+                }
+                List<Decision> decided = decisions.of(round);
+                for (int i = 0; i < round.size(); i++) {
+                    assertThat(decided.get(i))
                             .usingRecursiveComparison()
-                            .ignoringFields("identity.source", "context") // where and by what it was recorded
-                            .isEqualTo(foretold);
-                    outcomes.add(decided.outcome());
+                            .ignoringFields("identity.source", "context") // depend on where the request was written
+                            .isEqualTo(predicted.get(i));
+                    outcomes.add(decided.get(i).outcome());
                 }
             }
             assertThat(outcomes).hasSize(40).contains(Outcome.ALLOWED, Outcome.DENIED);
@@ -147,21 +148,33 @@ class InstanceQueriesTest {
         }
     }
 
-    /** Keys are on the partitions of both instances; each tells of its own, and either of one key, or who has it. */
+    /**
+     * The keys of a queue are on the partitions of both instances. Each instance returns its own part of the queue, and
+     * for a single key either the state or the instance that owns it.
+     */
     private void askOfKeys(List<InstanceQueries> both, Decisions decisions) {
+        List<Request> first = new ArrayList<>();
+        List<Decision> predicted = new ArrayList<>();
         for (String client : CLIENTS) {
             Request request = request(client, "/hook", 1, START_MS);
-            Decision foretold = here(both, of -> of.check(request));
-            Decision decided = decisions.of(List.of(request)).get(0);
-            assertThat(decided)
+            first.add(request);
+            predicted.add(here(both, of -> of.check(request)));
+        }
+        List<Decision> decided = decisions.of(first);
+        for (int i = 0; i < first.size(); i++) {
+            assertThat(decided.get(i))
                     .usingRecursiveComparison()
                     .ignoringFields("identity.source", "context", "timing.decidedAtMs")
                     .ignoringFields("queueing") // its bucket may be on the other instance
-                    .isEqualTo(foretold);
-            Map<String, String> key = Map.of("client", client, "endpoint", "/hook");
-            assertThat(decided.queueing()).isEqualTo(new Decision.Queueing("hooks", key, 1L, 0L));
-            decisions.of(List.of(request(client, "/hook", 1, START_MS)));
-            await("one is released, and one waits", PATIENCE, () -> {
+                    .isEqualTo(predicted.get(i));
+            assertThat(decided.get(i).queueing()).isEqualTo(new Decision.Queueing("hooks", hookKey(i), 1L, 0L));
+        }
+        decisions.of(CLIENTS.stream()
+                .map(client -> request(client, "/hook", 1, START_MS))
+                .toList());
+        for (int i = 0; i < CLIENTS.size(); i++) {
+            Map<String, String> key = hookKey(i);
+            await("one request is released and one waits", PATIENCE, () -> {
                 QueueView bucket = here(both, of -> of.key("hooks", key));
                 return bucket.released() == 1 && bucket.waiting() == 1;
             });
@@ -177,6 +190,10 @@ class InstanceQueriesTest {
         assertThat(parts.get(0).mergedWith(parts.get(1)))
                 .returns((long) CLIENTS.size(), QueueView::waiting)
                 .returns((long) CLIENTS.size(), QueueView::keys);
+    }
+
+    private static Map<String, String> hookKey(int client) {
+        return Map.of("client", CLIENTS.get(client), "endpoint", "/hook");
     }
 
     private void askOfTheQueue(List<InstanceQueries> both, Decisions decisions) {
@@ -209,7 +226,7 @@ class InstanceQueriesTest {
             last = decided.reason() == Reason.SHAPED ? request : last;
             if (i == 2) {
                 await(
-                        "the first is released",
+                        "the first request is released",
                         PATIENCE,
                         () -> here(both, of -> of.queue("mail")).released() == 1);
             }
@@ -241,17 +258,17 @@ class InstanceQueriesTest {
     }
 
     @Test
-    void an_instance_without_an_address_answers_what_is_its_own_and_sends_nobody_there() throws Exception {
+    void an_instance_without_an_address_answers_for_its_own_state_only() throws Exception {
         WeirConfig config = config("alone.");
         Enforcer alone = Enforcer.start(config);
         try (alone) {
-            InstanceQueries itself = alone.questions();
-            await("all are its own", PATIENCE, () -> CLIENTS.stream()
+            InstanceQueries itself = alone.queries();
+            await("the instance owns all clients", PATIENCE, () -> CLIENTS.stream()
                     .allMatch(client -> itself.usage(request(client, "/", 1, START_MS)) instanceof Result.Local));
             try (Enforcer other = Enforcer.start(
                     config.withStateDirectory(directory.resolve("weir-other")), Optional.of(ADDRESSES.get(1)))) {
-                InstanceQueries others = other.questions();
-                await("they are shared", PATIENCE, () -> {
+                InstanceQueries others = other.queries();
+                await("both instances own clients", PATIENCE, () -> {
                     Map<String, Integer> answers = new HashMap<>();
                     for (String client : CLIENTS) {
                         Request request = request(client, "/", 1, START_MS);
@@ -259,12 +276,12 @@ class InstanceQueriesTest {
                                 told(itself.usage(request)) + ", " + told(others.usage(request)), 1, Integer::sum);
                     }
                     return answers.keySet().size() == 2
-                            && answers.containsKey("here, the instance that has the partition answers no questions")
+                            && answers.containsKey("here, the instance that owns the partition serves no queries")
                             && answers.containsKey(ADDRESSES.get(1) + ", here");
                 });
             }
         }
-        assertThat(told(alone.questions().queue("mail"))).isEqualTo("the instance is not running");
+        assertThat(told(alone.queries().queue("mail"))).isEqualTo("the instance is not running");
     }
 
     private static String told(Result<?> answer) {
@@ -274,7 +291,7 @@ class InstanceQueriesTest {
         return answer instanceof Result.NotReady<?> notNow ? notNow.reason() : "here";
     }
 
-    /** Which of the two answers, while the other says that it is this one; −1 if it is not so. */
+    /** Returns the index of the instance that returns a result while the other refers to it; −1 if there is none. */
     private static <T> int owner(List<InstanceQueries> both, Function<InstanceQueries, Result<T>> question) {
         for (int i = 0; i < 2; i++) {
             Result<T> other = question.apply(both.get(1 - i));
@@ -287,8 +304,8 @@ class InstanceQueriesTest {
     }
 
     private static <T> T here(List<InstanceQueries> both, Function<InstanceQueries, Result<T>> question) {
-        List<T> answers = new ArrayList<>(); // a partition may still be on its way
-        await("one of the two answers", PATIENCE, () -> {
+        List<T> answers = new ArrayList<>(); // a partition may still be moving
+        await("one of the instances returns a result", PATIENCE, () -> {
             for (InstanceQueries of : both) {
                 if (question.apply(of) instanceof Result.Local<T> here) {
                     answers.add(here.value());
@@ -300,7 +317,7 @@ class InstanceQueriesTest {
         return answers.get(0);
     }
 
-    /** One that has sent nothing yet. */
+    /** Returns a client of an instance's partitions that has not sent anything yet. */
     private String clientOf(List<InstanceQueries> both, int owner) {
         return IntStream.range(0, 1_000)
                 .mapToObj(i -> "m" + i)
@@ -341,7 +358,7 @@ class InstanceQueriesTest {
                 of.source());
     }
 
-    /** Sends requests, and reads their decisions. */
+    /** Sends requests and reads their decisions. */
     private static final class Decisions implements AutoCloseable {
         private final DecisionAvro avro = new DecisionAvro();
         private final Map<String, Decision> byRequestId = new HashMap<>();
@@ -365,7 +382,7 @@ class InstanceQueriesTest {
             requests.forEach(sender::send);
             sender.flush();
             List<String> ids = requests.stream().map(Request::requestId).toList();
-            await("they are decided", PATIENCE, () -> {
+            await("the requests are decided", PATIENCE, () -> {
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(PAUSE)) {
                     try {
                         Decision decision = avro.decode(record.value());
@@ -391,7 +408,7 @@ class InstanceQueriesTest {
                 .applicationId("weir-" + prefix + "test")
                 .threads(1)
                 .topics(prefix, 4)
-                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .kafka(TestBroker.clientSettings())
                 .stateDirectory(directory.resolve("weir-state"))
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {

@@ -29,7 +29,7 @@ class PolicyChangeSetTest {
     private static final String SMS = "{id: sms, limit: 100, per: 1s}";
     private static final String MAIL = "{id: mail, limit: 5, per: 1s}";
 
-    /** What is on the topic, by key. */
+    /** The records on the topic, by key. */
     private final Map<String, PolicyAvro.Applied> topic = new LinkedHashMap<>();
 
     /** The last versions in the history, by key. */
@@ -42,14 +42,14 @@ class PolicyChangeSetTest {
     }
 
     @Test
-    void deleted_policies_are_written_before_deleted_queues_and_after_all_else() throws FaultsException {
+    void policies_are_deleted_before_queues_and_after_other_writes() throws FaultsException {
         apply("policies: [{id: a, queue: sms}, {id: b, queue: sms}]\nqueues: [" + SMS + "]");
         assertThat(prune("policies: [{id: a, queue: mail}]\nqueues: [" + MAIL + "]"))
                 .containsExactly("queue/mail 1", "policy/a 2", "policy/b 2 deleted", "queue/sms 2 deleted");
     }
 
     @Test
-    void what_did_not_change_is_not_written_and_a_version_is_never_used_twice() throws FaultsException {
+    void unchanged_definitions_are_not_written_and_versions_are_never_reused() throws FaultsException {
         String file = "policies: [" + LIMITED + "]\nqueues: [" + SMS + "]";
         apply(file);
         PolicyChangeSet same = update();
@@ -101,7 +101,7 @@ class PolicyChangeSetTest {
                     .hasMessageContaining("or delete this one first");
         }
         assertThat(apply("queues: [{id: hooks, key: [model, tenant], limit: 9, per: 1s}]"))
-                .containsExactly("queue/hooks 2"); // their order does not matter
+                .containsExactly("queue/hooks 2"); // the order of the key fields does not matter
         delete(QUEUE, "hooks");
         assertThat(apply("queues: [{id: hooks, key: region, limit: 5, per: 1s}]"))
                 .containsExactly("queue/hooks 4");
@@ -125,7 +125,7 @@ class PolicyChangeSetTest {
     }
 
     @Test
-    void a_queue_that_went_since_the_file_was_read_is_missed() throws FaultsException {
+    void a_queue_deleted_since_the_file_was_read_is_a_fault() throws FaultsException {
         assertThatThrownBy(() -> apply("policies: [{id: a, queue: sms}]"))
                 .isInstanceOf(RefusedChangeException.class)
                 .hasMessage("nothing was changed: policy a sends to queue sms, which does not exist");
@@ -135,7 +135,7 @@ class PolicyChangeSetTest {
     }
 
     @Test
-    void a_definition_that_cannot_be_read_holds_no_queue() throws FaultsException {
+    void an_unreadable_definition_does_not_protect_a_queue() throws FaultsException {
         apply("queues: [" + SMS + "]");
         PolicyAvro.Applied newer = new PolicyAvro.Applied(POLICY, "a", 1, "{\"id\":\"a\",\"queues\":[\"sms\"]}", 0);
         topic.put(newer.key(), newer);
@@ -143,18 +143,18 @@ class PolicyChangeSetTest {
     }
 
     @Test
-    void what_is_gone_from_the_topic_goes_on_after_its_history() throws FaultsException {
+    void a_definition_no_longer_on_the_topic_continues_its_versions() throws FaultsException {
         past.put("policy/a", 5L);
         past.put("queue/a", 9L);
         assertThat(delete(POLICY, "a")).isEmpty();
         assertThat(apply("policies: [" + LIMITED + ", {id: b, limits: [{unlimited: true}]}]"))
                 .containsExactly("policy/a 6", "policy/b 1");
         past.put("policy/a", 7L);
-        assertThat(delete(POLICY, "a")).as("what is on the topic counts").containsExactly("policy/a 7 deleted");
+        assertThat(delete(POLICY, "a")).as("the version on the topic counts").containsExactly("policy/a 7 deleted");
     }
 
     @Test
-    void the_history_is_not_read_for_what_is_on_the_topic() throws FaultsException {
+    void the_history_is_not_read_for_definitions_on_the_topic() throws FaultsException {
         apply("policies: [" + LIMITED + "]");
         PolicyChangeSet update = new PolicyChangeSet(
                 topic,
@@ -171,7 +171,7 @@ class PolicyChangeSetTest {
     }
 
     @Test
-    void what_is_not_as_expected_is_a_conflict_that_names_the_version_in_force() throws FaultsException {
+    void an_unexpected_version_is_a_conflict_that_names_the_version_in_force() throws FaultsException {
         assertConflict(new Expected.Version(1), OptionalLong.empty(), "nothing was changed: there is no policy a");
         apply("policies: [" + LIMITED + "]");
         assertConflict(new Expected.Absent(), OptionalLong.of(1), "nothing was changed: policy a has version 1");
@@ -205,7 +205,7 @@ class PolicyChangeSetTest {
     }
 
     @Test
-    void a_policy_does_not_throttle_what_one_on_the_topic_shapes_or_the_other_way_round() throws FaultsException {
+    void a_policy_that_throttles_conflicts_with_one_on_the_topic_that_shapes() throws FaultsException {
         String slow = "{id: slow, layer: a, on-exceed: throttle, max-delay: 1d,"
                 + " limits: [{algorithm: gcra, limit: 1, per: 10s}]}";
         String waits = "{id: waits, layer: b, queue: sms}";

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.rules.PolicyTopic.Effect;
 import dev.weir.rules.PolicyTopic.Expected;
@@ -29,27 +30,21 @@ import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Operators at the policies topic, on a real broker. */
+/** Concurrent writers of the policies topic, on a real broker. */
 class PolicyTopicTest {
 
     private static EmbeddedBroker broker;
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
-    }
-
-    @AfterAll
-    static void stop() {
-        broker.close();
+        broker = TestBroker.shared();
     }
 
     @Test
-    void operators_who_change_a_policy_at_once_never_write_the_same_version() throws Exception {
+    void concurrent_changes_never_write_the_same_version() throws Exception {
         WeirConfig config = config("race.");
         int operators = 6;
         int changes = 4;
@@ -86,7 +81,7 @@ class PolicyTopicTest {
     }
 
     @Test
-    void of_two_who_expect_the_same_version_one_is_told_of_the_other() throws Exception {
+    void one_of_two_changes_of_the_same_version_is_a_conflict() throws Exception {
         PolicyTopic topic = new PolicyTopic(config("expect."));
         Options first = Options.DEFAULTS.withExpected(new Expected.Absent());
         assertThat(topic.apply(limit(1), first, 0)).extracting(Change::version).containsExactly(1L);
@@ -99,7 +94,7 @@ class PolicyTopicTest {
     }
 
     @Test
-    void a_dry_run_tells_all_and_writes_nothing() throws Exception {
+    void a_dry_run_returns_all_changes_and_writes_nothing() throws Exception {
         PolicyTopic topic = new PolicyTopic(config("dry."));
         topic.apply(limit(1), Options.DEFAULTS, 0);
         List<PolicyAvro.Applied> before = topic.read();
@@ -138,7 +133,7 @@ class PolicyTopicTest {
     }
 
     @Test
-    void a_writer_that_died_in_the_middle_is_undone_by_the_next() throws Exception {
+    void the_transaction_of_a_killed_writer_is_aborted_by_the_next() throws Exception {
         WeirConfig config = config("died.");
         PolicyTopic topic = new PolicyTopic(config);
         topic.apply(limit(1), Options.DEFAULTS, 0);
@@ -158,7 +153,7 @@ class PolicyTopicTest {
     }
 
     @Test
-    void a_change_waits_until_what_a_killed_instance_wrote_has_timed_out() throws Exception {
+    void a_change_waits_for_the_transaction_timeout_of_a_killed_instance() throws Exception {
         WeirConfig config = config("open.");
         PolicyTopic topic = new PolicyTopic(config);
         topic.apply(limit(1), Options.DEFAULTS, 0);
@@ -180,11 +175,11 @@ class PolicyTopicTest {
     }
 
     @Test
-    void a_topic_that_is_not_there_is_named() {
+    void a_nonexistent_topic_is_named() {
         WeirConfig nowhere = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
         assertThatThrownBy(() -> new PolicyTopic(nowhere).read())
                 .isInstanceOf(UnreachableException.class)
-                .hasMessage("there is no topic weir.policies; `weir run` creates it");
+                .hasMessage("topic weir.policies does not exist; `weir run` creates it");
     }
 
     private static PolicyFile.Contents limit(int limit) throws Exception {
@@ -204,7 +199,7 @@ class PolicyTopicTest {
                 .threads(1)
                 .topics(new WeirConfig.Topics(
                         prefix, 1, WeirConfig.DEFAULTS.topics().replicationFactor()))
-                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .kafka(TestBroker.clientSettings())
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);

@@ -17,7 +17,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
-/** Which earlier versions stay. Times are seconds since the epoch. */
+/** The earlier versions that are kept. Times are seconds since the epoch. */
 class PolicyVersionsTest {
 
     private static final int NONE = -1;
@@ -25,7 +25,7 @@ class PolicyVersionsTest {
     private final Map<String, PolicyAvro.Applied> topic = new TreeMap<>();
 
     @Test
-    void a_version_to_come_keeps_those_that_hold_until_then() throws FaultsException {
+    void a_future_version_keeps_those_in_force_until_then() throws FaultsException {
         assertThat(apply(NONE, 5)).isEqualTo("1");
         assertThat(apply(100, 5)).isEqualTo("2 1");
         assertThat(apply(200, 5)).isEqualTo("3 2 1");
@@ -35,14 +35,14 @@ class PolicyVersionsTest {
     }
 
     @Test
-    void a_version_at_once_replaces_all() throws FaultsException {
+    void an_immediate_version_replaces_all() throws FaultsException {
         apply(NONE, 5);
         apply(100, 5);
         assertThat(apply(NONE, 5)).isEqualTo("3");
     }
 
     @Test
-    void an_earlier_or_equal_effective_from_shadows_what_would_have_come() throws FaultsException {
+    void an_earlier_or_equal_effective_from_replaces_future_versions() throws FaultsException {
         apply(NONE, 5);
         apply(100, 5);
         apply(200, 5);
@@ -52,15 +52,15 @@ class PolicyVersionsTest {
     }
 
     @Test
-    void versions_that_lie_in_the_past_stay_for_partitions_that_lag() throws FaultsException {
+    void past_versions_are_retained_for_lagging_partitions() throws FaultsException {
         apply(NONE, 5);
         apply(100, 5);
         assertThat(apply(200, 150)).isEqualTo("3 2 1");
-        assertThat(apply(180, 300)).as("in the past itself").isEqualTo("4 2 1");
+        assertThat(apply(180, 300)).as("effective in the past").isEqualTo("4 2 1");
     }
 
     @Test
-    void past_versions_go_if_they_do_not_fit_the_oldest_first() throws FaultsException {
+    void the_oldest_past_versions_are_removed_if_they_do_not_fit() throws FaultsException {
         for (int n = 0; n <= 8; n++) {
             apply(100 * n, 5);
         }
@@ -68,9 +68,9 @@ class PolicyVersionsTest {
         assertThat(apply(1000, 250)).isEqualTo("11 10 9 8 7 6 5 4 3");
         assertThatThrownBy(() -> apply(1100, 250))
                 .isInstanceOf(RefusedChangeException.class)
-                .hasMessage("nothing was changed: policy a has more versions in force or to come than fit: 8 before the"
-                        + " newest, 1000000 bytes together");
-        assertThat(apply(1000, 250)).as("of an equal time").isEqualTo("12 10 9 8 7 6 5 4 3");
+                .hasMessage("nothing was changed: policy a has too many versions that are in force or take effect"
+                        + " later: at most 8 besides the newest, 1000000 bytes in all");
+        assertThat(apply(1000, 250)).as("effective at the same time").isEqualTo("12 10 9 8 7 6 5 4 3");
     }
 
     @Test
@@ -86,7 +86,7 @@ class PolicyVersionsTest {
     }
 
     @Test
-    void a_change_is_held_against_what_it_takes_over_from() throws FaultsException {
+    void a_change_is_compared_with_the_version_that_it_replaces() throws FaultsException {
         apply(NONE, 5);
         apply(100, 5);
         PolicyAvro.Applied applied = topic.get("policy/a");
@@ -116,7 +116,7 @@ class PolicyVersionsTest {
     }
 
     @Test
-    void a_queue_stays_while_a_version_in_force_or_to_come_sends_to_it() throws FaultsException {
+    void a_queue_is_protected_while_a_current_or_future_version_uses_it() throws FaultsException {
         PolicyChangeSet queues = new PolicyChangeSet(topic, Map::of, 0, ChangeAuthor.UNKNOWN);
         queues.apply(
                 PolicyFile.read("f", "queues: [{id: x, limit: 1, per: 1s}, {id: y, limit: 1, per: 1s}]"),
@@ -138,7 +138,7 @@ class PolicyVersionsTest {
         update.requireConsistent();
     }
 
-    /** Applies a next version that is like no other, and gives the versions that are there then, newest first. */
+    /** Applies a new version. Returns the versions that are kept, newest first. */
     private String apply(int effectiveFrom, int now) throws FaultsException {
         String limit = "limits: [{algorithm: gcra, limit: " + (topic.size() + 1 + version()) + ", per: 1s}]";
         return apply(limit + (effectiveFrom == NONE ? "" : ", effective-from: " + time(effectiveFrom)), now);

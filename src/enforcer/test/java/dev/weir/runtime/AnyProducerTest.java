@@ -9,6 +9,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
@@ -56,7 +57,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Whatever partitions and keys producers choose, limits hold on a real broker. */
+/** Tests with a real broker that limits hold whatever partitions and keys producers choose. */
 class AnyProducerTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -86,7 +87,7 @@ class AnyProducerTest {
     @TempDir
     static Path directory;
 
-    /** How a producer chooses the partition of a client. */
+    /** The ways in which producers choose partitions. */
     private enum Choice {
         NO_KEY,
         OTHER_KEY,
@@ -98,12 +99,12 @@ class AnyProducerTest {
 
     @BeforeAll
     static void start() throws Exception {
-        broker = EmbeddedBroker.start();
+        broker = TestBroker.shared();
         config = WeirConfig.builder()
                 .applicationId("any")
                 .threads(1)
                 .topics("any.", PARTITIONS)
-                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .kafka(TestBroker.clientSettings())
                 .stateDirectory(directory.resolve("weir-state"))
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
@@ -130,11 +131,10 @@ class AnyProducerTest {
         decisions.close();
         producer.close();
         enforcer.close();
-        broker.close();
     }
 
     @Test
-    void whatever_partition_and_key_requests_have_exactly_the_limit_is_allowed_and_usage_says_so() throws Exception {
+    void exactly_the_limit_is_allowed_for_any_partition_and_key() throws Exception {
         Random random = new Random(7);
         List<Request> sent = new ArrayList<>();
         for (int i = 0; i < REQUESTS_A_CLIENT; i++) {
@@ -161,7 +161,7 @@ class AnyProducerTest {
                 .isPositive();
         assertThat(byClient.get("client-RANDOM").stream()
                         .map(decision -> decision.source().partition()))
-                .as("they were on all partitions")
+                .as("the requests were on all partitions")
                 .contains(0, 1, 2, 3);
     }
 
@@ -211,7 +211,7 @@ class AnyProducerTest {
         String client = "shaped";
         int right = partition(client);
         Request request = request("q1", client, "slow");
-        write((right + 1) % PARTITIONS, null, request); // the queue's first one is released at once
+        write((right + 1) % PARTITIONS, null, request); // the first request of the queue is released at once
         write((right + 1) % PARTITIONS, null, request("q2", client, "slow"));
         decisionsOf(List.of(request, request("q2", client, "slow")));
         Request cancel = new Request(
@@ -220,7 +220,7 @@ class AnyProducerTest {
         awaitDecided("the cancellation", () -> DECIDED.containsKey("q2 CANCELLED"));
     }
 
-    /** Other tests have their part in it. */
+    /** Returns the value of the metric. Other tests add to it. */
     private static double misplacedByMetric() {
         return enforcer.metrics()
                 .scrape()
@@ -237,7 +237,7 @@ class AnyProducerTest {
                 .hasSize(limit);
     }
 
-    /** In the order of the decisions, the offsets of each partition increase. */
+    /** Asserts that in the order of the decisions, the offsets of each partition increase. */
     private static void assertInOrder(List<Decision> of) {
         Map<Integer, Long> last = new HashMap<>();
         for (Decision decision : of) {
@@ -251,7 +251,7 @@ class AnyProducerTest {
 
     private static void assertUsedUp(String client) {
         Request peek = request("peek", client, null);
-        InstanceQueries.Result<List<PolicyUsage>> usage = enforcer.questions().usage(peek);
+        InstanceQueries.Result<List<PolicyUsage>> usage = enforcer.queries().usage(peek);
         assertThat(usage).isInstanceOf(InstanceQueries.Result.Local.class);
         assertThat(((InstanceQueries.Result.Local<List<PolicyUsage>>) usage)
                         .value()
@@ -261,7 +261,7 @@ class AnyProducerTest {
                         .remaining())
                 .as(client)
                 .isZero();
-        InstanceQueries.Result<Decision> check = enforcer.questions().check(peek);
+        InstanceQueries.Result<Decision> check = enforcer.queries().check(peek);
         assertThat(((InstanceQueries.Result.Local<Decision>) check).value().outcome())
                 .as(client)
                 .isEqualTo(Outcome.DENIED);
@@ -345,7 +345,7 @@ class AnyProducerTest {
         return Files.readAllLines(output).stream().map(Integer::valueOf).toList();
     }
 
-    /** Reads until all have a decision; in the order of the decisions. */
+    /** Reads until all requests have a decision. Returns the decisions in order. */
     private static List<Decision> decisionsOf(List<Request> requests) throws IOException {
         producer.flush();
         Set<String> ids = new HashSet<>();

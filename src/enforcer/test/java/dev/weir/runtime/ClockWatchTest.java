@@ -17,14 +17,14 @@ class ClockWatchTest {
     }
 
     @Test
-    void a_clock_that_goes_on_or_jumps_ahead_is_not_behind() {
+    void a_clock_that_advances_or_jumps_ahead_is_not_behind() {
         assertThat(watch.behind()).isZero();
         assertThat(after(100)).isZero();
         assertThat(after(3_600_000)).isZero();
     }
 
     @Test
-    void a_clock_that_went_back_is_behind_until_it_has_caught_up() {
+    void a_clock_set_back_is_behind_until_it_has_caught_up() {
         watch.behind();
         assertThat(after(-3_000)).isEqualTo(Duration.ofSeconds(3));
         assertThat(after(1_000)).isEqualTo(Duration.ofSeconds(2));

@@ -17,7 +17,7 @@ class InstanceIdTest {
     Path directory;
 
     @Test
-    void it_lives_as_long_as_the_state_directory() {
+    void the_id_lasts_as_long_as_the_state_directory() {
         Path state = directory.resolve("deep/state");
         String id = InstanceId.of(state);
         assertThat(UUID.fromString(id)).hasToString(id);
@@ -26,7 +26,7 @@ class InstanceIdTest {
     }
 
     @Test
-    void what_is_no_id_is_replaced() throws IOException {
+    void an_invalid_id_is_replaced() throws IOException {
         for (String broken : new String[] {"", "1234", "not an id, but of as many characters!", "\0\0"}) {
             Files.writeString(directory.resolve("instance-id"), broken);
             String id = InstanceId.of(directory);

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -37,12 +38,11 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Rules that change while the enforcer runs, on a real broker. */
+/** Tests changes of rules while the enforcer is running, with a real broker. */
 class LivePoliciesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -55,12 +55,7 @@ class LivePoliciesTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
-    }
-
-    @AfterAll
-    static void stop() {
-        broker.close();
+        broker = TestBroker.shared();
     }
 
     @Test
@@ -68,7 +63,7 @@ class LivePoliciesTest {
         WeirConfig config = config("cut.", TopicSetup.RequestTime.LOG_APPEND);
         PolicyTopic topic = new PolicyTopic(config);
         topic.apply(limit(1_000_000, ""), Options.DEFAULTS, 0);
-        Map<Integer, NavigableMap<Long, Long>> versions = new TreeMap<>(); // of each partition, by offset
+        Map<Integer, NavigableMap<Long, Long>> versions = new TreeMap<>(); // by partition and offset
         Set<String> answered = new HashSet<>();
         int sent = 0;
         try (Enforcer one = Enforcer.start(config);
@@ -147,8 +142,8 @@ class LivePoliciesTest {
 
     @Test
     void a_bad_record_changes_nothing_now_or_after_a_restart_and_is_a_dead_letter_once() throws Exception {
-        WeirConfig config = config("bad.", TopicSetup.RequestTime.LOG_APPEND);
-        Topics topics = Topics.of("bad.", "weir");
+        WeirConfig config = config("broken.", TopicSetup.RequestTime.LOG_APPEND);
+        Topics topics = Topics.of("broken.", "weir");
         PolicyTopic topic = new PolicyTopic(config);
         topic.apply(limit(1, ""), Options.DEFAULTS, 0);
         byte[] good = LiveTest.read(config, topics.policies(), 1).get(0).value();
@@ -163,14 +158,14 @@ class LivePoliciesTest {
                     .isEqualTo(good);
             assertThat(decided(config, 1)).isEqualTo(1);
         }
-        write(config, "worse"); // while no instance runs
+        write(config, "worse"); // while no instance is running
         try (Enforcer enforcer = Enforcer.start(config.withStateDirectory(directory.resolve("weir-elsewhere")))) {
             enforcer.awaitRunning(PATIENCE);
             assertThat(decided(config, 2)).isEqualTo(1);
             assertThat(LiveTest.read(config, topics.policies(), 5).get(4).value())
                     .isEqualTo(good);
             assertThat(LiveTest.read(config, topics.deadLetters(), 2)).hasSize(2);
-            topic.apply(limit(2, ""), Options.DEFAULTS, 0); // the check has come past what it wrote back
+            topic.apply(limit(2, ""), Options.DEFAULTS, 0); // check-policies has read what it wrote back
             write(config, "worst");
             assertThat(LiveTest.read(config, topics.policies(), 8)).hasSize(8);
             assertThat(LiveTest.read(config, topics.deadLetters(), 3)).hasSize(3);
@@ -181,12 +176,12 @@ class LivePoliciesTest {
             log.readAll((key, value) -> all.add(value));
         }
         assertThat(all)
-                .as("two good ones, and three bad ones with an answer each")
+                .as("two good records, and three bad ones, each with the record that was written back")
                 .hasSize(8);
     }
 
     @Test
-    void after_its_topic_was_lost_a_policy_goes_on_counting_so_that_the_change_is_in_force() throws Exception {
+    void versions_continue_after_the_topic_was_lost() throws Exception {
         WeirConfig config = config("lost.", TopicSetup.RequestTime.LOG_APPEND);
         Topics topics = Topics.of("lost.", "weir");
         PolicyTopic topic = new PolicyTopic(config);
@@ -195,7 +190,7 @@ class LivePoliciesTest {
         try (Enforcer enforcer = Enforcer.start(config)) {
             enforcer.awaitRunning(PATIENCE);
             write(config, "bad");
-            assertThat(LiveTest.read(config, topics.deadLetters(), 1)).hasSize(1); // the check has come past both
+            assertThat(LiveTest.read(config, topics.deadLetters(), 1)).hasSize(1); // check-policies has read both
         }
         delete(config, topics.policies());
         createTopics(config, TopicSetup.RequestTime.LOG_APPEND);
@@ -224,7 +219,7 @@ class LivePoliciesTest {
         }
     }
 
-    /** The version by which the so-manieth request is decided. */
+    /** Sends a request and returns the policy version of its decision, which is number {@code count} on the topic. */
     private static long decided(WeirConfig config, int count) throws Exception {
         try (RequestSender sender = new RequestSender(config)) {
             sender.send(request("r" + count, "alice", 0));
@@ -284,7 +279,7 @@ class LivePoliciesTest {
                 .applicationId("weir-" + prefix + "test")
                 .threads(1)
                 .topics(prefix, PARTITIONS)
-                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .kafka(TestBroker.clientSettings())
                 .stateDirectory(directory.resolve("weir-state"))
                 .build();
         createTopics(config, requestTime);

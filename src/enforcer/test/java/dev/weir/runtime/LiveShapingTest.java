@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -29,18 +30,18 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Queues on a real broker. */
+/** Tests queues with a real broker. */
 class LiveShapingTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     /**
-     * A slot of sms is no whole number of nanoseconds; mail cannot take in all that comes; hooks is on all partitions.
+     * Three queues: the slots of sms are not a whole number of nanoseconds; mail has not enough capacity for all
+     * requests; hooks is keyed, so it is on all partitions.
      */
     private static final String THREE_QUEUES = """
             policies:
@@ -50,10 +51,10 @@ class LiveShapingTest {
             queues:
               - id: hooks
                 key: client
-                limit: 30
+                limit: 90
                 per: 1s
                 burst: 3
-                total: {limit: 150, per: 1s}
+                total: {limit: 450, per: 1s}
                 tiers: {platinum: {priority: 1}}
               - id: sms
                 limit: 600
@@ -76,24 +77,18 @@ class LiveShapingTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
-    }
-
-    @AfterAll
-    static void stop() {
-        broker.close();
+        broker = TestBroker.shared();
     }
 
     @Test
-    void each_request_ends_once_in_order_at_the_pace_and_in_time_across_a_restart_and_the_loss_of_the_state()
-            throws Exception {
+    void each_request_leaves_once_in_order_and_on_pace_across_a_restart_and_lost_state() throws Exception {
         WeirConfig config = config("restart.");
         List<QueueRules> rules = apply(config, THREE_QUEUES);
         QueueTraffic traffic = new QueueTraffic(1);
         try (QueueHistory history = new QueueHistory(config);
                 RequestSender sender = new RequestSender(config)) {
             for (int life = 0; life < 3; life++) {
-                send(sender, traffic.next(300)); // while nobody is there
+                send(sender, traffic.next(300)); // while no instance is running
                 int before = history.poll().released();
                 try (Enforcer enforcer = Enforcer.start(config)) {
                     enforcer.awaitRunning(PATIENCE);
@@ -106,7 +101,7 @@ class LiveShapingTest {
                 }
                 if (life < 2) {
                     assertThat(history.readToEnd(PATIENCE).waiting())
-                            .as("wait while nobody is there")
+                            .as("requests wait while no instance is running")
                             .isPositive();
                 }
                 if (life == 1) {
@@ -128,9 +123,9 @@ class LiveShapingTest {
     }
 
     @Test
-    void each_request_ends_once_at_the_pace_while_instances_come_and_go() throws Exception {
+    void each_request_leaves_once_on_pace_while_instances_join_and_leave() throws Exception {
         WeirConfig config = config("rebalance.");
-        List<QueueRules> rules = apply(config, THREE_QUEUES.replace("limit: 900", "limit: 300"));
+        List<QueueRules> rules = apply(config, THREE_QUEUES);
         QueueTraffic traffic = new QueueTraffic(2);
         try (QueueHistory history = new QueueHistory(config);
                 RequestSender sender = new RequestSender(config)) {
@@ -145,7 +140,7 @@ class LiveShapingTest {
                     working = other;
                     try (leaving) {
                         other.awaitRunning(PATIENCE);
-                        send(sender, traffic.next(300)); // the partitions are shared now
+                        send(sender, traffic.next(300)); // two instances share the partitions now
                         awaitMoreReleases(history, 100);
                         assertThat(history.poll().waiting()).isPositive();
                     }
@@ -166,7 +161,7 @@ class LiveShapingTest {
     }
 
     @Test
-    void what_waits_in_a_deleted_queue_drains_across_a_restart_and_nothing_new_gets_in() throws Exception {
+    void a_deleted_queue_drains_across_a_restart_and_admits_nothing() throws Exception {
         WeirConfig config = config("deleted.");
         List<QueueRules> rules = apply(config, """
                 policies:
@@ -203,7 +198,7 @@ class LiveShapingTest {
     }
 
     @Test
-    void a_changed_rate_acts_on_what_waits() throws Exception {
+    void a_changed_rate_applies_to_waiting_requests() throws Exception {
         WeirConfig config = config("changed.");
         String slow = "policies: [{id: all, queue: sms}]\nqueues: [{id: sms, limit: 1, per: 1h}]\n";
         apply(config, slow);
@@ -227,13 +222,13 @@ class LiveShapingTest {
                 .applicationId("weir-" + prefix + "test")
                 .threads(1)
                 .topics(prefix, 4)
-                .shaping(new WeirConfig.Shaping(2, WeirConfig.DEFAULTS.shaping().commitInterval(), 50_000))
+                .shaping(new WeirConfig.Shaping(2, Duration.ofMillis(100), 50_000))
                 .kafka("bootstrap.servers", broker.bootstrapServers())
                 .stateDirectory(directory.resolve("weir-state"))
                 .build();
     }
 
-    /** Creates the topics too; gives the rules of the queues. */
+    /** Creates the topics, applies the definitions, and returns the rules of the queues. */
     private static List<QueueRules> apply(WeirConfig config, String yaml) throws Exception {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
@@ -245,7 +240,10 @@ class LiveShapingTest {
                 .toList();
     }
 
-    /** As the shaper sees it that learns of both deletions before the other half of Weir learns of the policy's. */
+    /**
+     * Deletes a queue while its policy is in force, as if the shaping application had learnt of the deletion of both
+     * before the deciding one.
+     */
     private static void deleteUnderItsPolicy(WeirConfig config, String queue) throws Exception {
         PolicyAvro.Applied deletion = new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, queue, 2, null, 0);
         String topic = Topics.of(config).policies();
@@ -256,12 +254,12 @@ class LiveShapingTest {
         }
     }
 
-    /** Asks until it is answered for this reason; those that still get in wait with the others. */
+    /** Sends requests until one is decided with this reason. The requests before it are queued. */
     private static void awaitRefusal(
             QueueHistory history, RequestSender sender, String when, String endpoint, Reason reason) {
         long before = history.poll().decided(reason);
         int[] asked = {0};
-        history.await("an answer " + reason, PATIENCE, audit -> {
+        history.await("a decision with reason " + reason, PATIENCE, audit -> {
             boolean answered = audit.decided(reason) > before;
             if (!answered && audit.unanswered() == 0) {
                 sender.send(request(when + endpoint + asked[0]++, endpoint));

@@ -31,7 +31,7 @@ class PemFilesTest {
     }
 
     @Test
-    void all_certificates_of_a_file_are_read_in_their_order() throws Exception {
+    void all_certificates_of_a_file_are_read_in_order() throws Exception {
         TestCertificate first = TestCertificate.make(directory, "a", "EC");
         TestCertificate second = TestCertificate.make(directory, "b", "EC");
         Path both = Files.writeString(
@@ -62,9 +62,9 @@ class PemFilesTest {
                 "-----BEGIN RSA PRIVATE KEY-----|: has the format RSA PRIVATE KEY, not PRIVATE KEY (PKCS #8 without a password): convert it with `openssl pkcs8 -topk8 -nocrypt -in ",
                 "-----BEGIN ENCRYPTED PRIVATE KEY-----|: has the format ENCRYPTED PRIVATE KEY, not",
                 "something else|: has no private key in PEM (BEGIN PRIVATE KEY)",
-                "-----BEGIN PRIVATE KEY-----AAAA-----END PRIVATE KEY-----|: is not the key of the certificate, or is broken"
+                "-----BEGIN PRIVATE KEY-----AAAA-----END PRIVATE KEY-----|: is not the key of the certificate, or is damaged"
             })
-    void a_key_that_is_none_is_told_with_what_to_do(String content, String message) throws Exception {
+    void an_invalid_key_is_reported_with_the_fix(String content, String message) throws Exception {
         TestCertificate made = TestCertificate.make(directory, "a", "EC");
         Path file = Files.writeString(directory.resolve("key"), content);
         assertThatThrownBy(() -> PemFiles.key(
@@ -75,7 +75,7 @@ class PemFilesTest {
     }
 
     @Test
-    void a_file_without_a_certificate_or_without_an_end_is_refused() throws Exception {
+    void a_file_without_a_complete_certificate_is_rejected() throws Exception {
         Path empty = Files.writeString(directory.resolve("empty"), "");
         assertThatThrownBy(() -> certificates(empty)).hasMessage(empty + ": has no certificate");
         Path broken = Files.writeString(directory.resolve("broken"), "-----BEGIN CERTIFICATE-----\nAAAA\n");
@@ -83,7 +83,7 @@ class PemFilesTest {
         Path missing = directory.resolve("missing");
         assertThatThrownBy(() -> PemFiles.read(missing)).hasMessage(missing + ": no such file");
         Path large = Files.write(directory.resolve("large"), new byte[1_000_001]);
-        assertThatThrownBy(() -> PemFiles.read(large)).hasMessage(large + ": is too long for a PEM file");
+        assertThatThrownBy(() -> PemFiles.read(large)).hasMessage(large + ": is too large for a PEM file");
     }
 
     private static List<X509Certificate> certificates(Path file) throws Exception {

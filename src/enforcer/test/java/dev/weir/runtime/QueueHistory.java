@@ -26,10 +26,10 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Requests, decisions and releases from the topics' beginning, as one sees them who reads what is committed. */
+/** Reads requests, committed decisions and committed releases from the beginning of the topics. */
 public final class QueueHistory implements AutoCloseable {
 
-    private static final Duration POLL = Duration.ofMillis(50);
+    private static final Duration POLL = Duration.ofMillis(200);
 
     private final RequestAvro requestAvro = new RequestAvro();
     private final DecisionAvro decisionAvro = new DecisionAvro();
@@ -53,14 +53,14 @@ public final class QueueHistory implements AutoCloseable {
         consumer.seekToBeginning(partitions);
     }
 
-    /** All that is committed by now. */
+    /** Returns all records that are committed by now. */
     public static QueueAudit read(WeirConfig config, Duration patience) {
         try (QueueHistory history = new QueueHistory(config)) {
             return history.readToEnd(patience);
         }
     }
 
-    /** Reads on for a moment. */
+    /** Continues to read for a short time. */
     public QueueAudit poll() {
         long startNanos = System.nanoTime();
         do {
@@ -71,7 +71,7 @@ public final class QueueHistory implements AutoCloseable {
         return new QueueAudit(requests, decisions, releases);
     }
 
-    /** Reads on until something holds, or fails when that takes too long. */
+    /** Continues to read until a condition holds. Fails if that takes longer than {@code patience}. */
     public QueueAudit await(String what, Duration patience, Predicate<QueueAudit> until) {
         long startNanos = System.nanoTime();
         QueueAudit audit = poll();
@@ -86,17 +86,17 @@ public final class QueueHistory implements AutoCloseable {
         return audit;
     }
 
-    /** Reads on to where the topics end now. */
+    /** Continues to read to the current ends of the topics. */
     public QueueAudit readToEnd(Duration patience) {
         Map<TopicPartition, Long> ends = consumer.endOffsets(consumer.assignment());
         return await("the topics' ends are read", patience, audit -> ends.entrySet().stream()
                 .allMatch(end -> consumer.position(end.getKey()) >= end.getValue()));
     }
 
-    /** Reads on until each request that has been sent is answered, and each that was queued has ended. */
+    /** Continues to read until all requests are decided and none is waiting. */
     public void awaitEnds(Duration patience) {
-        readToEnd(patience); // no request is missed
-        await("all end", patience, audit -> audit.unanswered() == 0 && audit.waiting() == 0);
+        readToEnd(patience); // so that no request is missed
+        await("all requests have ended", patience, audit -> audit.unanswered() == 0 && audit.waiting() == 0);
     }
 
     private void add(ConsumerRecord<byte[], byte[]> record) {

@@ -13,6 +13,7 @@ import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
@@ -59,9 +60,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The enforcer with a schema registry: what is on the wire, and what Apicurio's serdes make of it. {@link
- * RegistryServer} stands in for the registry; the real one is taken with {@code -Dweir.registry=DIRECTORY}, where it is
- * unpacked.
+ * Tests the enforcer with a schema registry: the encoding of records, and that Apicurio's serializers and deserializers
+ * accept it. {@link RegistryServer} simulates the registry. With {@code -Dweir.registry=DIRECTORY}, a real registry
+ * that is unpacked there is used.
  */
 class RegistryTest {
 
@@ -75,7 +76,7 @@ class RegistryTest {
               - {id: sms, limit: 100, per: 1s}
             """;
 
-    /** As a producer may write that cares for less and has more, under a name of its own. */
+    /** A producer's own schema with another namespace, an additional field and fewer optional ones. */
     private static final Schema ANOTHER = new Schema.Parser().parse("""
             {"type": "record", "name": "RequestEvent", "namespace": "com.acme", "fields": [
               {"name": "weight", "type": "double"},
@@ -89,7 +90,7 @@ class RegistryTest {
     private static RegistryProcess real;
     private static String url;
 
-    /** Knows the schema once it has read one. */
+    /** Caches the schema after the first decision. */
     private static DecisionAvro decisions;
 
     @TempDir
@@ -97,7 +98,7 @@ class RegistryTest {
 
     @BeforeAll
     static void start() throws Exception {
-        broker = EmbeddedBroker.start();
+        broker = TestBroker.shared();
         String unpacked = System.getProperty("weir.registry");
         if (unpacked == null) {
             standIn = new RegistryServer();
@@ -120,7 +121,6 @@ class RegistryTest {
 
     @AfterAll
     static void stop() {
-        broker.close();
         if (real == null) {
             standIn.close();
         } else {
@@ -129,7 +129,7 @@ class RegistryTest {
     }
 
     @Test
-    void what_users_read_and_write_is_a_zero_the_schemas_id_and_the_record() throws Exception {
+    void public_records_have_a_zero_byte_and_the_schema_id() throws Exception {
         WeirConfig config = config("wire.");
         Topics topics = Topics.of(config);
         Request request = request("r1", "alice", "/a");
@@ -189,7 +189,7 @@ class RegistryTest {
     }
 
     @Test
-    void a_topic_holds_what_apicurios_serializer_others_and_those_without_a_registry_write() throws Exception {
+    void a_topic_can_mix_records_of_all_serializers() throws Exception {
         WeirConfig config = config("mixed.");
         Topics topics = Topics.of("mixed.", "weir");
         try (Enforcer enforcer = enforcer(config)) {
@@ -209,7 +209,7 @@ class RegistryTest {
     }
 
     @Test
-    void what_does_not_resolve_is_a_dead_letter_and_the_rest_goes_on() throws Exception {
+    void a_record_with_an_unresolvable_schema_is_a_dead_letter_and_the_rest_continues() throws Exception {
         WeirConfig config = config("bad.");
         Topics topics = Topics.of("bad.", "weir");
         try (Enforcer enforcer = enforcer(config)) {
@@ -228,7 +228,7 @@ class RegistryTest {
                             + header(dead, "weir.detail").replaceAll("[0-9]+", "N"))
                     .containsExactlyInAnyOrder(
                             "UNKNOWN_SCHEMA: the registry has no schema N",
-                            "UNKNOWN_SCHEMA: schema N does not resolve to dev.weir.avro.RequestEvent",
+                            "UNKNOWN_SCHEMA: schema N is not compatible with dev.weir.avro.RequestEvent",
                             "NOT_AVRO: Unrecognized header bytes");
             assertThat(decisions(config, topics, 1))
                     .extracting(Decision::requestId)
@@ -237,7 +237,7 @@ class RegistryTest {
     }
 
     @Test
-    void records_wait_for_a_registry_that_is_away_and_none_is_lost() throws Exception {
+    void records_wait_for_an_unreachable_registry_and_none_is_lost() throws Exception {
         assumeTrue(real == null, "the real one cannot be sent away");
         WeirConfig config = config("away.");
         Topics topics = Topics.of("away.", "weir");
@@ -249,11 +249,11 @@ class RegistryTest {
             decisions(config, topics, 1);
             standIn.goAway(503);
             produce(config, topics.requests(), known);
-            decisions(config, topics, 2); // needs no registry
+            decisions(config, topics, 2); // the schema is cached
             produce(config, topics.requests(), unknown);
             produce(config, topics.requests(), known);
             awaitCalls(2);
-            standIn.goAway(404); // by what is before it
+            standIn.goAway(404); // as a proxy in front of the registry might respond
             awaitCalls(2);
             standIn.goAway(0);
             assertThat(decisions(config, topics, 4))
@@ -266,15 +266,14 @@ class RegistryTest {
     }
 
     @Test
-    void who_cannot_have_the_ids_of_what_he_writes_does_not_begin() throws Exception {
+    void without_schema_ids_nothing_starts() throws Exception {
         WeirConfig config = config("none.").toBuilder()
                 .registry(Map.of("url", "http://localhost:1/apis/registry/v3"))
                 .build();
         createTopics(config);
         assertThatExceptionOfType(RegistryException.class)
                 .isThrownBy(() -> Enforcer.create(config, Optional.empty()))
-                .withMessageStartingWith(
-                        "the registry at http://localhost:1/apis/registry/v3 does not do what it was asked: ");
+                .withMessageStartingWith("the request to the registry at http://localhost:1/apis/registry/v3 failed: ");
         WeirConfig unregistered = config("none.").toBuilder()
                 .registry(Map.of("url", url, "auto-register", "false"))
                 .build();
@@ -285,7 +284,7 @@ class RegistryTest {
     }
 
     @Test
-    void schemas_that_are_registered_are_found_and_who_asks_says_who_he_is() throws Exception {
+    void registered_schemas_are_found_with_authentication() throws Exception {
         int id = registry().orElseThrow().id("found", text("Release"));
         SchemaRegistry registry = new ApicurioRegistry(Map.of(
                 "apicurio.registry.url", url,
@@ -306,7 +305,7 @@ class RegistryTest {
                 .threads(1)
                 .topics(prefix, 1)
                 .registry(Map.of("url", url))
-                .kafka("bootstrap.servers", broker.bootstrapServers())
+                .kafka(TestBroker.clientSettings())
                 .stateDirectory(directory.resolve("weir-state"))
                 .build();
     }
@@ -334,7 +333,7 @@ class RegistryTest {
         return SchemaRegistryProvider.of(apicurio());
     }
 
-    /** What Apicurio's own serializer makes of an event. */
+    /** Returns an event as encoded by Apicurio's own serializer. */
     private static <T> byte[] serialized(String topic, T event) {
         try (AvroKafkaSerializer<T> serializer = new AvroKafkaSerializer<>()) {
             serializer.configure(apicurio(), false);
@@ -363,14 +362,14 @@ class RegistryTest {
         return RequestJson.read(line.formatted(id, client, endpoint), 0, new Request.Source(0, 0));
     }
 
-    /** A schema as it is registered. */
+    /** Returns a schema in the form in which it is registered. */
     private static String text(String name) throws Exception {
         return new Schema.Parser()
                 .parse(Path.of("schemas", name + ".avsc").toFile())
                 .toString();
     }
 
-    /** What the records of a topic must begin with. */
+    /** Returns the first bytes of all records of a topic. */
     private static byte[] header(String topic, String schema) throws Exception {
         int id = registry().orElseThrow().id(topic, text(schema));
         return ByteBuffer.allocate(5).put((byte) 0).putInt(id).array();
@@ -380,7 +379,7 @@ class RegistryTest {
         return Arrays.copyOfRange(record, from, record.length);
     }
 
-    /** The one of so many records in which a text occurs. */
+    /** Reads {@code count} records and returns the only one that contains a text. */
     private static byte[] only(WeirConfig config, String topic, int count, String text) {
         List<byte[]> found = LiveTest.read(config, topic, count).stream()
                 .map(ConsumerRecord::value)

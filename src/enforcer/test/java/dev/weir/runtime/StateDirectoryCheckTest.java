@@ -21,10 +21,10 @@ class StateDirectoryCheckTest {
     @TempDir
     Path directory;
 
-    /** As {@code /tmp} is. */
+    /** A directory with the permissions of {@code /tmp}. */
     private Path shared;
 
-    /** As {@code /var/lib} is. */
+    /** A directory with the permissions of {@code /var/lib}. */
     private Path own;
 
     @BeforeEach
@@ -68,20 +68,24 @@ class StateDirectoryCheckTest {
     }
 
     @Test
-    void a_directory_that_another_user_created_in_a_shared_place_is_refused() throws IOException {
+    void a_directory_of_another_user_in_a_shared_place_is_rejected() throws IOException {
         Path path = give(create(shared.resolve("weir"), "rwxrwxrwx"), MALLORY);
-        assertRefused(path, path + " belongs to another user (uid 54321) and lies where every user can create files");
+        assertRefused(
+                path,
+                path + " belongs to another user (uid 54321) and is in a directory where every user can create files");
         assertRefused(
                 path.resolve("deep/state"),
-                path + " belongs to another user (uid 54321) and lies where every user can create files");
+                path + " belongs to another user (uid 54321) and is in a directory where every user can create files");
         assertThat(path).isEmptyDirectory();
     }
 
     @Test
-    void a_link_that_another_user_created_in_a_shared_place_is_refused() throws IOException {
+    void a_link_of_another_user_in_a_shared_place_is_rejected() throws IOException {
         Path victim = create(own.resolve("victim"), "rwxr-x---");
         Path link = give(Files.createSymbolicLink(shared.resolve("weir"), victim), MALLORY);
-        assertRefused(link, link + " belongs to another user (uid 54321) and lies where every user can create files");
+        assertRefused(
+                link,
+                link + " belongs to another user (uid 54321) and is in a directory where every user can create files");
         Path dangling = give(Files.createSymbolicLink(shared.resolve("dangling"), own.resolve("not-there")), MALLORY);
         assertThatThrownBy(() -> StateDirectoryCheck.requireUsable(dangling))
                 .isInstanceOf(BadStateDirectoryException.class);
@@ -89,7 +93,7 @@ class StateDirectoryCheckTest {
         assertThat(victim).isEmptyDirectory();
     }
 
-    /** What the link points to is checked too. */
+    /** The target of a link is checked, too. */
     @Test
     void links_of_the_user_or_of_root_are_followed() throws IOException {
         Path disk = create(own.resolve("disk"), "rwxr-x---");
@@ -101,11 +105,13 @@ class StateDirectoryCheckTest {
         Path foreign = give(create(shared.resolve("foreign"), "rwxr-xr-x"), MALLORY);
         Path harmless = Files.createSymbolicLink(own.resolve("harmless"), foreign);
         assertRefused(
-                harmless, foreign + " belongs to another user (uid 54321) and lies where every user can create files");
+                harmless,
+                foreign + " belongs to another user (uid 54321)"
+                        + " and is in a directory where every user can create files");
     }
 
     @Test
-    void links_in_a_circle_are_refused() throws IOException {
+    void cyclic_links_are_rejected() throws IOException {
         Path one = own.resolve("one");
         Path other = Files.createSymbolicLink(own.resolve("other"), one);
         Files.createSymbolicLink(one, other);
@@ -113,17 +119,17 @@ class StateDirectoryCheckTest {
     }
 
     @Test
-    void a_directory_of_the_user_that_everybody_may_write_to_is_refused_in_a_shared_place_only() throws IOException {
+    void a_world_writable_directory_is_rejected_in_a_shared_place_only() throws IOException {
         Path path = create(shared.resolve("weir"), "rwxrwxrwx");
         assertRefused(path, "every user can write to it");
     }
 
     /**
-     * A volume of Kubernetes belongs to root and, by its fsGroup, to a group that may write; an emptyDir is
-     * everybody's.
+     * A Kubernetes volume belongs to root and, with an fsGroup, is writable for a group. An emptyDir is writable for
+     * all users.
      */
     @Test
-    void volumes_are_used_whoever_they_belong_to() throws IOException {
+    void volumes_of_any_owner_are_accepted() throws IOException {
         Path claim = create(own.resolve("claim"), "rwxrwxr-x");
         Files.createDirectory(claim.resolve("lost+found"));
         StateDirectoryCheck.requireUsable(claim);
@@ -144,7 +150,7 @@ class StateDirectoryCheckTest {
     }
 
     @Test
-    void what_is_no_directory_is_refused() throws IOException {
+    void a_file_in_place_of_the_directory_is_rejected() throws IOException {
         Path file = Files.createFile(own.resolve("file"));
         for (Path path : new Path[] {file, file.resolve("weir")}) {
             assertThatThrownBy(() -> StateDirectoryCheck.requireUsable(path))

@@ -43,7 +43,7 @@ class StateDirectoryFailuresTest {
 
     @ParameterizedTest
     @MethodSource("full")
-    void a_full_disk_is_told_and_keeps_its_state(Throwable failure) {
+    void a_full_disk_is_reported_and_its_state_is_kept(Throwable failure) {
         assertThat(StateDirectoryFailures.advice(failure, "/state"))
                 .hasValueSatisfying(advice -> assertThat(advice).startsWith("the state directory /state is full"));
         assertThat(StateDirectoryFailures.isDamage(failure)).isFalse();
@@ -59,13 +59,13 @@ class StateDirectoryFailuresTest {
 
     @ParameterizedTest
     @MethodSource("neither")
-    void what_another_start_may_find_well_is_never_deleted(Throwable failure) {
+    void state_is_not_deleted_after_a_transient_failure(Throwable failure) {
         assertThat(StateDirectoryFailures.isDamage(failure)).isFalse();
         assertThat(StateDirectoryFailures.advice(failure, "/state")).isEmpty();
     }
 
     @Test
-    void who_has_not_failed_has_no_damage() {
+    void without_a_failure_there_is_no_damage() {
         assertThat(StateDirectoryFailures.isDamage(null)).isFalse();
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.topics.KafkaSettings;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -33,12 +34,11 @@ import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.Record;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Stream threads that fail on a record, on a real broker. */
+/** Tests stream threads that fail on a record, with a real broker. */
 class StreamsApplicationTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);
@@ -58,26 +58,21 @@ class StreamsApplicationTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
+        broker = TestBroker.shared();
         config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
     }
 
-    @AfterAll
-    static void stop() {
-        broker.close();
-    }
-
     @Test
-    void a_thread_that_failed_for_want_of_the_brokers_is_replaced_and_skips_nothing() throws Exception {
+    void a_thread_that_failed_without_brokers_is_replaced_and_skips_nothing() throws Exception {
         StreamsApplication application = application("passing", new TimeoutException("no answer"), 2);
         try {
             assertThat(awaitLast(application))
                     .as("while its only thread was dead")
                     .containsOnly(false);
             assertThat(threads)
-                    .as("their numbers, which their members in the group have too")
+                    .as("the numbers of the threads, which are part of their member ids in the group")
                     .startsWith("1", "2");
-            assertThat(seen).containsSubsequence("a", "b", "c"); // again, if it was put out of the group meanwhile
+            assertThat(seen).containsSubsequence("a", "b", "c"); // may repeat if the member was removed from the group
             assertThat(tries).hasValueGreaterThanOrEqualTo(3);
             assertThat(ended).isNotDone();
         } finally {
@@ -86,7 +81,7 @@ class StreamsApplicationTest {
     }
 
     @Test
-    void one_that_fails_again_and_again_ends_it() throws Exception {
+    void repeated_thread_failures_stop_the_application() throws Exception {
         StreamsApplication application = application("failing", new TimeoutException("no answer"), Integer.MAX_VALUE);
         try {
             assertThat(failure())
@@ -100,7 +95,7 @@ class StreamsApplicationTest {
     }
 
     @Test
-    void one_that_failed_by_a_bug_ends_it_at_once() throws Exception {
+    void a_thread_failed_by_a_bug_stops_the_application_at_once() throws Exception {
         StreamsApplication application =
                 application("buggy", new IllegalStateException("a bug\u001b[2J"), Integer.MAX_VALUE);
         try {
@@ -117,23 +112,26 @@ class StreamsApplicationTest {
     }
 
     @Test
-    void one_whose_thread_stands_still_tells_so_until_it_goes_on() throws Exception {
+    void a_blocked_thread_is_reported_until_it_continues() throws Exception {
         standing.set(new CountDownLatch(1));
         StreamsApplication application = application("standing", new TimeoutException("none"), 0);
         try {
             await(
-                    "it runs and stands still",
+                    "the application is running and stalled",
                     PATIENCE,
                     () -> application.isRunning() && application.isStalled(Duration.ofSeconds(1)));
             standing.get().countDown();
-            await("it goes on", PATIENCE, () -> !application.isStalled(Duration.ofSeconds(1)));
+            await("the application is not stalled", PATIENCE, () -> !application.isStalled(Duration.ofSeconds(1)));
         } finally {
             standing.get().countDown();
             application.close(PATIENCE);
         }
     }
 
-    /** Whether it said that it runs, each time it was asked while no thread did and Streams said that it runs. */
+    /**
+     * Waits for the last record. Returns the results of {@code isRunning()} while Kafka Streams is RUNNING without a
+     * running thread.
+     */
     private Set<Boolean> awaitLast(StreamsApplication application) throws Exception {
         Set<Boolean> said = new HashSet<>();
         await("the last record is processed", PATIENCE, () -> {
@@ -157,7 +155,7 @@ class StreamsApplicationTest {
         return ended.get(PATIENCE.toSeconds(), TimeUnit.SECONDS).orElseThrow().getMessage();
     }
 
-    /** One that reads a, b, c, and fails on b so many times. */
+    /** Returns an application that reads a, b, c and fails {@code times} times on b. */
     private StreamsApplication application(String id, RuntimeException failure, int times) throws Exception {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             admin.createTopics(List.of(new NewTopic(id, 1, (short) 1))).all().get();
@@ -170,10 +168,10 @@ class StreamsApplicationTest {
         }
         Properties settings = KafkaSettings.deciding(config.withStateDirectory(directory));
         settings.put("application.id", id);
-        settings.put("group.instance.id", id); // as an enforcer has one
-        settings.put("commit.interval.ms", 0); // what was done before a failure is not done again
+        settings.put("group.instance.id", id); // like an enforcer
+        settings.put("commit.interval.ms", 0); // so that records before a failure are not processed again
         settings.put("max.poll.records", 1);
-        settings.put("main.consumer.session.timeout.ms", 1000); // the group waits so long for a thread that has failed
+        settings.put("main.consumer.session.timeout.ms", 1000); // how long the group waits for a failed thread
         settings.put("main.consumer.heartbeat.interval.ms", 300);
         Topology topology = new Topology()
                 .addSource(AutoOffsetReset.earliest(), "in", new StringDeserializer(), new StringDeserializer(), id)
@@ -208,7 +206,7 @@ class StreamsApplicationTest {
             String thread = Thread.currentThread().getName();
             threads.add(thread.substring(thread.lastIndexOf('-') + 1));
             if (record.value().equals("b") && tries.incrementAndGet() <= times) {
-                throw new IllegalStateException(failure); // as a store would; Streams itself retries a bare timeout
+                throw new IllegalStateException(failure); // like a store; Streams retries a bare TimeoutException
             }
             if (record.value().equals("b")) {
                 standStill();

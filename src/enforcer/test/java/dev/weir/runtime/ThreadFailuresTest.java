@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 class ThreadFailuresTest {
 
-    private static final long START = Long.MAX_VALUE - 1; // System.nanoTime() may overflow
+    private static final long START = Long.MAX_VALUE - 1; // because System.nanoTime() can overflow
 
     private final ThreadFailures failures = new ThreadFailures();
 
@@ -58,18 +58,18 @@ class ThreadFailuresTest {
 
     @ParameterizedTest
     @MethodSource("passing")
-    void what_may_be_over_by_itself_is_tried_again(Throwable failure) {
+    void transient_failures_are_retried(Throwable failure) {
         assertThat(failures.isReplaced(failure, START)).isTrue();
     }
 
     @ParameterizedTest
     @MethodSource("lasting")
-    void what_would_fail_again_is_not(Throwable failure) {
+    void permanent_failures_are_not_retried(Throwable failure) {
         assertThat(failures.isReplaced(failure, START)).isFalse();
     }
 
     @Test
-    void so_many_within_a_while_and_no_more() {
+    void retries_within_the_period_are_bounded() {
         TimeoutException failure = new TimeoutException("a");
         long within = ThreadFailures.WITHIN.toNanos();
         for (int i = 0; i < ThreadFailures.MOST; i++) {
@@ -82,7 +82,7 @@ class ThreadFailuresTest {
     }
 
     @Test
-    void what_would_fail_again_does_not_count() {
+    void permanent_failures_do_not_count_as_retries() {
         for (int i = 0; i < 2 * ThreadFailures.MOST; i++) {
             assertThat(failures.isReplaced(new IllegalStateException("a bug"), START))
                     .isFalse();

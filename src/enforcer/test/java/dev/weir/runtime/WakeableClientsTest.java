@@ -18,13 +18,13 @@ class WakeableClientsTest {
     private static final TopicPartition PARTITION = new TopicPartition("t", 0);
 
     @Test
-    void a_consumer_that_waits_returns_nothing_once_it_is_woken_and_works_on() throws Exception {
+    void a_woken_consumer_returns_nothing_and_continues() throws Exception {
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
             WakeableClients clients = new WakeableClients();
             try (Consumer<byte[], byte[]> consumer =
                     clients.getConsumer(Map.of("bootstrap.servers", broker.bootstrapServers(), "group.id", "g"))) {
                 consumer.assign(List.of(PARTITION));
-                clients.wake(); // nothing waits
+                clients.wake(); // no consumer is polling
                 CompletableFuture<Boolean> empty = CompletableFuture.supplyAsync(
                         () -> consumer.poll(Duration.ofHours(1)).isEmpty());
                 while (!empty.isDone()) {

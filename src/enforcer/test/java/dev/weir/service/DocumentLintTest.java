@@ -34,7 +34,7 @@ class DocumentLintTest {
     private static final Path LINTERS = Path.of("src/enforcer/test/lint");
     private static final String NODE = "20.19.0";
 
-    /** What these hold is data, not a description. */
+    /** Keys whose values are data, not parts of the description. */
     private static final Set<String> VALUES = Set.of("examples", "example", "default", "enum", "const");
 
     private static WeirService service;
@@ -133,7 +133,7 @@ class DocumentLintTest {
     }
 
     @Test
-    void the_linters_find_nothing() throws Exception {
+    void the_linters_report_nothing() throws Exception {
         Path directory = Files.createDirectories(Path.of("target/lint"));
         assumeTrue(isInstalled(directory), "the linters need npm and Node.js " + NODE + " or later");
         try (Stream<Path> files = Files.list(LINTERS)) {
@@ -205,8 +205,7 @@ class DocumentLintTest {
     }
 
     /**
-     * Calls the action with each object of the description and its JSON pointer, but not with example and default
-     * values.
+     * Calls the action with each object of the description and its JSON pointer, except for example and default values.
      */
     private static void visit(JsonNode node, String at, BiConsumer<String, JsonNode> action) {
         if (node.isObject()) {
@@ -223,7 +222,7 @@ class DocumentLintTest {
         }
     }
 
-    /** Returns none for an object that has a property of the name "type". */
+    /** Returns no types for an object that has a property named "type". */
     private static List<String> types(JsonNode node) {
         JsonNode type = node.path("type");
         if (type.isTextual()) {

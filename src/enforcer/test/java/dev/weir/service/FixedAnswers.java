@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
-/** Answers as it is told to. */
+/** Returns results that the test sets. */
 final class FixedAnswers implements InstanceQueries {
 
     volatile Result<List<PolicyUsage>> usage = new Result.NotReady<>("the state is being restored");
@@ -23,7 +23,7 @@ final class FixedAnswers implements InstanceQueries {
 
     final AtomicReference<Map<String, String>> askedKey = new AtomicReference<>();
 
-    /** What was asked last. */
+    /** The last request. */
     final AtomicReference<Request> asked = new AtomicReference<>();
 
     @Override

@@ -29,10 +29,10 @@ import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Callers that are slow, many, or do not say what they want. */
+/** Callers that are slow, numerous, or incomplete. */
 class HostileCallersTest {
 
-    /** So long a good caller waits for an answer; what keeps it out lasts longer. */
+    /** How long a well-behaved caller waits for a response. The hostile callers block for longer. */
     private static final int PATIENCE_MS = 8_000;
 
     private static final Duration LONG = Duration.ofMinutes(5);
@@ -64,7 +64,7 @@ class HostileCallersTest {
         return socket;
     }
 
-    /** The first line of an answer, null if the connection was closed before. */
+    /** Returns the first line of the response; null if the connection was closed before. */
     private static String answer(Socket socket) throws IOException {
         BufferedReader in = new BufferedReader(new InputStreamReader(socket.getInputStream(), US_ASCII));
         try {
@@ -95,7 +95,7 @@ class HostileCallersTest {
     }
 
     @Test
-    void who_sends_headers_slowly_keeps_nobody_out() throws IOException {
+    void slow_headers_block_no_other_caller() throws IOException {
         open(LONG);
         for (int i = 0; i < 400; i++) {
             connect(service.port(), "GET /v1/openapi.json HTTP/1.1\r\nX-Slow: ");
@@ -107,7 +107,7 @@ class HostileCallersTest {
     }
 
     @Test
-    void who_connects_and_says_nothing_keeps_nobody_out() throws IOException {
+    void silent_connections_block_no_other_caller() throws IOException {
         open(LONG);
         for (int i = 0; i < 400; i++) {
             connect(service.port(), "");
@@ -116,7 +116,7 @@ class HostileCallersTest {
     }
 
     @Test
-    void who_sends_bodies_slowly_keeps_no_thread() throws IOException {
+    void slow_bodies_occupy_no_thread() throws IOException {
         open(LONG);
         for (int i = 0; i < 60; i++) {
             connect(service.port(), "POST /v1/validate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{");
@@ -124,9 +124,9 @@ class HostileCallersTest {
         assertAnswers();
     }
 
-    /** Each has asked for some 100 MB, more than the socket's buffers take. */
+    /** Each caller requests about 100 MB, more than the buffers of the socket hold. */
     @Test
-    void who_asks_for_much_and_does_not_read_it_keeps_nobody_out() throws IOException {
+    void unread_responses_block_no_other_caller() throws IOException {
         open(LONG);
         String many = GET.formatted("/v1/openapi.json").repeat(1_000);
         for (int i = 0; i < 40; i++) {
@@ -136,7 +136,7 @@ class HostileCallersTest {
     }
 
     @Test
-    void who_sends_much_of_a_long_body_makes_room_for_a_short_one() throws Exception {
+    void a_long_body_does_not_block_a_short_one() throws Exception {
         open(LONG);
         Server server = new Server(0);
         server.setHandler(new BodyLoader(10_000));
@@ -165,7 +165,7 @@ class HostileCallersTest {
     }
 
     @Test
-    void a_request_that_takes_too_long_to_arrive_is_cut_off() throws IOException {
+    void a_request_is_aborted_at_the_timeout() throws IOException {
         open(Duration.ofSeconds(1));
         for (String begun : List.of(
                 "",
@@ -181,7 +181,7 @@ class HostileCallersTest {
     }
 
     @Test
-    void a_gateway_keeps_many_connections_that_it_uses_again() throws IOException {
+    void a_gateway_reuses_many_connections() throws IOException {
         open(LONG);
         List<Socket> gateway = new ArrayList<>();
         for (int i = 0; i < 200; i++) {
@@ -198,7 +198,7 @@ class HostileCallersTest {
     }
 
     @Test
-    void connections_that_wait_for_nothing_make_room() throws IOException {
+    void idle_connections_are_closed_for_new_ones() throws IOException {
         open(LONG);
         for (int i = 0; i < 400; i++) {
             assertThat(answer(connect(service.port(), GET.formatted("/health/live"))))
@@ -208,7 +208,7 @@ class HostileCallersTest {
     }
 
     @Test
-    void a_body_is_refused_that_is_too_long_announced_or_not() throws IOException {
+    void a_body_that_is_too_long_is_rejected_with_any_framing() throws IOException {
         open(LONG);
         String post = "POST /v1/validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
         Socket announced = connect(service.port(), post + "Content-Length: 2097153\r\n\r\n");
@@ -219,44 +219,44 @@ class HostileCallersTest {
             for (int i = 0; i < 33; i++) {
                 chunked.getOutputStream().write(chunk);
             }
-        } catch (SocketException e) { // it was refused before all was sent
+        } catch (SocketException e) { // the request was rejected before it was sent completely
         }
         assertThat(answer(chunked)).isIn("HTTP/1.1 413 Payload Too Large", "HTTP/1.1 413 Content Too Large", null);
         assertAnswers();
     }
 
     @Test
-    void an_answer_after_which_the_connection_is_closed_says_so() throws IOException {
+    void a_last_response_has_connection_close() throws IOException {
         open(LONG);
         for (String path : List.of("/v1/policies/%zz", "/v1/policies/%", "//..//%00", "/v1/pol icies")) {
             Socket socket = connect(service.port(), GET.formatted(path));
             List<String> lines = new BufferedReader(new InputStreamReader(socket.getInputStream(), US_ASCII))
                     .lines()
-                    .toList(); // until it is closed
+                    .toList(); // until the connection is closed
             assertThat(lines).as(path).anyMatch(line -> line.equalsIgnoreCase("Connection: close"));
         }
     }
 
     @Test
-    void a_body_with_a_key_twice_or_with_a_line_that_takes_long_to_read_is_refused() throws IOException {
+    void a_body_with_a_duplicate_key_or_an_expensive_line_is_rejected() throws IOException {
         open(LONG);
         Caller caller = Caller.of(service.port(), null);
         for (String body : List.of(
                 "{\"client\":\"a\",\"client\":\"b\"}", "{\"client\":\"a\",\"attributes\":{\"x\":\"1\",\"x\":\"2\"}}")) {
             Reply reply = caller.post("/v1/check", body);
             assertThat(reply.status()).isEqualTo(400);
-            assertThat(reply.detail()).isEqualTo("the body has a key twice: line 1");
+            assertThat(reply.detail()).isEqualTo("the body has a duplicate key: line 1");
         }
         Reply twice = caller.send("POST", "/v1/check", "client: a\nclient: b\n", "Content-Type: application/yaml");
-        assertThat(twice.detail()).isEqualTo("the body has a key twice: line 2");
+        assertThat(twice.detail()).isEqualTo("the body has a duplicate key: line 2");
         Reply longLine =
                 caller.send("POST", "/v1/check", "client: " + "x".repeat(1 << 20), "Content-Type: application/yaml");
         assertThat(longLine.status()).isEqualTo(400);
-        assertThat(longLine.detail()).contains("has a line of more than");
+        assertThat(longLine.detail()).contains("has a line with more than");
     }
 
     @Test
-    void a_caller_that_leaves_is_noticed() throws Exception {
+    void a_disconnected_caller_is_detected() throws Exception {
         open(LONG);
         CountDownLatch works = new CountDownLatch(1);
         CountDownLatch noticed = new CountDownLatch(1);

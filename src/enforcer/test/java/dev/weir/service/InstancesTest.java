@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
-import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Request;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.runtime.Enforcer;
@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Two instances share the partitions, and each answers for every client and every queue. */
+/** Two instances share the partitions, and each responds for every client and every queue. */
 class InstancesTest {
 
     private static final String TOKEN = "a-token-of-some-length";
@@ -37,11 +37,10 @@ class InstancesTest {
     @TempDir
     static Path directory;
 
-    private static EmbeddedBroker broker;
     private static Running first;
     private static Running second;
 
-    /** An instance, as {@code weir run} has it. */
+    /** An instance with the same parts as in {@code weir run}. */
     private record Running(WeirService service, Enforcer enforcer, Caller caller) implements AutoCloseable {
 
         static Running start(String name) throws IOException {
@@ -49,7 +48,7 @@ class InstancesTest {
             WeirService service = WeirService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
             Enforcer enforcer = Enforcer.start(config, Optional.of(service.address()));
             enforcer.awaitRunning(PATIENCE);
-            service.attachEnforcer(enforcer.policies(), enforcer.questions());
+            service.attachEnforcer(enforcer.policies(), enforcer.queries());
             service.startLiveFeed(enforcer.live(), enforcer::others);
             return new Running(service, enforcer, Caller.of(service.port(), TOKEN));
         }
@@ -63,7 +62,6 @@ class InstancesTest {
 
     @BeforeAll
     static void start() throws IOException {
-        broker = EmbeddedBroker.start();
         try (Admin admin = Admin.create(KafkaSettings.admin(config("topics")))) {
             TopicSetup.createMissing(admin, config("topics"), TopicSetup.RequestTime.LOG_APPEND);
         }
@@ -75,11 +73,10 @@ class InstancesTest {
     static void stop() {
         first.close();
         second.close();
-        broker.close();
     }
 
     @Test
-    void any_instance_answers_for_every_client_and_queue_also_when_one_has_left() throws Exception {
+    void any_instance_responds_for_every_client_and_queue_also_after_one_has_left() throws Exception {
         assertThat(first.caller().put("/v1/policies/log", """
                                 {"match": {"endpoint": "/a"},
                                  "limits": [{"algorithm": "sliding-window-log", "limit": 10, "per": "1h"}]}""").status()).isEqualTo(201);
@@ -108,7 +105,7 @@ class InstancesTest {
                 PATIENCE,
                 () -> second.caller().get("/v1/policies/hooked").status() == 200);
         await(
-                "both share the clients",
+                "each instance has some of the clients",
                 PATIENCE,
                 () -> answeredBy(first) > 0
                         && answeredBy(second) > 0
@@ -122,7 +119,7 @@ class InstancesTest {
                         .post("/v1/check", "{\"client\":\"client " + i + "\",\"attributes\":{\"endpoint\":\"/a\"}}");
                 assertThat(check.json().get("remaining").asInt()).isEqualTo(10 - used(i) - 1);
             }
-            await("the first has left", PATIENCE, () -> waiting(asked) == 2);
+            await("one request is released", PATIENCE, () -> waiting(asked) == 2);
             assertThat(asked.caller().get("/v1/queues/nowhere").detail()).isEqualTo("there is no queue 'nowhere'");
             askOfKeys(asked);
         }
@@ -134,19 +131,22 @@ class InstancesTest {
         assertThat(half.json().get("missing").toString())
                 .isEqualTo("[\"" + second.service().address() + "\"]");
         assertThat(first.caller().get("/v1/queues/nowhere").detail())
-                .endsWith("did not answer: " + second.service().address());
+                .endsWith("did not respond: " + second.service().address());
         second.close();
         for (int i = 0; i < CLIENTS; i++) {
             awaitUsage(first, i);
         }
-        await("two wait", PATIENCE, () -> waiting(first) == 2);
+        await("two requests wait", PATIENCE, () -> waiting(first) == 2);
     }
 
-    /** Each client has sent one more than its number to a queue with key fields; one of each has left. */
+    /**
+     * Each client has sent one request more than its number to a queue with key fields. One request of each has
+     * been released.
+     */
     private static void askOfKeys(Running asked) throws Exception {
         int all = CLIENTS * (CLIENTS - 1) / 2;
         await(
-                "one of each key has left",
+                "one request of each key is released",
                 PATIENCE,
                 () -> asked.caller()
                                 .get("/v1/queues/hooks")
@@ -157,7 +157,7 @@ class InstancesTest {
         JsonNode queue = asked.caller().get("/v1/queues/hooks").json();
         assertThat(queue.get("missing")).isEmpty();
         assertThat(queue.at("/state/keys").asInt()).isEqualTo(CLIENTS);
-        assertThat(queue.at("/state/longest")).hasSize(CLIENTS - 1); // nothing waits of the first client
+        assertThat(queue.at("/state/longest")).hasSize(CLIENTS - 1); // no request of the first client waits
         assertThat(queue.at("/state/longest/0/key/client").asText()).isEqualTo("client " + (CLIENTS - 1));
         assertThat(queue.at("/state/longest/0/waiting").asInt()).isEqualTo(CLIENTS - 1);
         for (int i = 0; i < CLIENTS; i++) {
@@ -217,7 +217,7 @@ class InstancesTest {
         return IntStream.range(0, CLIENTS).map(InstancesTest::used).sum();
     }
 
-    /** Until one that watches one of them has seen what both have done. */
+    /** Reads the events of one instance until they include all decisions of both. */
     private static void seeAll() throws Exception {
         try (LiveStream watch = new LiveStream(second.service(), TOKEN)) {
             int allowed = 0;
@@ -248,11 +248,11 @@ class InstancesTest {
         return waiting.asInt(-1);
     }
 
-    /** How many clients an instance answers for by itself. */
+    /** Returns the number of clients whose state an instance has. */
     private static int answeredBy(Running instance) {
         int here = 0;
         for (int i = 0; i < CLIENTS; i++) {
-            if (instance.enforcer().questions().usage(request("client " + i, "/a")) instanceof Result.Local) {
+            if (instance.enforcer().queries().usage(request("client " + i, "/a")) instanceof Result.Local) {
                 here++;
             }
         }
@@ -260,10 +260,7 @@ class InstancesTest {
     }
 
     private static WeirConfig config(String name) {
-        return WeirConfig.DEFAULTS
-                .withKafka("bootstrap.servers", broker.bootstrapServers())
-                .withStateDirectory(directory.resolve(name))
-                .toBuilder()
+        return TestBroker.config("instances").withStateDirectory(directory.resolve(name)).toBuilder()
                 .service(WeirConfig.DEFAULTS.service().withPort(0))
                 .build();
     }

@@ -13,7 +13,7 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 
-/** Watches {@code /v1/live} as the page does. */
+/** Reads {@code /v1/live} like the live page. */
 final class LiveStream implements AutoCloseable {
 
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -21,10 +21,10 @@ final class LiveStream implements AutoCloseable {
     private final HttpResponse<InputStream> response;
     private final BufferedReader lines;
 
-    /** What came: {@code history}, {@code tick} or {@code now}. */
+    /** An event named {@code history}, {@code tick} or {@code now}. */
     record Event(String name, JsonNode data) {}
 
-    /** @param token shown, null for none */
+    /** @param token the token to send; null for none */
     LiveStream(WeirService service, String token) throws IOException, InterruptedException {
         HttpRequest.Builder request =
                 HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + service.port() + "/v1/live"));
@@ -39,7 +39,7 @@ final class LiveStream implements AutoCloseable {
         return response.statusCode();
     }
 
-    /** The next event; null if there will be no more. */
+    /** Returns the next event; null at the end of the stream. */
     Event next() throws IOException {
         String name = lines.readLine();
         if (name == null) {

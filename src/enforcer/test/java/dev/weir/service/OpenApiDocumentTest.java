@@ -20,7 +20,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The description of the service, held against what there is. */
+/** The description of the service matches the routes and is self-contained. */
 class OpenApiDocumentTest {
 
     private static WeirService service;
@@ -51,14 +51,14 @@ class OpenApiDocumentTest {
 
     @Test
     void every_path_is_on_the_page() throws Exception {
-        String page = Files.readString(Path.of("topology-docs/service.md"));
+        String page = Files.readString(Path.of("topology-docs/reference/http.md"));
         for (WeirService.Route route : service.routes()) {
             assertThat(page).contains("`" + route.path() + "`");
         }
     }
 
     @Test
-    void what_changes_something_needs_the_token_and_health_and_the_page_need_none() {
+    void changes_require_the_token_and_health_and_the_page_do_not() {
         for (WeirService.Route route : service.routes()) {
             JsonNode security = caller.document()
                     .tree()
@@ -78,7 +78,7 @@ class OpenApiDocumentTest {
     }
 
     @Test
-    void it_stands_by_itself() {
+    void every_component_is_used_and_every_reference_resolves() {
         Set<String> used = new HashSet<>();
         for (JsonNode reference : caller.document().references()) {
             String target = reference.textValue();
@@ -95,7 +95,7 @@ class OpenApiDocumentTest {
     }
 
     @Test
-    void yaml_and_json_say_the_same() throws Exception {
+    void yaml_and_json_are_equal() throws Exception {
         Reply yaml = caller.get("/v1/openapi.yaml");
         assertThat(yaml.contentType()).isEqualTo("application/yaml");
         assertThat(ApiDocument.YAML.readTree(yaml.text()))
@@ -104,7 +104,7 @@ class OpenApiDocumentTest {
     }
 
     @Test
-    void every_schema_is_one() {
+    void every_schema_is_valid() {
         JsonSchemaFactory factory = JsonSchemaFactory.getInstance(VersionFlag.V202012);
         JsonSchema metaSchema = factory.getSchema(SchemaLocation.of(VersionFlag.V202012.getId()));
         caller.document().tree().at("/components/schemas").properties().forEach(schema -> assertThat(

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
-import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Request;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
@@ -29,14 +29,14 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What an instance tells Prometheus, and whether what asks for it asks for what is there. */
+/** The metrics of an instance. The dashboard and the alerts use only metrics and labels that exist. */
 class PrometheusMetricsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
     /**
-     * Queues, with key and without, with one that was released and others that wait; a limit that permits two of three,
-     * and a shared one that permits one of two.
+     * Two queues, one with a key, each with one released request and others that wait; a limit that permits two of
+     * three requests; and a shared limit that permits one of two.
      */
     private static final String POLICIES = """
             policies:
@@ -53,15 +53,13 @@ class PrometheusMetricsTest {
     @TempDir
     static Path directory;
 
-    private static EmbeddedBroker broker;
     private static WeirService service;
     private static Enforcer enforcer;
     private static Scrape scrape;
 
     @BeforeAll
     static void work() throws Exception {
-        broker = EmbeddedBroker.start();
-        WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers()).toBuilder()
+        WeirConfig config = TestBroker.config("metrics").toBuilder()
                 .service(WeirConfig.DEFAULTS.service().withPort(0))
                 .build()
                 .withStateDirectory(directory);
@@ -79,7 +77,7 @@ class PrometheusMetricsTest {
         send(config);
         awaitScrape(it -> it.text().contains("message=\"REFUSED\""));
         try (RequestSender sender = new RequestSender(config)) {
-            sender.send(request(11, "/all", ", \"kind\": \"SETTLE\"")); // is reported without a request for a lease
+            sender.send(request(11, "/all", ", \"kind\": \"SETTLE\"")); // its usage is reported without a lease request
         }
         awaitScrape(it -> it.text().contains("message=\"REPORTED\""));
         try (RequestSender sender = new RequestSender(config)) {
@@ -105,13 +103,13 @@ class PrometheusMetricsTest {
         }
         try (KafkaProducer<String, String> producer =
                 new KafkaProducer<>(KafkaSettings.producer(config), new StringSerializer(), new StringSerializer())) {
-            var unused = producer.send(new ProducerRecord<>("weir.requests", "somebody", "no request"));
+            var unused = producer.send(new ProducerRecord<>("metrics.requests", "unseen", "no request"));
         }
     }
 
     private static Request request(int number, String endpoint, String more) {
         return RequestJson.read(
-                "{\"requestId\": \"r%d\", \"client\": \"somebody\", \"attributes\": {\"endpoint\": \"%s\"}%s}"
+                "{\"requestId\": \"r%d\", \"client\": \"unseen\", \"attributes\": {\"endpoint\": \"%s\"}%s}"
                         .formatted(number, endpoint, more),
                 System.currentTimeMillis(),
                 new Request.Source(0, 0));
@@ -128,11 +126,10 @@ class PrometheusMetricsTest {
     static void stop() {
         service.close();
         enforcer.close();
-        broker.close();
     }
 
     @Test
-    void decisions_are_told_by_policy_outcome_and_reason() {
+    void decisions_are_counted_by_policy_outcome_and_reason() {
         assertThat(scrape.lines("weir_decisions_total"))
                 .containsExactlyInAnyOrder(
                         "{outcome=\"ALLOWED\",policy=\"all\",reason=\"WITHIN_LIMITS\"} 1.0",
@@ -149,7 +146,7 @@ class PrometheusMetricsTest {
     }
 
     @Test
-    void shared_quota_is_told_by_who_waited_and_what_was_said() {
+    void lease_waits_and_messages_are_counted_by_policy() {
         assertThat(scrape.lines("weir_quota_waits_total")).containsExactly("{policy=\"all\"} 2.0");
         assertThat(scrape.lines("weir_lease_messages_total"))
                 .contains("{message=\"GRANTED\",policy=\"all\"} 1.0")
@@ -163,7 +160,7 @@ class PrometheusMetricsTest {
     }
 
     @Test
-    void queues_are_told_by_tier() {
+    void queues_are_measured_by_tier() {
         assertThat(scrape.lines("weir_queue_waiting")).contains("{queue=\"slow\",tier=\"gold\"} 2.0");
         assertThat(scrape.lines("weir_release_wait_seconds_count"))
                 .contains("{queue=\"slow\",tier=\"gold\"} 1")
@@ -173,19 +170,19 @@ class PrometheusMetricsTest {
         assertThat(scrape.sum("weir_queue_oldest_wait_seconds")).isGreaterThan(0);
     }
 
-    /** Their number, and no key itself: {@link #no_label_has_a_client}. */
+    /** The number of keys, but no key itself: {@link #no_label_has_a_client}. */
     @Test
-    void keys_in_use_are_told_by_queue() {
+    void keys_in_use_are_measured_by_queue() {
         assertThat(scrape.lines("weir_queue_keys")).containsExactly("{queue=\"hooks\"} 1.0");
         assertThat(scrape.lines("weir_queue_waiting").stream().filter(line -> line.contains("hooks")))
                 .anyMatch(line -> line.endsWith(" 1.0"));
     }
 
     @Test
-    void the_instance_tells_how_it_does() {
+    void the_state_of_the_instance_is_measured() {
         assertThat(scrape.lines("weir_lag_records"))
-                .anyMatch(line -> line.contains("topic=\"weir.requests\""))
-                .noneMatch(line -> line.contains("topic=\"weir_requests\"")); // Kafka's name for it before
+                .anyMatch(line -> line.contains("topic=\"metrics.requests\""))
+                .noneMatch(line -> line.contains("topic=\"weir_requests\"")); // Kafka's old form of the name
         assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 5.0", "{kind=\"queue\"} 2.0");
         assertThat(scrape.lines("weir_health"))
                 .contains("{state=\"RUNNING\"} 1.0", "{state=\"STARTING\"} 0.0")
@@ -194,7 +191,7 @@ class PrometheusMetricsTest {
                 .containsExactly(
                         "{application=\"deciding\",state=\"RUNNING\"} 1.0",
                         "{application=\"shaping\",state=\"RUNNING\"} 1.0");
-        assertThat(scrape.sum("weir_hot_state_bytes")).isBetween(1.0, 10_000.0); // one client by one policy with limits
+        assertThat(scrape.sum("weir_hot_state_bytes")).isBetween(1.0, 10_000.0); // one client, one policy with limits
         assertThat(scrape.sum("weir_hot_state_limit_bytes"))
                 .isEqualTo((double) WeirConfig.DEFAULTS.state().hotMemoryBytes());
         assertThat(scrape.sum("weir_commits_total")).isGreaterThan(0);
@@ -204,12 +201,12 @@ class PrometheusMetricsTest {
 
     @Test
     void no_label_has_a_client() {
-        assertThat(scrape.text()).doesNotContain("somebody");
+        assertThat(scrape.text()).doesNotContain("unseen");
     }
 
     @Test
-    void every_figure_of_weir_is_on_the_page() throws Exception {
-        String page = Files.readString(Path.of("topology-docs/operating.md"));
+    void every_metric_is_on_the_page() throws Exception {
+        String page = Files.readString(Path.of("topology-docs/reference/metrics.md"));
         for (String name : scrape.byName().keySet()) {
             if (name.startsWith("weir_")) {
                 assertThat(page).contains("`" + name.replaceFirst("_(bucket|sum|count)$", "") + "`");
@@ -218,7 +215,7 @@ class PrometheusMetricsTest {
     }
 
     @Test
-    void a_query_for_what_is_not_there_is_found() {
+    void a_query_for_a_missing_metric_is_detected() {
         assertThat(new Queries(List.of(
                                 "weir_nothing > 0",
                                 "rate(weir_decisions_total{tier=\"gold\"}[1m])",
@@ -234,7 +231,7 @@ class PrometheusMetricsTest {
     }
 
     @Test
-    void the_dashboard_and_the_alerts_ask_for_what_is_there() throws Exception {
+    void the_dashboard_and_the_alerts_query_existing_metrics() throws Exception {
         for (String file : new String[] {"grafana/weir.json", "alerts.yaml"}) {
             Queries queries = Queries.of(Path.of("src/deploy").resolve(file));
             assertThat(queries.all()).hasSizeGreaterThan(5);

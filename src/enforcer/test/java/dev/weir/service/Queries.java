@@ -15,7 +15,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** The PromQL of a file: whatever stands under {@code expr}, and in {@code label_values}. */
+/** The PromQL expressions of a file: the values of {@code expr}, and of {@code label_values}. */
 record Queries(List<String> all) {
 
     private static final Pattern METRIC =
@@ -25,12 +25,12 @@ record Queries(List<String> all) {
     private static final Pattern VALUE = Pattern.compile("([a-z_]+)(=~?)\"([^\"$]*)\"");
     private static final Pattern GROUPING = Pattern.compile("by \\(([^)]*)\\)");
 
-    /** What Prometheus itself puts on each figure. */
+    /** The labels that Prometheus adds. */
     private static final Set<String> ADDED = Set.of("instance", "job");
 
     private static final String UP = "up";
 
-    /** JSON is YAML. */
+    /** Reads a YAML or JSON file; JSON is a subset of YAML. */
     static Queries of(Path file) throws IOException {
         List<String> found = new ArrayList<>();
         JsonNode tree = new ObjectMapper(new YAMLFactory()).readTree(file.toFile());
@@ -41,7 +41,7 @@ record Queries(List<String> all) {
         return new Queries(found);
     }
 
-    /** What they ask for that is not there. */
+    /** Returns the metrics, labels and label values in the expressions that do not exist. */
     List<String> faults(Scrape scrape) {
         List<String> faults = new ArrayList<>();
         for (String query : all) {
@@ -77,7 +77,7 @@ record Queries(List<String> all) {
         return faults;
     }
 
-    /** The alternatives of a label's value that no figure has. */
+    /** Returns the alternatives of a label's value that no metric has. */
     private static Stream<String> unheard(Scrape scrape, String name, MatchResult value) {
         String[] alternatives = value.group(2).equals("=")
                 ? new String[] {value.group(3)}

@@ -10,9 +10,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What Prometheus reads of an answer.
+ * The metrics of a response.
  *
- * @param byName of each figure what stands behind its name: labels and value
+ * @param byName the labels and values of each metric, by name
  */
 record Scrape(String text, Map<String, List<String>> byName) {
 
@@ -42,7 +42,7 @@ record Scrape(String text, Map<String, List<String>> byName) {
                 .sum();
     }
 
-    /** The names of the labels that figures of a name have. */
+    /** Returns the names of a metric's labels. */
     Set<String> labels(String name) {
         Set<String> labels = new HashSet<>();
         lines(name).forEach(line -> LABEL.matcher(line).results().forEach(label -> labels.add(label.group(1))));

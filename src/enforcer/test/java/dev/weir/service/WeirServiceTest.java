@@ -10,7 +10,7 @@ import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.QuotaSource;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.definition.PolicyFile;
-import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.lease.Ledger;
@@ -49,8 +49,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Everything that can be done over HTTP, with real rules on a real broker and made up answers of two instances. The
- * caller holds each answer against the service's description of itself.
+ * All endpoints, with real definitions on a real broker and fixed query results of two instances. The caller validates
+ * each response against the description of the service.
  */
 class WeirServiceTest {
 
@@ -66,7 +66,6 @@ class WeirServiceTest {
     @TempDir
     static Path directory;
 
-    private static EmbeddedBroker broker;
     private static Enforcer enforcer;
     private static WeirService service;
     private static WeirService other;
@@ -75,11 +74,7 @@ class WeirServiceTest {
 
     @BeforeAll
     static void start() throws Exception {
-        broker = EmbeddedBroker.start();
-        WeirConfig config = WeirConfig.DEFAULTS
-                .withKafka("bootstrap.servers", broker.bootstrapServers())
-                .withStateDirectory(directory)
-                .toBuilder()
+        WeirConfig config = TestBroker.config("rules").withStateDirectory(directory).toBuilder()
                 .service(WeirConfig.DEFAULTS.service().withPort(0))
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
@@ -104,11 +99,10 @@ class WeirServiceTest {
         service.close();
         other.close();
         enforcer.close();
-        broker.close();
     }
 
     @BeforeEach
-    void forget() {
+    void deleteDefinitions() {
         for (FixedAnswers answers : List.of(HERE, THERE)) {
             answers.usage = new Result.NotReady<>("the state is being restored");
             answers.check = request -> new Result.NotReady<>("the state is being restored");
@@ -118,7 +112,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void an_enforcer_that_runs_is_ready() throws IOException {
+    void a_running_enforcer_is_ready() throws IOException {
         service.setHealth(enforcer::health);
         for (String path : List.of("/health/live", "/health/ready")) {
             assertThat(caller.get(path).text()).isEqualTo("{\"status\":\"RUNNING\"}");
@@ -126,7 +120,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_policy_is_added_read_changed_deleted_and_remembered() throws IOException {
+    void a_policy_is_added_read_changed_and_deleted_and_has_a_history() throws IOException {
         Reply added = trusted.put("/v1/policies/free", "{" + LIMITS.formatted(5) + "}");
         assertThat(added.status()).isEqualTo(201);
         assertThat(added.header("Location")).isEqualTo("/v1/policies/free");
@@ -147,10 +141,10 @@ class WeirServiceTest {
         assertThat(changed.header("ETag")).isEqualTo("\"2\"");
         assertThat(changed.json().at("/before/limits/0/limit").asInt()).isEqualTo(5);
         assertThat(changed.json().at("/details/0").asText()).startsWith("limits[0].limit: 5 -> ");
-        assertThat(changed.json().at("/details/1").asText()).contains("counts what is in use");
+        assertThat(changed.json().at("/details/1").asText()).contains("counts the current usage of");
         assertThat(added.json().at("/details")).isEmpty();
         assertThat(changed.json().at("/after/limits/0/limit").asInt()).isEqualTo(6);
-        assertThat(caller.get("/v1/policies/free").header("ETag")).isEqualTo("\"2\""); // in force already
+        assertThat(caller.get("/v1/policies/free").header("ETag")).isEqualTo("\"2\""); // already in force
 
         Reply same = trusted.put("/v1/policies/free", "{\"id\":\"free\"," + LIMITS.formatted(6) + "}", ANY);
         assertThat(same.json().get("effect").asText()).isEqualTo("unchanged");
@@ -161,14 +155,14 @@ class WeirServiceTest {
         JsonNode versions = caller.get("/v1/policies/free/history").json().get("versions");
         assertThat(versions.findValuesAsText("version")).containsExactly("3", "2", "1");
         assertThat(versions.get(0).get("definition").isNull()).isTrue();
-        Reply gone = caller.get("/v1/policies/free"); // out of force already
+        Reply gone = caller.get("/v1/policies/free"); // no longer in force
         assertThat(gone.status()).isEqualTo(404);
         assertThat(gone.detail()).isEqualTo("there is no policy 'free'");
         assertThat(caller.get("/v1/policies/never/history").status()).isEqualTo(404);
     }
 
     @Test
-    void the_history_tells_who_made_a_change_and_why() throws IOException {
+    void the_history_contains_author_and_reason() throws IOException {
         String path = "/v1/policies/signed";
         assertThat(trusted.put(path, body(1)).status()).isEqualTo(201);
         Reply changed =
@@ -182,10 +176,7 @@ class WeirServiceTest {
         WeirConfig.Service settings =
                 WeirConfig.DEFAULTS.service().withPort(0).withHealthPort(0).withTokenFile(file);
         try (WeirService ofTokens = WeirService.open(
-                WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers()).toBuilder()
-                        .service(settings)
-                        .build(),
-                Map.of())) {
+                TestBroker.config("rules").toBuilder().service(settings).build(), Map.of())) {
             ofTokens.attachEnforcer(enforcer.policies(), HERE);
             Caller ci = Caller.of(ofTokens.port(), named);
             assertThat(ci.put(path, body(3), ANY).status()).isEqualTo(200);
@@ -200,7 +191,7 @@ class WeirServiceTest {
 
         Reply forged = trusted.put("/v1/policies/unsigned", body(1), "X-Weir-Author: bob (ci)");
         assertThat(forged.status()).isEqualTo(400);
-        assertThat(forged.detail()).isEqualTo("X-Weir-Author must not have parentheses");
+        assertThat(forged.detail()).isEqualTo("X-Weir-Author must not contain parentheses");
         for (String header : List.of("X-Weir-Author: " + "a".repeat(201), "X-Weir-Reason: " + "a".repeat(513))) {
             Reply refused = trusted.put("/v1/policies/unsigned", body(1), header);
             assertThat(refused.status()).isEqualTo(400);
@@ -209,7 +200,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_change_says_which_version_it_is_for() throws IOException {
+    void a_change_names_the_version_that_it_replaces() throws IOException {
         String path = "/v1/policies/versioned";
         assertThat(trusted.put(path, body(1), "If-Match: \"1\"").json().has("currentVersion"))
                 .isFalse();
@@ -243,7 +234,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void of_those_who_change_the_same_version_at_once_one_wins() throws Exception {
+    void one_of_several_concurrent_changes_succeeds() throws Exception {
         String path = "/v1/policies/contended";
         trusted.put(path, body(1));
         ExecutorService threads = Executors.newFixedThreadPool(4);
@@ -265,7 +256,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void what_cannot_be_deleted_now_is_not_told_to_be_missing() throws Exception {
+    void a_failed_deletion_is_not_reported_as_not_found() throws Exception {
         String path = "/v1/policies/stays";
         trusted.put(path, body(1));
         ExecutorService threads = Executors.newFixedThreadPool(14);
@@ -286,7 +277,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void every_fault_of_a_definition_is_told_with_its_line() throws IOException {
+    void every_fault_of_a_definition_is_reported_with_its_line() throws IOException {
         Reply faults = trusted.send(
                 "PUT",
                 "/v1/policies/bad",
@@ -340,7 +331,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_queue_is_not_taken_from_a_policy_and_tells_how_it_is() throws IOException {
+    void a_used_queue_is_not_deleted_and_its_state_is_returned() throws IOException {
         assertThat(trusted.put("/v1/queues/sms", "{\"limit\":100,\"per\":\"1s\"}")
                         .status())
                 .isEqualTo(201);
@@ -375,9 +366,8 @@ class WeirServiceTest {
         Reply unkeyed = caller.get("/v1/queues/sms/keys/tenant=acme");
         assertThat(unkeyed.status()).isEqualTo(400);
         assertThat(unkeyed.detail()).isEqualTo("queue 'sms' has no key fields: use /v1/queues/sms");
-        assertThat(caller.get("/v1/queues/sms?key.tenant=acme").detail())
-                .isEqualTo("there is no parameter 'key.tenant'");
-        HERE.queue = new Result.Local<>(null); // the instance that has it is behind
+        assertThat(caller.get("/v1/queues/sms?key.tenant=acme").detail()).isEqualTo("unknown parameter 'key.tenant'");
+        HERE.queue = new Result.Local<>(null); // the instance that has the queue does not have its definition yet
         assertThat(caller.get("/v1/queues/sms").json().get("state").isNull()).isTrue();
 
         trusted.delete("/v1/policies/all-sms", ANY);
@@ -391,7 +381,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_queue_with_a_key_is_told_of_as_a_whole_and_key_by_key() throws IOException {
+    void a_queue_with_a_key_is_returned_in_total_and_by_key() throws IOException {
         String definition = "{\"key\":[\"tenant\",\"model\"],\"limit\":5,\"per\":\"1s\"}";
         assertThat(trusted.put("/v1/queues/hooks", definition).status()).isEqualTo(201);
         QueueRules rules = new QueueRules(
@@ -450,7 +440,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void lists_come_in_pages() throws IOException {
+    void lists_are_paged() throws IOException {
         for (String id : List.of("page-1", "page-2", "page-3")) {
             trusted.put("/v1/policies/" + id, body(1));
         }
@@ -466,7 +456,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_whole_file_is_tried_out_and_nothing_changes() throws IOException {
+    void a_dry_run_of_a_file_changes_nothing() throws IOException {
         trusted.put("/v1/policies/tried", body(1));
         String file = """
                 policies:
@@ -499,7 +489,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void yaml_goes_in_and_comes_out() throws IOException {
+    void yaml_is_accepted_and_returned() throws IOException {
         String definition = """
                 match:
                   tier: "no"
@@ -519,14 +509,14 @@ class WeirServiceTest {
         assertThat(back).isEqualTo(caller.get("/v1/policies/yaml").json());
         String written = ApiDocument.YAML.writeValueAsString(back.get("definition"));
         assertThat(trusted.send("PUT", "/v1/policies/yaml", written, ANY, YAML).header("ETag"))
-                .isEqualTo("\"1\""); // word for word
+                .isEqualTo("\"1\""); // the definition is unchanged
         assertThat(trusted.send("PUT", "/v1/policies/yaml2", definition, YAML, "Accept: text/yaml")
                         .contentType())
                 .isEqualTo("application/yaml");
     }
 
     @Test
-    void what_is_accepted_is_negotiated() throws IOException {
+    void the_format_is_negotiated() throws IOException {
         for (String accept :
                 List.of("*/*", "application/*", "text/html, */*;q=0.1", "application/json, text/yaml;q=0.9")) {
             assertThat(caller.get("/v1/policies", "Accept: " + accept).contentType())
@@ -559,7 +549,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_body_is_bounded_whether_its_length_is_announced_or_not() throws IOException {
+    void a_body_is_bounded_with_any_framing() throws IOException {
         byte[] large =
                 ("{" + LIMITS.formatted(1) + "}" + " ".repeat(RequestBody.MAX_BYTES)).getBytes(StandardCharsets.UTF_8);
         String length = "Content-Length: " + large.length;
@@ -567,7 +557,7 @@ class WeirServiceTest {
                 .isEqualTo(413);
         assertThat(trusted.raw("PUT", "/v1/policies/large", new byte[0], "Content-Length: 99999999999", JSON)
                         .status())
-                .isEqualTo(413); // before any of it is read
+                .isEqualTo(413); // before the body is read
         assertThat(trusted.raw("PUT", "/v1/policies/large", chunked(large), "Transfer-Encoding: chunked", JSON)
                         .status())
                 .isEqualTo(413);
@@ -586,7 +576,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void usage_is_asked_with_tier_and_attributes() throws Exception {
+    void usage_is_queried_with_tier_and_attributes() throws Exception {
         assertThat(caller.get("/v1/usage/alice").header("Retry-After")).isEqualTo("1");
         Policy policy = PolicyFile.parse(
                 "test", "{\"id\":\"p\",\"key\":[\"client\",\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
@@ -620,19 +610,19 @@ class WeirServiceTest {
     }
 
     @Test
-    void what_all_clients_share_is_told_with_who_holds_what() throws Exception {
+    void usage_of_a_shared_limit_is_returned_with_its_holders() throws Exception {
         assertThat(caller.get("/v1/shared/all").status()).isEqualTo(503);
         Policy policy =
                 PolicyFile.parse("test", "{\"id\":\"p\",\"key\":[\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
         List<PolicyUsage.LimitUsage> limits =
                 List.of(new PolicyUsage.LimitUsage("gcra 5/1m", 5L, 60_000L, 1L, 4L, 24_000));
-        List<Ledger.Loan> loans = List.of(
-                new Ledger.Loan(7, "p1", 1, 0, 1, 5_000, 5_000),
-                new Ledger.Loan(8, "weir/0", 1, 0, 1, 6_000, 6_000),
-                new Ledger.Loan(9, "p1", 2, 0, 2, 7_000, 7_000));
+        List<Ledger.OutstandingLease> leases = List.of(
+                new Ledger.OutstandingLease(7, "p1", 1, 0, 1, 5_000, 5_000),
+                new Ledger.OutstandingLease(8, "weir/0", 1, 0, 1, 6_000, 6_000),
+                new Ledger.OutstandingLease(9, "p1", 2, 0, 2, 7_000, 7_000));
         HERE.shared = key -> new Result.Local<>(
                 key.equals(Map.of("endpoint", "/a&b"))
-                        ? new SharedPolicyUsage(policy, List.of("endpoint", "/a&b"), limits, 0, loans)
+                        ? new SharedPolicyUsage(policy, List.of("endpoint", "/a&b"), limits, 0, leases)
                         : null);
         Reply shared = caller.get("/v1/shared/p?key.endpoint=/a%26b");
         assertThat(shared.json().get("key").toString()).isEqualTo("{\"endpoint\":\"/a&b\"}");
@@ -651,7 +641,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_check_takes_a_request_and_gives_its_decision() throws IOException {
+    void a_check_returns_the_decision_on_a_request() throws IOException {
         HERE.check = request -> new Result.Local<>(decision(request));
         Reply checked = caller.post(
                 "/v1/check", "{\"client\":\"alice\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/a\"}}");
@@ -684,7 +674,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void who_does_not_have_the_answer_asks_the_instance_that_has() throws IOException {
+    void a_query_is_forwarded_to_the_instance_that_has_the_state() throws IOException {
         HERE.check = request -> new Result.Remote<>(other.address());
         HERE.usage = new Result.Remote<>(other.address());
         HERE.queue = new Result.Remote<>(other.address());
@@ -708,21 +698,22 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_question_goes_on_once() throws IOException {
+    void a_query_is_forwarded_only_once() throws IOException {
         HERE.usage = new Result.Remote<>(other.address());
         THERE.usage = new Result.Remote<>(service.address());
         Reply circle = caller.get("/v1/usage/alice");
         assertThat(circle.status()).isEqualTo(503);
-        assertThat(circle.detail()).isEqualTo("the instance that knows, " + other.address() + ", cannot answer now");
+        assertThat(circle.detail())
+                .isEqualTo("the instance that has the state, " + other.address() + ", cannot respond now");
         THERE.usage = new Result.NotReady<>("the state is being restored");
         assertThat(caller.get("/v1/usage/alice").status()).isEqualTo(503);
         HERE.usage = new Result.Remote<>("127.0.0.1:1");
         assertThat(caller.get("/v1/usage/alice").detail())
-                .isEqualTo("the instance that knows, 127.0.0.1:1, does not answer");
+                .isEqualTo("the instance that has the state, 127.0.0.1:1, does not respond");
     }
 
     @Test
-    void who_answers_without_an_end_is_not_listened_to_for_long() throws Exception {
+    void an_endless_response_of_another_instance_is_aborted() throws Exception {
         try (ServerSocket endless = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             HERE.usage = new Result.Remote<>("127.0.0.1:" + endless.getLocalPort());
             ExecutorService thread = Executors.newSingleThreadExecutor();
@@ -734,7 +725,7 @@ class WeirServiceTest {
                                     .getBytes(StandardCharsets.US_ASCII));
                     assertThat(reply.get().status()).isEqualTo(503);
                     asked.setSoTimeout(5_000);
-                    asked.getInputStream().readAllBytes(); // it has hung up, or this times out
+                    asked.getInputStream().readAllBytes(); // times out unless the service closes the connection
                 }
             } finally {
                 thread.shutdown();
@@ -743,7 +734,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void what_is_not_there_or_not_possible_is_told_as_a_problem() throws IOException {
+    void errors_are_problem_details() throws IOException {
         assertThat(caller.get("/v1").status()).isEqualTo(404);
         assertThat(caller.get("/v2/policies").status()).isEqualTo(404);
         assertThat(caller.get("/v1/policies/a/b/c").status()).isEqualTo(404);
@@ -756,7 +747,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void the_live_page_is_made_of_its_own_files_and_of_no_other() throws IOException {
+    void the_live_page_loads_only_its_own_files() throws IOException {
         assertThat(caller.get("/").header("Location")).isEqualTo("/live");
         for (String path : List.of("/live", "/live/weir.css", "/live/app.js", "/live/chart.js")) {
             Reply file = caller.get(path);
@@ -769,7 +760,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void what_the_caller_sent_is_quoted_on_one_line_of_bounded_length() throws IOException {
+    void quoted_input_is_one_line_of_bounded_length() throws IOException {
         String cancel = "{\"client\":\"alice\",\"kind\":\"CANCEL\",\"queue\":\"%s\"}".formatted("a\\n".repeat(100_000));
         for (Reply reply : List.of(caller.post("/v1/check", cancel), caller.get("/v1/policies?a%0Ab=1"))) {
             assertThat(reply.status()).isEqualTo(400);
@@ -778,7 +769,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void what_nobody_expected_tells_nothing_of_the_inside() throws IOException {
+    void unexpected_errors_reveal_no_internals() throws IOException {
         HERE.check = request -> {
             throw new IllegalStateException("secret");
         };
@@ -788,7 +779,7 @@ class WeirServiceTest {
     }
 
     @Test
-    void what_is_no_http_is_told_as_a_problem_too() throws IOException {
+    void malformed_http_is_a_problem() throws IOException {
         Reply garbage = caller.raw("GET", "/v1/policies", new byte[0], "Host: a b\r\nHost: c", "no colon");
         assertThat(garbage.status()).isEqualTo(400);
         assertThat(garbage.contentType()).isEqualTo(ProblemDetails.CONTENT_TYPE);

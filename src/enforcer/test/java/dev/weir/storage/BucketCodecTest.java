@@ -33,7 +33,7 @@ class BucketCodecTest {
     }
 
     @Test
-    void states_come_back_as_they_were() {
+    void states_survive_a_round_trip() {
         List<FlowSummary> flows = List.of(
                 single("never", Waiting.NEVER, Waiting.NEVER),
                 single("soon", MS + 500, MS + 500),
@@ -56,9 +56,9 @@ class BucketCodecTest {
         }
     }
 
-    /** It is written with each release. */
+    /** The state is written with each release, so its size matters. */
     @Test
-    void a_bucket_in_which_one_request_waits_takes_less_than_80_bytes() {
+    void a_bucket_with_one_waiting_request_takes_less_than_80_bytes() {
         BucketContents contents =
                 new BucketContents(List.of(single("client-1", MS + 60_000, MS + 60_000)), null, List.of());
         assertThat(BucketCodec.encode(new BucketState(ID, 5, 1_000, OUTFLOW, contents, List.of())))

@@ -26,7 +26,7 @@ class IdempotentAnswerCodecTest {
     private final IdempotentAnswerCodec codec = new IdempotentAnswerCodec();
 
     @Test
-    void answers_come_back_as_they_were() {
+    void answers_survive_a_round_trip() {
         Decision decision = new Decision(
                         new Decision.Identity("żądanie", "żółw", new Request.Source(3, 14)),
                         new Decision.Status(Outcome.QUEUED, Reason.SHAPED, 202, true, true, false),
@@ -47,7 +47,7 @@ class IdempotentAnswerCodecTest {
     }
 
     @Test
-    void notes_come_back_as_they_were() {
+    void notes_survive_a_round_trip() {
         for (RequestKind kind : RequestKind.values()) {
             EvictionEntry note = new EvictionEntry(new RequestKey("żółw\0", kind, "r"), -5, 253_402_300_799_999L);
             assertThat(IdempotentAnswerCodec.decodeNote(IdempotentAnswerCodec.encode(note)))
@@ -56,16 +56,17 @@ class IdempotentAnswerCodecTest {
     }
 
     @Test
-    void bytes_of_another_version_are_refused() {
+    void bytes_of_another_version_are_rejected() {
         byte[] bytes =
                 IdempotentAnswerCodec.encode(new EvictionEntry(new RequestKey("c", RequestKind.CONSUME, "r"), 0, 1));
         bytes[0] = 2;
         assertThatThrownBy(() -> IdempotentAnswerCodec.decodeNote(bytes))
-                .hasMessage("a first answer is of version 2, not 1");
+                .hasMessage("an eviction entry has format version 2, expected 1");
         IdempotentAnswer sent = new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null);
         byte[] ofAnswer = codec.encode(new Entry(0, 1, new ContentHash(0, 0, 0, 0), sent));
         ofAnswer[0] = 1; // without the content
-        assertThatThrownBy(() -> codec.decodeEntry(ofAnswer)).hasMessage("a first answer is of version 1, not 2");
+        assertThatThrownBy(() -> codec.decodeEntry(ofAnswer))
+                .hasMessage("an idempotency entry has format version 1, expected 2");
     }
 
     @Test

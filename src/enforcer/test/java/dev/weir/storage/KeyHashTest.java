@@ -50,7 +50,7 @@ class KeyHashTest {
             int hash = hashing.hash(client(i));
             places.add((hash ^ (hash >>> 16)) & (tables - 1));
         }
-        assertThat(places).as("by chance 63 % of the places are taken").hasSizeGreaterThan(tables * 6 / 10);
+        assertThat(places).as("a random hash fills 63 % of the places").hasSizeGreaterThan(tables * 6 / 10);
     }
 
     @Test
@@ -66,7 +66,7 @@ class KeyHashTest {
                 assertThat(other.hash(earlier)).isNotEqualTo(other.hash(key));
             }
         }
-        assertThat(pairs).as("by chance there are 29").isBetween(10, 60);
+        assertThat(pairs).as("a random hash has 29").isBetween(10, 60);
     }
 
     private static byte[] client(int number) {

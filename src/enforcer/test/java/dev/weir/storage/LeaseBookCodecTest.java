@@ -11,9 +11,9 @@ class LeaseBookCodecTest {
 
     private static final StateKey KEY = new StateKey(StateKey.NO_CLIENT, "all", List.of());
 
-    /** The demand is not persisted, so a book must not depend on whether it was evicted. */
+    /** The demand is not persisted, so a book must not depend on whether it was evicted from the cache. */
     @Test
-    void a_cached_book_is_the_one_that_a_restart_reads() {
+    void a_cached_lease_book_equals_the_one_read_after_a_restart() {
         RecordedStore below = new RecordedStore();
         WriteBackStore<StateKey, LeaseBook> books = new WriteBackStore<>(below, new CacheBudget(1 << 20));
         books.open(new LeaseBookCodec());

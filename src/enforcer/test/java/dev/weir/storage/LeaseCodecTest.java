@@ -33,7 +33,7 @@ class LeaseCodecTest {
     private static final long NOW = 1_790_000_000_000L;
 
     @Test
-    void a_book_comes_back_with_its_leases_its_clock_and_what_is_to_be_settled() {
+    void a_lease_book_survives_a_round_trip() {
         assertComesBack(LeaseBook.empty());
         LeaseBook book = LeaseBooks.plus(LeaseBooks.holding(30, NOW - 5, 5_000), 2, NOW + 1_500, 4_400);
         assertComesBack(book);
@@ -52,11 +52,11 @@ class LeaseCodecTest {
         byte[] bytes = LeaseCodec.encode(book);
         LeaseBook kept = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.settled());
         assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(kept);
-        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(book.expiresAtMs());
+        assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(book.expiresAtMs());
     }
 
     @Test
-    void a_ledger_comes_back_as_it_was() {
+    void a_ledger_survives_a_round_trip() {
         Ledger ledger = Ledger.open(
                 List.of(new FixedWindow(100, 60_000, false), new TokenBucket(Rate.of(50, 1_000), 70, false)), NOW);
         assertComesBack(ledger);
@@ -65,7 +65,7 @@ class LeaseCodecTest {
         ledger = ledger.handle(new LeaseRequest(1, "p1", 5, 20, List.of(), 3, 30), TERMS, NOW + 20)
                 .ledger();
         assertComesBack(ledger);
-        long lease = ledger.loans().get(0).leaseId();
+        long lease = ledger.leases().get(0).leaseId();
         List<LeaseRequest.Report> reports = List.of(new LeaseRequest.Report(lease, 4, NOW + 500, 6));
         ledger = ledger.handle(LeaseRequest.report("p0", reports, 0), TERMS, NOW + 900)
                 .ledger();
@@ -84,12 +84,12 @@ class LeaseCodecTest {
     private static void assertComesBack(Ledger ledger) {
         PolicyLedger of = new PolicyLedger(ledger, List.of());
         byte[] bytes = LeaseCodec.encode(of);
-        assertThat(LeaseCodec.decodeLedger(bytes, shelf -> new MapSegments())).isEqualTo(of);
-        assertThat(StateCodec.forgettableAtMs(bytes)).isEqualTo(of.expiresAtMs());
+        assertThat(LeaseCodec.decodeLedger(bytes, logId -> new MapSegments())).isEqualTo(of);
+        assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(of.expiresAtMs());
     }
 
     @Test
-    void what_is_cut_off_is_refused() {
+    void truncated_bytes_are_rejected() {
         byte[] book = LeaseCodec.encode(LeaseBooks.holding(2, NOW, 10));
         for (int length = 0; length < book.length; length++) {
             byte[] part = Arrays.copyOf(book, length);
@@ -98,7 +98,7 @@ class LeaseCodecTest {
     }
 
     @Test
-    void questions_and_answers_come_back_as_they_were() throws UnreadableException {
+    void lease_requests_and_responses_survive_a_round_trip() throws UnreadableException {
         List<LeaseRequest.Report> reports =
                 List.of(new LeaseRequest.Report(NOW << 20, 4, NOW, 6), new LeaseRequest.Report(3, 0, 0, 0));
         for (LeaseRequest ask : List.of(
@@ -117,7 +117,7 @@ class LeaseCodecTest {
     }
 
     @Test
-    void questions_that_nobody_asks_are_refused() {
+    void impossible_lease_requests_are_rejected() {
         LeaseRequestAvro avro = new LeaseRequestAvro();
         for (LeaseRequestAvro.Addressed question : List.of(
                 new LeaseRequestAvro.Addressed(LeaseRequest.report("p1", List.of(), 0), -1),
@@ -128,7 +128,7 @@ class LeaseCodecTest {
     }
 
     @Test
-    void a_request_that_waits_comes_back_as_it_was() {
+    void a_waiting_request_survives_a_round_trip() {
         Request request = new Request(
                 "r",
                 "alice",

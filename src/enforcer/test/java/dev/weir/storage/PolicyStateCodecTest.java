@@ -35,7 +35,7 @@ class PolicyStateCodecTest {
     }
 
     @Test
-    void a_state_is_as_it_was_put_whether_it_has_grown_or_shrunk() {
+    void a_state_is_stored_whether_it_has_grown_or_shrunk() {
         WriteBackStore<StateKey, PolicyState> states = open(1 << 20);
         for (long tokens : List.of(0L, 1L << 40, 127L, 1L << 14, 1L, 1L << 62, 0L)) {
             states.put(key("a"), used(tokens));
@@ -59,7 +59,7 @@ class PolicyStateCodecTest {
     void the_heap_that_states_take_is_within_the_memory() {
         long bytes = 16 << 20;
         below.keeps = false;
-        List<Long> taken = new ArrayList<>(); // garbage of other tests may be collected in between
+        List<Long> taken = new ArrayList<>(); // several samples, since garbage of other tests may be collected
         while (taken.size() < 10 && taken.stream().noneMatch(some -> some >= bytes / 4 && some <= bytes + (1 << 20))) {
             taken.add(takenWhenFull(bytes));
         }

@@ -37,7 +37,7 @@ class QueueCodecTest {
     private final QueueCodec codec = new QueueCodec();
 
     @Test
-    void slots_come_back_as_they_were() {
+    void slots_survive_a_round_trip() {
         Request request = new Request(
                 "r1",
                 "żółw",
@@ -64,7 +64,7 @@ class QueueCodecTest {
     }
 
     @Test
-    void places_queues_and_outflows_come_back_as_they_were() {
+    void places_queues_and_outflows_survive_a_round_trip() {
         Place place = new Place(new Flow("", "c"), 1L << 40);
         assertThat(QueueCodec.decodePlace(QueueCodec.encode(place))).isEqualTo(place);
         QueueRules rules = new QueueRules(
@@ -90,10 +90,11 @@ class QueueCodecTest {
     }
 
     @Test
-    void bytes_of_another_version_are_refused() {
+    void bytes_of_another_version_are_rejected() {
         byte[] bytes = codec.encode(new Slot.Gap(1));
         bytes[0] = 2;
-        assertThatThrownBy(() -> codec.decodeSlot(bytes)).hasMessage("a queue's state is of version 2, not 1");
+        assertThatThrownBy(() -> codec.decodeSlot(bytes))
+                .hasMessage("a queue's state has format version 2, expected 1");
     }
 
     @Test

@@ -15,7 +15,7 @@ import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** A store on the heap that records each call. */
+/** An in-memory store that records each call. */
 final class RecordedStore implements KeyValueStore<Bytes, byte[]> {
 
     final NavigableMap<Bytes, byte[]> content = new TreeMap<>();
@@ -23,7 +23,7 @@ final class RecordedStore implements KeyValueStore<Bytes, byte[]> {
     boolean keeps = true;
     private final List<String> calls = new ArrayList<>();
 
-    /** Returns the calls since the last time. */
+    /** Returns the calls since the last call of this method. */
     List<String> take() {
         List<String> taken = List.copyOf(calls);
         calls.clear();

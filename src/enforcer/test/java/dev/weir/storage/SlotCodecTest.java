@@ -35,7 +35,7 @@ class SlotCodecTest {
             List.of(new SlotRun(new Arrival(1_700_000_000_123_456_789L, 2), 100), new SlotRun(new Arrival(-5, 0), 1)));
 
     @Test
-    void what_was_written_is_read() throws UnreadableException {
+    void slot_messages_survive_a_round_trip() throws UnreadableException {
         assertThat(SlotCodec.isReport(SlotCodec.encode(REPORT))).isTrue();
         assertThat(SlotCodec.isGrant(SlotCodec.encode(REPORT))).isFalse();
         assertThat(SlotCodec.decodeReport(SlotCodec.encode(REPORT))).isEqualTo(REPORT);
@@ -44,7 +44,7 @@ class SlotCodecTest {
     }
 
     @Test
-    void what_cannot_be_is_unreadable() {
+    void impossible_values_are_unreadable() {
         SlotReport.Demand negative = new SlotReport.Demand("gold", 1, -1, 1);
         List<SlotReport> reports = List.of(
                 new SlotReport("q", -1, 1, 1, 0, 1, 0, 0, List.of()),
@@ -72,7 +72,7 @@ class SlotCodecTest {
     }
 
     @Test
-    void what_is_cut_off_or_of_another_kind_is_unreadable() {
+    void truncated_messages_and_other_kinds_are_unreadable() {
         byte[] report = SlotCodec.encode(REPORT);
         byte[] grant = SlotCodec.encode(GRANT);
         for (int length = 0; length < report.length; length++) {

@@ -57,7 +57,7 @@ class SnapshotStatesTest {
         task = new StoredStates(
                 new WriteBackStore<>(states, new CacheBudget(0)),
                 segments,
-                StoredAnswers.open(answers, WeirConfig.DEFAULTS.state()));
+                StoredIdempotencyCache.open(answers, WeirConfig.DEFAULTS.state()));
         trials = new SnapshotStates(states, new Watched(), answers);
     }
 
@@ -78,7 +78,7 @@ class SnapshotStatesTest {
     }
 
     @Test
-    void a_trial_of_a_repeated_request_tells_the_first_answer_and_remembers_nothing() throws Exception {
+    void a_dry_run_of_a_repeated_request_returns_the_first_answer_and_stores_nothing() throws Exception {
         PolicyTable policies = PolicyFile.read(
                         "test",
                         "policies: [{id: p, idempotency: 10m, limits: [{algorithm: sliding-window-log, limit: 1, per: 1m}]}]")
@@ -92,10 +92,10 @@ class SnapshotStatesTest {
         assertThat(Decider.local(task).decide(request, policies)).isEqualTo(first);
         assertThat(foretell(request(RequestKind.CONSUME, 1, 5_000), policies))
                 .contains(first.asRepeated(new Request.Source(0, 0)));
-        assertThat(answers.approximateNumEntries()).isEqualTo(2); // with its note
+        assertThat(answers.approximateNumEntries()).isEqualTo(2); // the answer and its eviction note
     }
 
-    /** The segments, while the task does something at each read. */
+    /** The segments, with an action of the task before each read. */
     private final class Watched implements ReadOnlyKeyValueStore<Bytes, byte[]> {
 
         @Override
@@ -151,7 +151,7 @@ class SnapshotStatesTest {
     }
 
     @Test
-    void a_trial_says_what_the_task_says_next_and_writes_nothing() throws Exception {
+    void a_dry_run_equals_the_next_decision_of_the_task_and_writes_nothing() throws Exception {
         List<PolicyTable> versions = List.of(table("""
                 policies:
                   - id: first
@@ -179,16 +179,16 @@ class SnapshotStatesTest {
         }
     }
 
-    /** A write-through twin takes the same requests: what it has at a moment is what the stores are to be like. */
+    /** A write-through copy processes the same requests and has the expected contents of the stores at each time. */
     @Test
-    void a_log_and_its_segments_are_of_one_moment_in_the_stores_while_newer_ones_are_on_the_heap() throws Exception {
+    void a_log_and_its_segments_are_read_from_the_same_flush() throws Exception {
         PolicyTable policies = table(LOG.replace("limit: 1000", "limit: 100"));
         KeyValueStore<Bytes, byte[]> hotStates = open("hot-states");
         KeyValueStore<Bytes, byte[]> hotSegments = open("hot-segments");
         StoredStates hot = new StoredStates(
                 new WriteBackStore<>(hotStates, new CacheBudget(1 << 20)),
                 hotSegments,
-                StoredAnswers.open(open("hot-answers"), WeirConfig.DEFAULTS.state()));
+                StoredIdempotencyCache.open(open("hot-answers"), WeirConfig.DEFAULTS.state()));
         Random random = new Random(5);
         List<String> ofLastWrite = List.of();
         List<String> states = List.of();
@@ -222,7 +222,7 @@ class SnapshotStatesTest {
     }
 
     @Test
-    void a_trial_that_misses_a_segment_is_made_anew() throws Exception {
+    void a_dry_run_that_misses_a_segment_is_repeated() throws Exception {
         PolicyTable policies = sevenSegments();
         Request request = request(RequestKind.CONSUME, 1, 1_110);
         boolean[] moved = {false};
@@ -238,7 +238,7 @@ class SnapshotStatesTest {
     }
 
     @Test
-    void a_trial_over_a_state_that_changes_all_the_time_is_given_up() throws Exception {
+    void a_dry_run_on_a_constantly_changing_state_fails() throws Exception {
         PolicyTable policies = sevenSegments();
         atEachRead = () -> Decider.local(task).decide(request(RequestKind.CONSUME, 1, 1_005), policies);
         assertThat(foretell(request(RequestKind.CONSUME, 1, 1_050), policies)).isEmpty();
@@ -246,7 +246,7 @@ class SnapshotStatesTest {
     }
 
     @Test
-    void the_keys_of_a_client_are_its_own_in_order_and_not_more_than_asked_for() {
+    void the_keys_of_a_client_are_listed_in_order_up_to_the_maximum() {
         for (String client : List.of("b", "c", "c\0", "ca", "d")) {
             for (String policy : List.of("p2", "p1", "p3")) {
                 states.put(Bytes.wrap(KeyCodec.encode(new StateKey(client, policy, List.of()))), new byte[] {1});

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a client used at 0 says nothing any more from 1000 on. */
+/** In these tests, usage at time 0 expires at time 1000. */
 class StateCleanerTest {
 
     private static final String POLICY = "policies: [{id: p, limits: [{algorithm: fixed-window, limit: 5, per: 1s}]}]";
@@ -41,7 +41,7 @@ class StateCleanerTest {
     void open() throws Exception {
         states = new WriteBackStore<>(open("states"), new CacheBudget(0));
         store = new StoredStates(
-                states, open("segments"), StoredAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
+                states, open("segments"), StoredIdempotencyCache.open(open("answers"), WeirConfig.DEFAULTS.state()));
         policies = PolicyFile.read("test", POLICY).table();
     }
 
@@ -86,7 +86,7 @@ class StateCleanerTest {
     }
 
     private StateCleaner sweep(int keysAtOnce, long keepMs) {
-        return new StateCleaner(states, store::forget, keysAtOnce, keepMs);
+        return new StateCleaner(states, store::purge, keysAtOnce, keepMs);
     }
 
     private long left() {
@@ -94,7 +94,7 @@ class StateCleanerTest {
     }
 
     @Test
-    void it_looks_at_so_many_at_a_time_and_comes_round_to_all() {
+    void each_run_checks_a_bounded_number_of_keys_and_continues_after_them() {
         List.of("a", "b", "c").forEach(client -> use(client, 5_000));
         List.of("d", "e", "f", "g").forEach(client -> use(client, 0));
         StateCleaner sweep = sweep(3, 0);
@@ -107,11 +107,11 @@ class StateCleanerTest {
         assertThat(left()).isEqualTo(3);
         use("a0", 0);
         sweep.run(0);
-        assertThat(left()).as("it begins anew").isEqualTo(3);
+        assertThat(left()).as("the scan starts from the beginning").isEqualTo(3);
     }
 
     @Test
-    void what_a_late_request_may_ask_for_is_kept() {
+    void states_that_late_requests_can_use_are_kept() {
         use("a", 0);
         StateCleaner sweep = sweep(10, 700);
         sweep.observe(1_699);
@@ -123,7 +123,7 @@ class StateCleanerTest {
     }
 
     @Test
-    void it_rests_between_two_walks_and_not_within_one() {
+    void pauses_between_scans_and_not_within_one() {
         StateCleaner sweep = sweep(1, 4_000);
         sweep.run(10_000);
         List.of("a", "b").forEach(client -> use(client, 0));
@@ -136,7 +136,7 @@ class StateCleanerTest {
     }
 
     @Test
-    void of_the_requests_since_the_last_time_the_earliest_tells_what_time_it_is() {
+    void the_earliest_time_observed_since_the_last_run_is_the_clock() {
         use("a", 0);
         StateCleaner sweep = sweep(10, 0);
         sweep.run(0);
@@ -152,18 +152,18 @@ class StateCleanerTest {
     }
 
     @Test
-    void what_is_newer_on_the_heap_is_left_alone() throws Exception {
+    void newer_states_on_the_heap_are_kept() throws Exception {
         WriteBackStore<StateKey, PolicyState> hot = new WriteBackStore<>(open("hot"), new CacheBudget(1 << 20));
         StoredStates task = new StoredStates(
-                hot, open("segments"), StoredAnswers.open(open("answers"), WeirConfig.DEFAULTS.state()));
-        StateCleaner sweep = new StateCleaner(hot, task::forget, 10, 0);
+                hot, open("segments"), StoredIdempotencyCache.open(open("answers"), WeirConfig.DEFAULTS.state()));
+        StateCleaner sweep = new StateCleaner(hot, task::purge, 10, 0);
         use(task, "a", 0);
         use(task, "b", 0);
         hot.flushCache();
         use(task, "a", 1_000);
         sweep.observe(1_000);
         sweep.run(0);
-        assertThat(hot.approximateNumEntries()).as("b is gone").isEqualTo(1);
+        assertThat(hot.approximateNumEntries()).as("b is deleted").isEqualTo(1);
         use(task, "a", 1_000);
         assertThat(remaining(task, "a", 1_000)).isEqualTo(2);
         assertThat(remaining(task, "b", 1_000)).isEqualTo(4);

@@ -49,7 +49,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class StateCodecTest {
 
-    /** Keeps encoded states, and holds each against what it decodes to. */
+    /** Stores encoded states and compares each state with its decoded encoding. */
     private static final class EncodingStates implements WritablePolicyStates {
         final Map<StateKey, byte[]> states = new HashMap<>();
         final Map<String, byte[]> segments = new TreeMap<>();
@@ -58,29 +58,29 @@ class StateCodecTest {
         @Override
         public PolicyState get(StateKey key) {
             byte[] state = states.get(key);
-            return state == null ? null : StateCodec.decode(state, shelf -> segments(key, shelf));
+            return state == null ? null : StateCodec.decode(state, logId -> segments(key, logId));
         }
 
         @Override
         public void put(StateKey key, PolicyState state) {
             states.put(key, StateCodec.encode(state));
             assertThat(get(key)).isEqualTo(state);
-            assertThat(StateCodec.forgettableAtMs(states.get(key))).isEqualTo(state.expiresAtMs());
+            assertThat(StateCodec.expiresAtMs(states.get(key))).isEqualTo(state.expiresAtMs());
         }
 
         @Override
         public IdempotencyCache.Entry firstAnswer(RequestKey key) {
-            throw new AssertionError("no policy asks for it");
+            throw new AssertionError("no policy uses idempotency");
         }
 
         @Override
         public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
-            throw new AssertionError("no policy asks for it");
+            throw new AssertionError("no policy uses idempotency");
         }
 
         @Override
-        public SegmentStore segments(StateKey key, int shelf) {
-            return handles.computeIfAbsent(key + "/" + shelf, prefix -> new SegmentStore() {
+        public SegmentStore segments(StateKey key, int logId) {
+            return handles.computeIfAbsent(key + "/" + logId, prefix -> new SegmentStore() {
                 @Override
                 public LogSegment get(long number) {
                     return StateCodec.decodeSegment(segments.get(prefix + number));
@@ -101,7 +101,7 @@ class StateCodecTest {
     }
 
     @Test
-    void every_state_comes_back_as_it_was() {
+    void every_state_survives_a_round_trip() {
         Random random = new Random(1);
         EncodingStates states = new EncodingStates();
         List<Limit<?>> limits = List.of(
@@ -115,7 +115,7 @@ class StateCodecTest {
                 new IntervalBucket(30, 500, 60, false),
                 new Unlimited(),
                 new Blocked());
-        for (int i = 0; i < limits.size(); i++) { // alone, and in growing company
+        for (int i = 0; i < limits.size(); i++) { // each limit alone, and together with the ones before
             PolicyTable table = new PolicyTable(List.of(
                     policy("alone", limits.subList(i, i + 1)),
                     policy("many", limits.subList(0, Math.max(1, Math.min(i, 8))))));
@@ -148,8 +148,7 @@ class StateCodecTest {
         "WEEK,  UTC,            true,  09 01 c0843d 01 03 555443",
         "MONTH, Africa/Abidjan, false, 09 00 c0843d 02 0e 4166726963612f416269646a616e",
     })
-    void a_calendar_window_is_kept_under_codes_that_stay(
-            CalendarPeriod period, ZoneId zone, boolean countDenied, String terms) {
+    void a_calendar_window_has_stable_codes(CalendarPeriod period, ZoneId zone, boolean countDenied, String terms) {
         long nowMs = Instant.parse("2026-06-01T00:00:00.005Z").toEpochMilli(); // a Monday
         LimitAccount<?> account = LimitAccount.open(new CalendarWindow(1_000_000, period, zone, countDenied), nowMs)
                 .charge(7, nowMs);
@@ -162,11 +161,11 @@ class StateCodecTest {
         String noLogs = "00";
         assertThat(HexFormat.of().formatHex(bytes))
                 .endsWith("01" + terms.replace(" ", "") + started5MsAgo + counted7 + noLogs);
-        assertThat(StateCodec.decode(bytes, shelf -> null)).isEqualTo(state);
+        assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
     }
 
     @Test
-    void a_calendar_window_of_an_unknown_zone_or_period_is_refused() {
+    void a_calendar_window_of_an_unknown_zone_or_period_is_rejected() {
         LimitAccount<?> account =
                 LimitAccount.open(new CalendarWindow(5, CalendarPeriod.DAY, ZoneId.of("UTC"), false), 0);
         byte[] state = StateCodec.encode(new PolicyState(0, 0, List.of(account), List.of()));
@@ -176,25 +175,25 @@ class StateCodecTest {
         byte[] otherPeriod = state.clone();
         otherPeriod[zone - 2] = 3;
 
-        assertThatThrownBy(() -> StateCodec.decode(otherZone, shelf -> null))
+        assertThatThrownBy(() -> StateCodec.decode(otherZone, logId -> null))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessage("a state of time zone 'XTC', which this JDK does not know");
-        assertThatThrownBy(() -> StateCodec.decode(otherPeriod, shelf -> null))
+                .hasMessage("a state has time zone 'XTC', which this JDK does not support");
+        assertThatThrownBy(() -> StateCodec.decode(otherPeriod, logId -> null))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessage("a state of calendar period 3");
+                .hasMessage("a state has unknown calendar period 3");
     }
 
     @Test
-    void bytes_of_another_version_are_refused() {
-        assertThatThrownBy(() -> StateCodec.forgettableAtMs(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0}))
+    void bytes_of_another_version_are_rejected() {
+        assertThatThrownBy(() -> StateCodec.expiresAtMs(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0}))
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessage("a state is of version 9, not 1");
-        assertThatThrownBy(() -> StateCodec.decode(new byte[0], shelf -> null))
-                .hasMessage("a state ends after 0 bytes");
+                .hasMessage("a state has format version 9, expected 1");
+        assertThatThrownBy(() -> StateCodec.decode(new byte[0], logId -> null))
+                .hasMessage("a state ends unexpectedly after 0 bytes");
     }
 
     @Test
-    void a_state_that_ends_early_is_refused() {
+    void a_truncated_state_is_rejected() {
         PolicyTable table = new PolicyTable(List.of(policy("p", List.of(new FixedWindow(5, 1_000, false)))));
         EncodingStates states = new EncodingStates();
         Request request = new Request(
@@ -214,7 +213,7 @@ class StateCodecTest {
         byte[] state = states.states.values().iterator().next();
         for (int length = 1; length < state.length; length++) {
             byte[] cut = Arrays.copyOf(state, length);
-            assertThatThrownBy(() -> StateCodec.decode(cut, shelf -> null)).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> StateCodec.decode(cut, logId -> null)).isInstanceOf(IllegalStateException.class);
         }
     }
 

@@ -42,7 +42,7 @@ class WriteBackCacheTest {
         return dirty;
     }
 
-    /** The example of the design comment. */
+    /** The example in the design comment of {@link WriteBackCache}. */
     @Test
     void an_entry_that_was_read_gets_a_second_chance() {
         add("a", "1");
@@ -61,7 +61,7 @@ class WriteBackCacheTest {
     }
 
     @Test
-    void the_head_goes_first_if_all_were_read() {
+    void the_head_is_evicted_first_if_all_were_read() {
         for (String key : List.of("a", "b", "c")) {
             add(key, "1");
             read(key);
@@ -106,7 +106,7 @@ class WriteBackCacheTest {
         WriteBackEntry<String> entry = add("a", "123456789");
         long bytes = cache.heapBytes();
         cache.change(entry, "1234567890123456", codec);
-        assertThat(cache.heapBytes()).as("up to a multiple of 8").isEqualTo(bytes);
+        assertThat(cache.heapBytes()).as("rounded up to a multiple of 8").isEqualTo(bytes);
         cache.change(entry, "12345678901234567", codec);
         assertThat(cache.heapBytes()).isEqualTo(bytes + 8);
         cache.change(entry, "1", codec);
@@ -133,11 +133,11 @@ class WriteBackCacheTest {
         cache.change(a, "2", codec);
         cache.change(b, "2", codec);
         cache.change(a, "3", codec);
-        assertThat(dirty()).as("each once").containsExactlyInAnyOrder("a=3", "b=2");
+        assertThat(dirty()).as("each key once").containsExactlyInAnyOrder("a=3", "b=2");
         cache.changeClean(b, "4", codec);
         assertThat(dirty()).containsExactly("a=3");
         cache.change(b, "5", codec);
-        assertThat(dirty()).as("each once").containsExactlyInAnyOrder("a=3", "b=5");
+        assertThat(dirty()).as("each key once").containsExactlyInAnyOrder("a=3", "b=5");
         cache.markAllClean();
         assertThat(dirty()).isEmpty();
         assertThat(cache.isDirty(key("a"))).isFalse();
@@ -149,7 +149,7 @@ class WriteBackCacheTest {
         assertThat(cache.peek(key("a"))).isNull();
     }
 
-    /** Gives all keys one hash, as callers can who choose client names, and counts comparisons. */
+    /** Returns one hash for all keys, as an attacker could with chosen client names, and counts comparisons. */
     private static final class OneHash extends KeyHash {
         private long comparisons;
 
@@ -187,7 +187,7 @@ class WriteBackCacheTest {
         for (int i = 0; i < keys; i++) {
             assertThat(crowded.read(crowded.find(key("client-" + i)), codec)).isEqualTo(String.valueOf(i));
         }
-        // A red-black tree of n keys is at most 2 log2(n + 1) high; each step compares for order and for equality.
+        // A red-black tree of n keys has a height of at most 2 log2(n + 1); each step compares order and equality.
         assertThat(hashing.comparisons / keys).isLessThanOrEqualTo(2 * 2 * 15);
     }
 }

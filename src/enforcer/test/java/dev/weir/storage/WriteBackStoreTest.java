@@ -39,7 +39,7 @@ class WriteBackStoreTest {
         return text(below.content.get(bytes(key)));
     }
 
-    /** Adds 1 to a key's value. */
+    /** Increments the value of a key. */
     private static void increment(WriteBackStore<String, String> in, String key) {
         String before = in.read(key);
         in.put(key, String.valueOf(before == null ? 1 : Integer.parseInt(before) + 1));
@@ -125,13 +125,13 @@ class WriteBackStoreTest {
         }
         List<String> calls = below.take();
         assertThat(calls).filteredOn(call -> call.equals("get often")).hasSize(1);
-        assertThat(calls).as("a read each, and some writes").hasSizeLessThan(50_000 + 1_000);
+        assertThat(calls).as("one read per key, and a few writes").hasSizeLessThan(50_000 + 1_000);
         store.flushCache();
         assertThat(below.content).hasSize(50_001);
         assertThat(stored("often")).isEqualTo("501");
     }
 
-    /** Whatever is evicted, and whichever form a value has, reads are those of a map. */
+    /** Reads return the same values as a map's, independently of evictions and of the form of cached values. */
     @Test
     void reads_are_those_of_a_map_under_any_memory() {
         for (int memory : List.of(0, 500, 2_000, 1 << 20)) {
@@ -192,7 +192,7 @@ class WriteBackStoreTest {
         assertThat(memory.usedBytes()).isZero();
     }
 
-    /** Returns how many of the keys that were read last are in the cache. */
+    /** Returns how many of the most recently read keys are in the cache. */
     private int fits(WriteBackStore<String, String> tried) {
         for (int i = 0; i < TRIED; i++) {
             tried.read("c" + i);
@@ -219,7 +219,7 @@ class WriteBackStoreTest {
             store.flushCache();
             assertThat(stored("a")).isNull();
             assertThat(stored("b"))
-                    .as("the action before a flush is dropped too")
+                    .as("the action before a flush is discarded too")
                     .isNull();
             assertThat(store.read("a")).isNull();
         }

@@ -33,7 +33,7 @@ class KafkaSettingsTest {
             .withKafka("bootstrap.servers", "kafka-1:9092");
 
     @Test
-    void what_the_kafka_section_says_goes_over_weirs_own_settings() {
+    void the_kafka_section_overrides_weirs_settings() {
         assertThat(KafkaSettings.deciding(WeirConfig.DEFAULTS))
                 .containsEntry("processing.guarantee", "exactly_once_v2")
                 .containsEntry("bootstrap.servers", "localhost:9092");
@@ -45,7 +45,7 @@ class KafkaSettingsTest {
     }
 
     @Test
-    void what_is_set_for_all_clients_goes_over_what_weir_sets_for_one() {
+    void settings_for_all_clients_override_weirs_for_one() {
         WeirConfig config = WeirConfig.DEFAULTS
                 .withKafka("linger.ms", "7")
                 .withKafka("consumer.session.timeout.ms", "9000")
@@ -73,7 +73,7 @@ class KafkaSettingsTest {
     }
 
     @Test
-    void every_client_is_secured_alike_and_takes_only_what_it_knows() {
+    void every_client_has_the_security_settings_and_only_known_ones() {
         assertThat(KafkaSettings.admin(SECURED))
                 .containsEntry("security.protocol", "SASL_SSL")
                 .containsEntry("sasl.jaas.config", "a secret")
@@ -100,7 +100,7 @@ class KafkaSettingsTest {
     }
 
     @Test
-    void consumers_know_by_themselves_where_to_start() {
+    void consumers_have_their_own_auto_offset_reset() {
         PolicyRegistry policies = new PolicyRegistry();
         EnforcerMetrics counts = new EnforcerMetrics();
         assertThat(startsOfConsumers(

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.topics.RecordReader.Options;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -37,7 +38,7 @@ class RecordReaderTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
+        broker = TestBroker.shared();
         config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
         admin = Admin.create(KafkaSettings.admin(config));
     }
@@ -45,7 +46,6 @@ class RecordReaderTest {
     @AfterAll
     static void stop() {
         admin.close();
-        broker.close();
     }
 
     /** Creates a topic whose record at each offset has the offset as its value. */
@@ -127,7 +127,7 @@ class RecordReaderTest {
                 RecordReader withoutGaps = new RecordReader(config, "deleted", COMMITTED.withoutGaps())) {
             assertThat(reader.beginning(List.of(one))).containsEntry(one, 2L);
             assertThat(values(reader.iterator(Map.of(one, 0L), Map.of(one, 5L))))
-                    .as("the records that are left")
+                    .as("the records that were not deleted")
                     .containsExactly("0:2", "0:3", "0:4");
             assertThatThrownBy(() -> withoutGaps.read(Map.of(one, 0L), Map.of(one, 5L), record -> {}))
                     .isInstanceOf(UnreachableException.class)
@@ -164,11 +164,11 @@ class RecordReaderTest {
     }
 
     @Test
-    void a_topic_that_is_missing_is_named() {
+    void a_missing_topic_is_named() {
         try (RecordReader reader = new RecordReader(config, "nowhere", COMMITTED)) {
             assertThatThrownBy(reader::partitions)
                     .isInstanceOf(UnreachableException.class)
-                    .hasMessage("there is no topic nowhere; `weir run` creates it");
+                    .hasMessage("topic nowhere does not exist; `weir run` creates it");
         }
     }
 }

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.TestBroker;
 import dev.weir.runtime.Enforcer;
 import dev.weir.topology.Topics;
 import java.nio.charset.StandardCharsets;
@@ -38,7 +39,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Topics on a real broker, made wrong one by one. */
+/** Tests with a real broker whose topics are misconfigured one by one. */
 class TopicCheckTest {
 
     private static EmbeddedBroker broker;
@@ -50,7 +51,7 @@ class TopicCheckTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
+        broker = TestBroker.shared();
         cluster = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
         admin = Admin.create(KafkaSettings.admin(cluster));
     }
@@ -58,7 +59,6 @@ class TopicCheckTest {
     @AfterAll
     static void stop() {
         admin.close();
-        broker.close();
     }
 
     @BeforeEach
@@ -78,12 +78,12 @@ class TopicCheckTest {
     }
 
     @Test
-    void the_topics_that_are_created_are_right() {
+    void created_topics_pass_the_check() {
         assertThatCode(() -> TopicCheck.require(admin, config)).doesNotThrowAnyException();
     }
 
     @Test
-    void the_topics_that_are_created_are_right_whatever_the_brokers_set_for_others() {
+    void created_topics_pass_the_check_with_any_broker_defaults() {
         Map<String, String> others = Map.of(
                 "cleanup.policy", "compact,delete",
                 "message.timestamp.type", "CreateTime",
@@ -104,27 +104,27 @@ class TopicCheckTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            requests       | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
-            requests       | cleanup.policy         | compact,delete | must be delete: of each key only the last record | delete
-            decisions      | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
-            releases       | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
-            dead-letters   | cleanup.policy         | compact        | must be delete: of each key only the last record | delete
-            routed-requests. | cleanup.policy         | compact        | must be delete: of each client only the last     | delete
-            routed-requests. | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
-            admissions.    | cleanup.policy         | compact        | must be delete: of each queue only the last      | delete
-            policies       | cleanup.policy         | delete         | must be compact: what is still in use            | compact
-            policies       | cleanup.policy         | compact,delete | must be compact: what is still in use            | compact
-            policy-history | cleanup.policy         | delete         | must be compact: what is still in use            | compact
-            decisions      | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
-            releases       | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
-            dead-letters   | message.timestamp.type | CreateTime     | must be LogAppendTime: by a request's time       | LogAppendTime
-            admissions.    | message.timestamp.type | CreateTime     | must be LogAppendTime: it tells when             | LogAppendTime
-            decisions      | max.message.bytes      | 3145727        | must be at least 3145728                         | 3145728
-            dead-letters   | max.message.bytes      | 1048588        | must be at least 3145728                         | 3145728
-            policies       | max.message.bytes      | 1000000        | must be at least 1048588                         | 1048588
-            requests       | min.insync.replicas    | 2              | must be at most 1, the replicas that there are   | 1
+            requests         | cleanup.policy         | compact        | must be delete: compaction      | delete
+            requests         | cleanup.policy         | compact,delete | must be delete: compaction      | delete
+            decisions        | cleanup.policy         | compact        | must be delete: compaction      | delete
+            releases         | cleanup.policy         | compact        | must be delete: compaction      | delete
+            dead-letters     | cleanup.policy         | compact        | must be delete: compaction      | delete
+            routed-requests. | cleanup.policy         | compact        | must be delete: compaction      | delete
+            routed-requests. | message.timestamp.type | CreateTime     | must be LogAppendTime:          | LogAppendTime
+            admissions.      | cleanup.policy         | compact        | must be delete: compaction      | delete
+            policies         | cleanup.policy         | delete         | must be compact: otherwise      | compact
+            policies         | cleanup.policy         | compact,delete | must be compact: otherwise      | compact
+            policy-history   | cleanup.policy         | delete         | must be compact: otherwise      | compact
+            decisions        | message.timestamp.type | CreateTime     | must be LogAppendTime:          | LogAppendTime
+            releases         | message.timestamp.type | CreateTime     | must be LogAppendTime:          | LogAppendTime
+            dead-letters     | message.timestamp.type | CreateTime     | must be LogAppendTime:          | LogAppendTime
+            admissions.      | message.timestamp.type | CreateTime     | must be LogAppendTime: its      | LogAppendTime
+            decisions        | max.message.bytes      | 3145727        | must be at least 3145728        | 3145728
+            dead-letters     | max.message.bytes      | 1048588        | must be at least 3145728        | 3145728
+            policies         | max.message.bytes      | 1000000        | must be at least 1048588        | 1048588
+            requests         | min.insync.replicas    | 2              | must be at most 1, the number   | 1
             """)
-    void a_setting_that_is_wrong_is_told_with_the_command_that_mends_it(
+    void a_wrong_setting_is_reported_with_the_command_that_fixes_it(
             String topic, String setting, String value, String must, String mended) throws Exception {
         String name = config.topics().prefix() + topic + (topic.endsWith(".") ? config.applicationId() : "");
         set(name, setting, value);
@@ -140,7 +140,7 @@ class TopicCheckTest {
     }
 
     @Test
-    void all_that_is_wrong_is_told_at_once() throws Exception {
+    void all_faults_are_reported_at_once() throws Exception {
         set(config.topics().prefix() + "policies", "cleanup.policy", "delete");
         set(config.topics().prefix() + "decisions", "message.timestamp.type", "CreateTime");
         assertThat(refusal().lines()).hasSize(5);
@@ -148,16 +148,16 @@ class TopicCheckTest {
 
     @ParameterizedTest
     @CsvSource({"requests, CreateTime", "releases, LogAppendTime"})
-    void who_takes_create_times_and_other_counts_of_partitions_may(String topic, String time) throws Exception {
+    void create_times_and_other_partition_counts_are_permitted(String topic, String time) throws Exception {
         set(config.topics().prefix() + topic, "message.timestamp.type", time);
         grow(config.topics().prefix() + topic, 5);
         if (topic.equals("requests")) {
             assertThat(refusal())
                     .contains(Topics.of(config).leaseResponses()
-                            + ": has 2 partitions, must have 5 as "
+                            + ": has 2 partitions, must have 5 like "
                             + config.topics().prefix()
                             + "requests")
-                    .contains(Topics.of(config).routedRequests() + ": has 2 partitions, must have 5 as "
+                    .contains(Topics.of(config).routedRequests() + ": has 2 partitions, must have 5 like "
                             + config.topics().prefix()
                             + "requests: a request is routed to the partition that has its client's state")
                     .contains("--describe --group " + config.applicationId() + "\n")
@@ -169,7 +169,7 @@ class TopicCheckTest {
     }
 
     @Test
-    void a_topic_of_routed_requests_keeps_them_as_long_as_the_requests_are_kept() throws Exception {
+    void routed_requests_are_retained_as_long_as_requests() throws Exception {
         String requests = config.topics().prefix() + "requests";
         set(requests, "retention.ms", "1209600000");
         assertThat(TopicCheck.judge(admin, config).warnings())
@@ -201,7 +201,7 @@ class TopicCheckTest {
                 .contains(config.topics().prefix() + "policies: has 2 partitions, must have 1")
                 .contains("kafka-topics.sh --bootstrap-server " + broker.bootstrapServers() + " --delete --topic "
                         + config.topics().prefix() + "policies\n")
-                .contains("apply the rules anew");
+                .contains("apply the rules again");
     }
 
     @Test
@@ -222,7 +222,7 @@ class TopicCheckTest {
                     .filter(name -> name.startsWith(config.applicationId() + "-"))
                     .collect(Collectors.toCollection(TreeSet::new));
             assertThat(changelogs)
-                    .as("all that Streams creates is known")
+                    .as("all topics that Kafka Streams creates are known")
                     .isEqualTo(new TreeSet<>(
                             new TopicRequirements(config).changelogs().keySet()));
         }
@@ -235,12 +235,12 @@ class TopicCheckTest {
                 List.of(Topics.of(config).requests(), Topics.of(config).admissions())) {
             grow(name, 3);
             assertThat(refusal())
-                    .contains(name + ": has 3 partitions, must have 2 as the state that was built from it");
+                    .contains(name + ": has 3 partitions, must have 2 like the state that was built from it");
         }
     }
 
     @Test
-    void what_was_deleted_unread_is_told() throws Exception {
+    void records_deleted_unread_are_reported() throws Exception {
         TopicPartition requests = new TopicPartition(config.topics().prefix() + "requests", 1);
         TopicPartition admissions = new TopicPartition(Topics.of(config).admissions(), 0);
         TopicPartition asks = new TopicPartition(Topics.of(config).leaseRequests(), 0);
@@ -251,8 +251,8 @@ class TopicCheckTest {
         commit(config.applicationId() + "-shaping", admissions, 11);
         assertThat(ReadPositions.gaps(admin, config))
                 .containsExactly(
-                        admissions + ": ends at offset 10, before 11 which is next; it was created anew, and is read"
-                                + " from its beginning");
+                        admissions + ": ends at offset 10, but the next offset to read is 11; the topic was deleted and"
+                                + " created again, and is read from its beginning");
 
         commit(config.applicationId() + "-shaping", admissions, 10);
         assertThat(ReadPositions.gaps(admin, config)).isEmpty();
@@ -268,28 +268,28 @@ class TopicCheckTest {
                 .get();
         assertThat(ReadPositions.gaps(admin, config))
                 .containsExactly(
-                        requests + ": offsets 3 to 7 were deleted before they were read; what was there is"
-                                + " lost, and reading goes on after it",
-                        asks + ": offsets 5 to 5 were deleted before they were read; what was there is"
-                                + " lost, and reading goes on after it");
+                        requests + ": offsets 3 to 7 were deleted before they were read; their records are lost, and"
+                                + " reading continues after them",
+                        asks + ": offsets 5 to 5 were deleted before they were read; their records are lost, and"
+                                + " reading continues after them");
     }
 
     @Test
-    void what_is_gone_is_told_at_once() throws Exception {
+    void missing_partitions_and_topics_are_reported() throws Exception {
         String requests = config.topics().prefix() + "requests";
         write(new TopicPartition(requests, 0), 1);
         Map<TopicPartition, Long> committed =
                 Map.of(new TopicPartition(requests, 0), 1L, new TopicPartition(requests, 2), 5L);
         assertThat(ReadPositions.gaps(admin, requests, committed))
-                .containsExactly(requests + "-2: is not there any more; what it had from offset 5 on is lost");
+                .containsExactly(requests + "-2: no longer exists; its records from offset 5 on are lost");
         assertThatThrownBy(() -> ReadPositions.gaps(
                         admin, "deleted.requests", Map.of(new TopicPartition("deleted.requests", 0), 1L)))
                 .isInstanceOf(UnreachableException.class)
-                .hasMessage("the topic deleted.requests was deleted just now; starting again creates it");
+                .hasMessage("the topic deleted.requests has just been deleted; start Weir again, which creates it");
     }
 
     @Test
-    void what_holds_for_many_topics_is_one_warning_that_names_them() {
+    void a_warning_for_many_topics_is_one_line() {
         TopicRequirements rules = new TopicRequirements(config);
         rules.judge(
                 List.of(
@@ -301,8 +301,8 @@ class TopicCheckTest {
         assertThat(rules.warnings())
                 .extracting(TopicRequirements.Warning::what)
                 .containsExactly(
-                        "d has one replica: what is there is lost with its broker",
-                        "a, b have min.insync.replicas=1: what one broker has written may be lost with it");
+                        "d has one replica: the data is lost if the broker is lost",
+                        "a, b have min.insync.replicas=1: acknowledged records can be lost if one broker is lost");
     }
 
     private static TopicRequirements.Existing replicated(String name, int replicas, String inSync) {

@@ -11,16 +11,16 @@ import org.junit.jupiter.api.Test;
 class UnreachableExceptionTest {
 
     @Test
-    void a_failure_without_a_message_is_told_by_its_name() {
+    void a_failure_without_a_message_is_reported_by_its_name() {
         assertThat(UnreachableException.causeMessage(new DisconnectException())).isEqualTo("DisconnectException");
         assertThat(UnreachableException.causeMessage(
                         new KafkaException("no metadata", new TimeoutException((String) null))))
                 .isEqualTo("no metadata: TimeoutException (" + UnreachableException.LOOK_AT + ")");
     }
 
-    /** Whether a send has failed before the commit begins is a matter of milliseconds; the user reads the same. */
+    /** The message does not depend on whether the send fails before the commit starts, which is a race. */
     @Test
-    void a_commit_after_a_failed_send_says_what_failed() {
+    void a_commit_after_a_failed_send_names_the_cause() {
         KafkaException commit = new KafkaException(
                 "Cannot execute transactional method because we are in an error state",
                 new TopicAuthorizationException("Not authorized to access topics: [weir.policies]"));

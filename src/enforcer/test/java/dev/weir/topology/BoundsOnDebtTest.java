@@ -16,7 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Nothing keeps a client out for much longer than its limit says: no change of the limit, no denials, no settlement.
+ * Tests that changed limits, denials and settlements do not cause a client to be denied for much longer than a window
+ * of its limit.
  */
 class BoundsOnDebtTest {
 
@@ -53,13 +54,13 @@ class BoundsOnDebtTest {
                 "fixed-window",
                 "token-bucket, refill: interval"
             })
-    void a_limit_that_is_lowered_serves_again_after_one_of_its_windows(String algorithm) throws Exception {
+    void a_lowered_limit_permits_again_after_one_of_its_windows(String algorithm) throws Exception {
         apply("algorithm: " + algorithm + ", limit: 1000, per: 1h", 1);
         assertThat(weir.ask("c", 1_000, START_MS).remaining()).isZero();
         apply("algorithm: " + algorithm + ", limit: 10, per: 1h", 2);
         Decision denied = weir.ask("c", 1, START_MS + 60_000);
         assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
-        boolean isEstimate = algorithm.equals("sliding-window-counter"); // which counts the window before as well
+        boolean isEstimate = algorithm.equals("sliding-window-counter"); // counts the previous window, too
         long longestMs = HOUR_MS + (isEstimate ? HOUR_MS / 10 : 0);
         assertThat(denied.retryAfterMs()).isLessThanOrEqualTo(longestMs);
         Decision then = weir.ask("c", 1, START_MS + 60_000 + denied.retryAfterMs());
@@ -68,7 +69,7 @@ class BoundsOnDebtTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"token-bucket", "leaky-bucket", "gcra", "token-bucket, refill: interval"})
-    void denials_that_count_keep_a_client_out_for_two_windows_at_most(String algorithm) throws Exception {
+    void counted_denials_deny_a_client_for_at_most_two_windows(String algorithm) throws Exception {
         apply("algorithm: " + algorithm + ", limit: 10, per: 1h, count-denied: true", 1);
         long longestMs = 0;
         for (int i = 0; i < 1_000; i++) {

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Bad records on the policies topic; what is written back to it comes in again, as on a broker. */
+/** Tests bad records on the policies topic. Records that are written back to the topic are read again. */
 class CheckPoliciesTest {
 
     private static final String DEFINITION = "{\"id\":\"a\",\"limits\":[{\"unlimited\":true}]}";
@@ -63,8 +63,11 @@ class CheckPoliciesTest {
         return driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
-    /** A value under the key {@code policy/a}, after a good one of version 3, and what is said of it. */
-    @SuppressWarnings("ArrayRecordComponent") // only carried
+    /**
+     * A bad value of the key {@code policy/a}, written after a good one of version 3, with the reason and detail of its
+     * dead letter.
+     */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     record Bad(String reason, String detail, byte[] value) {
         @Override
         public String toString() {
@@ -80,15 +83,21 @@ class CheckPoliciesTest {
         return List.of(
                 new Bad("NOT_AVRO", "Unrecognized header bytes", bytes("not what it should be")),
                 new Bad("UNKNOWN_SCHEMA", "Cannot resolve schema", unknown),
-                new Bad("KEY_IS_NOT_POLICY", "it is of 'b'", policy("b", 4, DEFINITION)),
-                new Bad("KEY_IS_NOT_POLICY", "it is of '\\u001b[2J\\u000a'", policy("\u001b[2J\n", 4, DEFINITION)),
-                new Bad("KEY_IS_NOT_POLICY", "its definition is of 'b'", policy("a", 4, DEFINITION.replace('a', 'b'))),
+                new Bad("KEY_IS_NOT_POLICY", "the record has the id 'b'", policy("b", 4, DEFINITION)),
+                new Bad(
+                        "KEY_IS_NOT_POLICY",
+                        "the record has the id '\\u001b[2J\\u000a'",
+                        policy("\u001b[2J\n", 4, DEFINITION)),
+                new Bad(
+                        "KEY_IS_NOT_POLICY",
+                        "the definition has the id 'b'",
+                        policy("a", 4, DEFINITION.replace('a', 'b'))),
                 new Bad("INVALID_POLICY", "policy/a:1: limits: is missing", policy("a", 4, "{\"id\":\"a\"}")),
                 new Bad("INVALID_POLICY", "version must be 1 to", policy("a", Long.MAX_VALUE, DEFINITION)),
                 new Bad("INVALID_POLICY", "version must be 1 to 3, is 4", policy("a", 4, DEFINITION, same)),
                 new Bad("INVALID_POLICY", "policy/a:1: ", policy("a", 4, DEFINITION, wrong)),
-                new Bad("OUTDATED_POLICY", "it is version 2, after 3", policy("a", 2, DEFINITION)),
-                new Bad("OUTDATED_POLICY", "it is version 1, after 3", policy("a", 1, null)),
+                new Bad("OUTDATED_POLICY", "version 2 is older than version 3 before it", policy("a", 2, DEFINITION)),
+                new Bad("OUTDATED_POLICY", "version 1 is older than version 3 before it", policy("a", 1, null)),
                 new Bad("RECORD_TOO_LARGE", "the record has 1000001 bytes", new byte[1_000_001]));
     }
 
@@ -114,7 +123,7 @@ class CheckPoliciesTest {
     }
 
     @Test
-    void where_no_good_record_was_there_is_nothing_to_write_back() {
+    void without_an_earlier_good_record_nothing_is_written_back() {
         policies.pipeInput(bytes("policy/a"), bytes("nonsense"));
         policies.pipeInput(bytes("policy/b"), GOOD);
         policies.pipeInput(bytes("rule/a"), GOOD);
@@ -126,12 +135,14 @@ class CheckPoliciesTest {
                 .extracting(letter -> header(letter, "weir.reason"))
                 .containsExactly(
                         "NOT_AVRO", "KEY_IS_NOT_POLICY", "KEY_IS_NOT_POLICY", "NO_KEY", "NO_KEY", "RECORD_TOO_LARGE");
-        assertThat(letters.subList(4, 6)).as("without their bulk").allMatch(letter -> letter.value() == null);
+        assertThat(letters.subList(4, 6))
+                .as("large records without their values")
+                .allMatch(letter -> letter.value() == null);
         assertThat(restored.isEmpty()).isTrue();
     }
 
     @Test
-    void a_good_record_is_judged_by_its_value_as_those_do_who_decide_by_it() {
+    void a_good_record_is_checked_only_by_its_value() {
         TestRecord<byte[], byte[]> bulky = new TestRecord<>(bytes("policy/a"), GOOD);
         bulky.headers().add("bulk", new byte[3 << 20]);
         policies.pipeInput(bulky);
@@ -141,7 +152,7 @@ class CheckPoliciesTest {
     }
 
     @Test
-    void a_record_without_a_value_is_none_the_worse_and_versions_begin_anew() {
+    void a_record_without_a_value_is_valid_and_versions_restart() {
         policies.pipeInput(bytes("policy/a"), GOOD);
         policies.pipeInput(bytes("policy/a"), (byte[]) null);
         policies.pipeInput(bytes("what/ever"), (byte[]) null);
@@ -152,7 +163,7 @@ class CheckPoliciesTest {
     }
 
     @Test
-    void a_record_that_nobody_can_take_whole_is_a_dead_letter_without_its_bulk() {
+    void an_oversized_record_is_a_dead_letter_without_its_value() {
         policies.pipeInput(bytes("policy/a"), GOOD);
         policies.pipeInput(bytes("policy/a"), new byte[3 << 20]);
         TestRecord<byte[], byte[]> letter = dead.readRecord();
@@ -162,7 +173,7 @@ class CheckPoliciesTest {
     }
 
     @Test
-    void what_was_good_once_and_is_no_more_is_not_written_back_again_and_again() {
+    void a_formerly_good_record_is_not_written_back_repeatedly() {
         byte[] once = policy("a", 5, "{\"id\":\"a\",\"of-another-version\":1}");
         KeyValueStore<Object, byte[]> store = driver.getKeyValueStore(Stores.GOOD_POLICIES);
         store.put(Bytes.wrap(bytes("policy/a")), once);

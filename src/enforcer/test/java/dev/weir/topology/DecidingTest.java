@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The path from request to decision or dead letter, on the real stores. */
+/** Tests the path from a request to a decision or a dead letter with RocksDB stores. */
 class DecidingTest {
 
     private static final String TWO_A_SECOND =
@@ -61,7 +61,7 @@ class DecidingTest {
     }
 
     @Test
-    void decisions_count_by_client_and_tell_why_and_where_from() throws Exception {
+    void decisions_count_by_client_and_have_their_reason_and_source() throws Exception {
         weir.apply(TWO_A_SECOND, 4);
         assertThat(weir.ask("alice", 5_000).remaining()).isEqualTo(1);
         assertThat(weir.ask("alice", 5_100).remaining()).isZero();
@@ -78,7 +78,7 @@ class DecidingTest {
     }
 
     @Test
-    void time_does_not_run_backwards_for_a_client() throws Exception {
+    void time_never_decreases_for_a_client() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         weir.ask("alice", 5_000);
         weir.ask("alice", 5_000);
@@ -89,18 +89,18 @@ class DecidingTest {
     }
 
     @Test
-    void a_time_far_ahead_harms_nobody_else() throws Exception {
+    void a_time_far_ahead_does_not_affect_other_clients() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         weir.ask("alice", 5_000);
         weir.ask("alice", 5_000);
         weir.ask("mallory", RequestRules.MAX_TIMESTAMP_MS);
         weir.ask("bob", 5_010);
-        weir.pass(Duration.ofSeconds(5)); // sweeps
+        weir.pass(Duration.ofSeconds(5)); // runs the state cleaner
         assertThat(weir.ask("alice", 5_020).outcome()).isEqualTo(Outcome.DENIED);
     }
 
     @Test
-    void a_changed_policy_acts_on_what_was_used() throws Exception {
+    void a_changed_policy_applies_to_earlier_usage() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         weir.ask("alice", 5_000);
         weir.ask("alice", 5_000);
@@ -124,14 +124,14 @@ class DecidingTest {
     }
 
     @Test
-    void a_policy_record_that_cannot_be_read_leaves_the_one_before_in_force() throws Exception {
+    void an_unreadable_policy_record_leaves_the_previous_version_in_force() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         weir.policy("p", "nonsense".getBytes(StandardCharsets.UTF_8));
         assertThat(weir.ask("alice", 5_000).policyVersion()).isEqualTo(1);
     }
 
     @Test
-    void idle_states_are_forgotten_with_their_segments_and_live_ones_stay() throws Exception {
+    void idle_states_are_deleted_with_their_segments_and_live_ones_are_kept() throws Exception {
         weir.apply("policies: [{id: p, limits: [{algorithm: sliding-window-log, limit: 1000, per: 1m}]}]", 1);
         for (int i = 0; i < 500; i++) {
             weir.ask("idle", i);
@@ -139,7 +139,7 @@ class DecidingTest {
         assertThat(weir.stored(Stores.LOG_SEGMENTS)).isGreaterThan(10);
         long later = Duration.ofHours(2).toMillis();
         weir.ask("busy", later);
-        weir.pass(Duration.ofSeconds(1)); // a sweep whose earliest request is still an old one
+        weir.pass(Duration.ofSeconds(1)); // runs the state cleaner, for which the earliest request is still an old one
         assertThat(weir.stored(Stores.POLICY_STATES)).isEqualTo(2);
         weir.ask("busy", later);
         for (int i = 0; i < 20; i++) {
@@ -152,16 +152,16 @@ class DecidingTest {
     }
 
     @Test
-    void a_log_of_100000_entries_writes_as_little_as_one_of_10() throws Exception {
+    void a_log_of_20000_entries_writes_as_little_as_one_of_10() throws Exception {
         weir.apply(
-                "policies: [{id: p, limits: [{algorithm: sliding-window-log, limit: 100000, per: 100s}]},"
+                "policies: [{id: p, limits: [{algorithm: sliding-window-log, limit: 20000, per: 20s}]},"
                         + "{id: q, layer: small, limits: [{algorithm: sliding-window-log, limit: 10, per: 10ms}]}]",
                 1);
-        for (int i = 0; i < 100_000; i++) {
+        for (int i = 0; i < 20_000; i++) {
             weir.ask("alice", i);
         }
-        assertThat(weir.ask("alice", 99_999).outcome()).isEqualTo(Outcome.DENIED);
-        assertThat(weir.ask("alice", 100_000).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(weir.ask("alice", 19_999).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(weir.ask("alice", 20_000).outcome()).isEqualTo(Outcome.ALLOWED);
         assertThat(longestState()).isLessThan(300);
     }
 
@@ -176,7 +176,7 @@ class DecidingTest {
     }
 
     @Test
-    void a_repeated_request_is_answered_as_the_first_time_and_charged_once() throws Exception {
+    void a_repeated_request_receives_the_first_answer_and_is_charged_once() throws Exception {
         weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 10m, limits:"), 4);
         Decision first = weir.ask(request("a", "alice", 1));
         assertThat(first.repeated()).isFalse();
@@ -185,13 +185,13 @@ class DecidingTest {
         assertThat(weir.ask(request("b", "alice", 1)).remaining()).isZero();
         Decision denied = weir.ask(request("c", "alice", 1));
         assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
-        weir.pass(Duration.ofHours(1)); // the clock of the machine does not matter
+        weir.pass(Duration.ofHours(1)); // the machine's clock has no effect
         assertThat(weir.ask(request("c", "alice", 1))).isEqualTo(denied.asRepeated(new Request.Source(0, 4)));
-        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isEqualTo(2 * 3); // each with its note
+        assertThat(weir.stored(Stores.IDEMPOTENCY)).isEqualTo(2 * 3); // each answer has an eviction note
     }
 
     @Test
-    void an_id_that_was_used_for_another_content_is_denied() throws Exception {
+    void an_id_with_other_content_is_denied() throws Exception {
         weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 10m, limits:"), 1);
         weir.ask(request("k", "alice", 0));
         for (int i = 0; i < 10; i++) {
@@ -205,7 +205,7 @@ class DecidingTest {
     }
 
     @Test
-    void first_answers_are_dropped_when_they_are_over() throws Exception {
+    void first_answers_are_deleted_when_they_expire() throws Exception {
         weir.apply(TWO_A_SECOND.replace("limits:", "idempotency: 1s, limits:"), 1);
         for (int i = 0; i < 1_000; i++) {
             weir.ask("alice", 0);
@@ -214,7 +214,7 @@ class DecidingTest {
         for (int i = 0; i < 2_000; i++) {
             weir.ask("alice", later);
         }
-        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isEqualTo(2 * 2_000);
+        assertThat(weir.stored(Stores.IDEMPOTENCY)).isEqualTo(2 * 2_000);
     }
 
     @Test
@@ -222,7 +222,7 @@ class DecidingTest {
         weir.apply(TWO_A_SECOND, 1);
         assertThat(weir.ask(request("a", "alice", 1)).remaining()).isEqualTo(1);
         assertThat(weir.ask(request("a", "alice", 1)).remaining()).isZero();
-        assertThat(weir.stored(Stores.FIRST_ANSWERS)).isZero();
+        assertThat(weir.stored(Stores.IDEMPOTENCY)).isZero();
     }
 
     @ParameterizedTest
@@ -233,8 +233,8 @@ class DecidingTest {
         assertThat(weir.ask(request("r", client, 1)).remaining()).isZero();
     }
 
-    /** A record that is no request: its key, its value, and what is said of it. */
-    @SuppressWarnings("ArrayRecordComponent") // only carried
+    /** A record that is not a valid request, with the reason and detail of its dead letter. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Bad(String reason, String detail, byte[] key, byte[] value, long timestampMs) {
         Bad(String reason, String detail, Request request) {
             this(
@@ -272,26 +272,26 @@ class DecidingTest {
                 new Bad("NO_CLIENT", "client is empty", request("r", "", 1)),
                 new Bad(
                         "CLIENT_TOO_LONG",
-                        "client has 257 characters, the most is 256",
+                        "client has 257 characters; the maximum is 256",
                         request("r", "c".repeat(257), 1)),
                 new Bad("NO_REQUEST_ID", "requestId is empty", request("", "alice", 1)),
                 new Bad("REQUEST_ID_TOO_LONG", "requestId has 257 characters", request("r".repeat(257), "alice", 1)),
                 new Bad("NEGATIVE_COST", "cost is -1", request("r", "alice", -1)),
                 new Bad(
                         "COST_TOO_LARGE",
-                        "cost is 9223372036854775807, the most is",
+                        "cost is 9223372036854775807; the maximum is",
                         request("r", "alice", Long.MAX_VALUE)),
                 new Bad("TIER_TOO_LONG", "tier has 257 characters", request("t".repeat(257), null, Map.of(), null, 1)),
                 new Bad("NEGATIVE_SIZE", "sizeBytes is -1", request(null, -1L, Map.of(), null, 1)),
                 new Bad(
                         "NO_QUEUE",
-                        "queue must be that of the QUEUED decision, is \\u001b[2J\\u000ax",
+                        "queue must be the one named in the QUEUED decision, is \\u001b[2J\\u000ax",
                         cancel("\u001b[2J\nx")),
                 new Bad(
                         "PAYLOAD_TOO_LARGE",
-                        "payload has 65537 bytes, the most is 65536",
+                        "payload has 65537 bytes; the maximum is 65536",
                         request(null, null, Map.of(), new byte[65_537], 1)),
-                new Bad("ATTRIBUTES_TOO_LARGE", "65 attributes, the most is 64", request(null, null, many, null, 1)),
+                new Bad("ATTRIBUTES_TOO_LARGE", "65 attributes; the maximum is 64", request(null, null, many, null, 1)),
                 new Bad(
                         "ATTRIBUTES_TOO_LARGE",
                         "an attribute has 1025 characters",
@@ -320,7 +320,7 @@ class DecidingTest {
 
     @ParameterizedTest
     @MethodSource("badRecords")
-    void a_record_that_is_no_request_is_a_dead_letter_and_the_partition_moves_on(Bad bad) throws Exception {
+    void an_invalid_request_is_a_dead_letter_and_the_partition_continues(Bad bad) throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         weir.ask("alice", 1_000);
         weir.raw(bad.key, bad.value, bad.timestampMs);
@@ -334,12 +334,12 @@ class DecidingTest {
         assertThat(header(dead.headers(), "weir.source.partition")).isEqualTo("0");
         assertThat(header(dead.headers(), "weir.source.offset")).isEqualTo("1");
         assertThat(header(dead.headers(), "weir.source.timestamp")).isEqualTo(String.valueOf(bad.timestampMs));
-        assertThat(weir.ask("alice", 1_000).remaining()).isZero(); // nothing charged, nothing stuck
+        assertThat(weir.ask("alice", 1_000).remaining()).isZero(); // bad records charged nothing and blocked nothing
         assertThat(weir.leftOver()).containsExactly("0 decisions", "0 dead letters");
     }
 
     @Test
-    void a_record_beyond_what_the_output_topics_take_is_a_dead_letter_without_its_bulk() throws Exception {
+    void a_record_too_large_for_the_output_topics_is_a_dead_letter_without_its_value() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         byte[] alice = "alice".getBytes(StandardCharsets.UTF_8);
         weir.raw(alice, new byte[2 << 20], 1);
@@ -348,7 +348,7 @@ class DecidingTest {
         assertThat(dead.value()).isNull();
         assertThat(header(dead.headers(), "weir.reason")).isEqualTo("RECORD_TOO_LARGE");
         assertThat(header(dead.headers(), "weir.detail"))
-                .isEqualTo("the record has 2097157 bytes, the most is 2097152");
+                .isEqualTo("the record has 2097157 bytes; the maximum is 2097152");
         assertThat(weir.ask("alice", 1_000).remaining()).isEqualTo(1);
     }
 

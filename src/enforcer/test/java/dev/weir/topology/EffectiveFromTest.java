@@ -16,7 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Versions that take over from each other at a record's time. */
+/** Tests policy versions that come into force at a record's time. */
 class EffectiveFromTest {
 
     @TempDir
@@ -35,27 +35,27 @@ class EffectiveFromTest {
     }
 
     @Test
-    void at_a_request_s_time_the_newest_version_holds_whose_effective_from_has_come() {
+    void the_newest_version_that_is_effective_at_the_time_of_a_request_applies() {
         apply(3, from("00:00:20"), new Earlier(2, from("00:00:10"), 0), new Earlier(1, from(null), 0));
         assertThat(versionsAt(9_999, 10_000, 19_999, 20_000, 9_000)).containsExactly(1L, 2L, 2L, 3L, 1L);
         assertThat(weir.live.applied(Kind.POLICY, "p").before()).hasSize(2);
     }
 
     @Test
-    void a_version_without_effective_from_holds_for_all_times_at_once() {
+    void a_version_without_effective_from_applies_to_all_times_at_once() {
         apply(2, from("00:00:10"), new Earlier(1, from(null), 0));
         apply(3, from(null));
         assertThat(versionsAt(0, 10_000)).containsExactly(3L, 3L);
     }
 
     @Test
-    void a_policy_of_which_the_first_version_is_to_come_does_not_apply_before() {
+    void a_policy_does_not_apply_before_its_first_version_is_effective() {
         apply(1, from("00:00:10"));
         assertThat(versionsAt(9_999, 10_000)).containsExactly(null, 1L);
     }
 
     @Test
-    void a_deletion_is_at_once() {
+    void a_deletion_takes_effect_at_once() {
         apply(2, from("00:00:10"), new Earlier(1, from(null), 0));
         weir.policy("p", new PolicyAvro().encode(new PolicyAvro.Applied(Kind.POLICY, "p", 3, null, 0)));
         assertThat(versionsAt(9_999, 10_000)).containsExactly(null, null);
@@ -66,12 +66,12 @@ class EffectiveFromTest {
     void a_bad_record_leaves_all_versions_in_force() {
         apply(2, from("00:00:10"), new Earlier(1, from(null), 0));
         weir.policy("p", "nonsense".getBytes(StandardCharsets.UTF_8));
-        apply(1, from(null)); // of one who did not know
+        apply(1, from(null)); // an outdated version
         assertThat(versionsAt(9_999, 10_000)).containsExactly(1L, 2L);
     }
 
     @Test
-    void what_was_used_under_the_version_before_counts() {
+    void usage_under_the_previous_version_counts() {
         String two = from(null).replace("1000", "2");
         apply(2, from("00:00:10").replace("1000", "3"), new Earlier(1, two, 0));
         assertThat(weir.ask("alice", 9_999).remaining()).isEqualTo(1);
@@ -81,7 +81,7 @@ class EffectiveFromTest {
     }
 
     @Test
-    void late_records_never_return_to_the_terms_before() {
+    void late_records_never_return_to_earlier_terms() {
         String before = terms(null, "100", "1d");
         apply(2, terms("12:00:00", "5", "1s"), new Earlier(1, before, 0));
         long noonMs = 12 * 3_600_000;
@@ -98,14 +98,14 @@ class EffectiveFromTest {
             Decision late = weir.ask("alice", noonMs - 1);
             assertThat(late).returns(2L, Decision::policyVersion).returns(later.decidedAtMs(), Decision::decidedAtMs);
         }
-        assertThat(byVersion1).as("of 100 a day").isEqualTo(100);
+        assertThat(byVersion1).as("allowed by the limit of 100 a day").isEqualTo(100);
         assertThat(weir.ask("bob", noonMs - 1).policyVersion())
-                .as("of another client")
+                .as("another client's decision")
                 .isEqualTo(1);
     }
 
     @Test
-    void late_records_do_not_return_to_terms_with_another_key_either() {
+    void late_records_never_return_to_earlier_terms_with_another_key() {
         String before = terms(null, "2", "1d");
         String after =
                 terms("12:00:00", "2", "1d").replace("{\"id\":\"p\",", "{\"id\":\"p\",\"key\":[\"client\",\"ip\"],");

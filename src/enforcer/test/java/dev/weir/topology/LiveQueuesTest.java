@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Queues on their way from the policies topic into force. */
+/** Tests that queues on the policies topic come into force. */
 class LiveQueuesTest {
 
     private static final String SMS = "queues: [{id: sms, limit: 100, per: 1s, tiers: {gold: {weight: 4}}}]";
@@ -58,7 +58,7 @@ class LiveQueuesTest {
     }
 
     @Test
-    void a_changed_queue_replaces_the_one_before() throws Exception {
+    void a_changed_queue_replaces_the_previous_one() throws Exception {
         weir.apply(SMS, 1);
         long before = weir.live.changes();
         weir.apply(SMS.replace("100", "50"), 2);
@@ -81,7 +81,7 @@ class LiveQueuesTest {
     }
 
     @Test
-    void a_queue_and_a_policy_of_the_same_id_are_apart() throws Exception {
+    void a_queue_and_a_policy_may_have_the_same_id() throws Exception {
         weir.apply("policies: [{id: sms, limits: [{algorithm: gcra, limit: 0}]}]", 1);
         long before = weir.live.changes();
         weir.apply(SMS, 1);
@@ -95,7 +95,7 @@ class LiveQueuesTest {
     }
 
     @Test
-    void what_is_in_force_is_told_policies_first() throws Exception {
+    void policies_in_force_are_listed_before_queues() throws Exception {
         weir.apply("policies: [{id: z, queue: sms}, {id: sms, queue: sms}]\n" + SMS, 1);
         weir.apply("queues: [{id: a, limit: 1, per: 1s}]", 4);
         assertThat(weir.live.applied())
@@ -109,7 +109,7 @@ class LiveQueuesTest {
     }
 
     @Test
-    void a_record_that_cannot_be_read_leaves_the_queue_before_in_force() throws Exception {
+    void an_unreadable_record_leaves_the_previous_queue_in_force() throws Exception {
         weir.apply(SMS, 1);
         QueueRules before = weir.live.queue("sms");
         long changes = weir.live.changes();

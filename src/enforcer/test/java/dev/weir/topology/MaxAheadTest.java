@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** A record that its producer has stamped far ahead of the clock is a dead letter, and locks nobody out. */
+/** Tests that a record with a producer's timestamp far in the future becomes a dead letter and has no other effect. */
 class MaxAheadTest {
 
     private static final long NOW_MS = 1_767_225_600_000L;
@@ -70,7 +70,7 @@ class MaxAheadTest {
     }
 
     @Test
-    void what_its_producer_has_stamped_further_ahead_than_the_maximum_is_a_dead_letter() throws Exception {
+    void a_request_stamped_by_its_producer_beyond_the_maximum_is_a_dead_letter() throws Exception {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
         try (TopologyTestDriver driver = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, new PolicyRegistry(), new EnforcerMetrics()),
@@ -101,7 +101,7 @@ class MaxAheadTest {
                     assertThat(header(letter, DeadLetterHeaders.REASON)).isEqualTo("TIMESTAMP_AHEAD");
                     assertThat(header(letter, DeadLetterHeaders.DETAIL))
                             .isEqualTo("timestamp is " + (timestampMs - NOW_MS)
-                                    + " ms ahead of the clock, the most is 3600000");
+                                    + " ms ahead of Weir's clock; the maximum is 3600000");
                     assertThat(letter.value()).isEqualTo(request("r" + timestampMs));
                 }
             }
@@ -120,7 +120,7 @@ class MaxAheadTest {
 
     @ParameterizedTest
     @CsvSource({"weir.requests, CREATE_TIME, 1", "weir.requests, LOG_APPEND_TIME, 0", "weir.others, CREATE_TIME, 0"})
-    void only_a_request_that_its_producer_has_stamped_is_marked(String topic, TimestampType type, int marks) {
+    void only_a_request_stamped_by_its_producer_is_marked(String topic, TimestampType type, int marks) {
         ConsumerRecord<byte[], byte[]> record =
                 new ConsumerRecord<>(topic, 0, 0, 7, type, 0, 0, null, null, new RecordHeaders(), Optional.empty());
         ConsumerRecords<byte[], byte[]> records =
@@ -133,7 +133,7 @@ class MaxAheadTest {
     }
 
     @Test
-    void a_record_without_a_timestamp_is_of_time_0() {
+    void a_record_without_a_timestamp_has_time_0() {
         ConsumerRecord<Object, Object> record = new ConsumerRecord<>(
                 "weir.requests",
                 0,

@@ -44,10 +44,10 @@ class RocksSettingsTest {
     }
 
     @Test
-    void what_was_deleted_leaves_the_disk_when_its_files_are_old(@TempDir Path directory) throws Exception {
+    void deleted_data_is_removed_from_disk_when_its_files_are_old(@TempDir Path directory) throws Exception {
         try (Options options = options().setCreateIfMissing(true)) {
             settings.setConfig("store", options, configs);
-            options.setLevel0FileNumCompactionTrigger(1_000); // not for their number
+            options.setLevel0FileNumCompactionTrigger(1_000); // the number of files must not trigger compactions
             try (RocksDB store = RocksDB.open(options, directory.toString())) {
                 for (int i = 0; i < KEYS; i++) {
                     store.put(key(i), new byte[100]);
@@ -64,7 +64,7 @@ class RocksSettingsTest {
         }
     }
 
-    /** Writes each time, since files are looked at when there is a new one. */
+    /** Writes before each check, since the ages of files are checked only when there is a new file. */
     private static void awaitLess(RocksDB store, long most) {
         int[] writes = {0};
         await("at most " + most + " bytes on disk", Duration.ofMinutes(1), () -> {

@@ -44,8 +44,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The way of misplaced requests. A test driver has partition 0 only: one that is told of four partitions has those
- * clients there that belong in it, and all others are misplaced.
+ * Tests the routing of misplaced requests. A test driver has partition 0 only. With four configured partitions, the
+ * requests of clients that belong to other partitions are misplaced.
  */
 class RoutingTest {
 
@@ -85,7 +85,7 @@ class RoutingTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "another", "the client itself"})
-    void a_misplaced_request_is_forwarded_as_it_is_under_its_client(String key) {
+    void a_misplaced_request_is_forwarded_unchanged_under_its_client(String key) {
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.send(bytes("x"), request("first", HERE), new RecordHeaders(), 500);
             weir.decisions.readRecord();
@@ -104,7 +104,7 @@ class RoutingTest {
     }
 
     @Test
-    void a_routed_request_is_decided_at_its_original_time_with_its_original_place_and_headers() {
+    void a_routed_request_is_decided_at_its_original_time_with_its_original_position_and_headers() {
         Headers headers = new RecordHeaders().add("mine", bytes("1")).add("weir.origin", bytes("3:17:1234"));
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.apply(POLICIES);
@@ -164,7 +164,7 @@ class RoutingTest {
     }
 
     @Test
-    void a_routed_request_is_admitted_to_a_queue_with_its_original_place_and_headers() throws Exception {
+    void a_routed_request_is_admitted_to_a_queue_with_its_original_position_and_headers() throws Exception {
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.apply(POLICIES);
             for (String id : new String[] {"r1", "r2"}) {
@@ -180,14 +180,15 @@ class RoutingTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"no key", "", ":", "another"})
-    void a_routed_record_that_is_rejected_is_a_dead_letter_with_its_original_key_and_place(String key) {
+    void a_rejected_routed_record_is_a_dead_letter_with_its_original_key_and_position(String key) {
         byte[] original = key.equals("no key") ? NO_KEY : bytes(key);
         Headers headers = origin("2:17:1000" + (original == NO_KEY ? "" : ":" + key));
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.route(bytes(ELSEWHERE), request("r", ELSEWHERE), headers, 5_000);
             TestRecord<byte[], byte[]> dead = weir.deadLetters.readRecord();
             assertThat(text(dead, "weir.reason")).isEqualTo("INVALID_ROUTING");
-            assertThat(text(dead, "weir.detail")).startsWith("was routed to partition 0, but the client belongs in ");
+            assertThat(text(dead, "weir.detail"))
+                    .startsWith("the request was routed to partition 0, but the client belongs in partition ");
             assertIsFrom2At17(dead, original, weir);
             weir.route(bytes(HERE), request("", HERE), headers, 5_000);
             dead = weir.deadLetters.readRecord();
@@ -225,7 +226,7 @@ class RoutingTest {
                 "3:99999999999999999999:1234",
                 "٣:17:1234"
             })
-    void without_a_readable_origin_a_routed_record_is_a_dead_letter_as_it_is(String origin) {
+    void without_a_readable_origin_a_routed_record_is_an_unchanged_dead_letter(String origin) {
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.route(bytes(HERE), request("r", HERE), origin(origin), 5_000);
             TestRecord<byte[], byte[]> dead = weir.deadLetters.readRecord();
@@ -237,7 +238,7 @@ class RoutingTest {
     }
 
     @Test
-    void an_origin_that_is_not_the_last_header_or_that_a_producer_wrote_is_not_believed() {
+    void an_origin_written_by_a_producer_or_not_in_the_last_header_is_ignored() {
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.route(bytes(HERE), request("r", HERE), origin("3:17:1234").add("behind", bytes("1")), 5_000);
             weir.route(bytes(HERE), request("r", HERE), new RecordHeaders(), 5_000);
@@ -255,7 +256,7 @@ class RoutingTest {
     }
 
     @Test
-    void a_misplaced_record_that_is_no_request_is_a_dead_letter_at_once() {
+    void an_invalid_misplaced_request_is_a_dead_letter_at_once() {
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             weir.send(NO_KEY, request("", ELSEWHERE), new RecordHeaders(), 1_000);
             assertThat(text(weir.deadLetters.readRecord(), "weir.reason")).isEqualTo("NO_REQUEST_ID");
@@ -264,15 +265,15 @@ class RoutingTest {
     }
 
     @Test
-    void instead_of_being_routed_it_can_be_a_dead_letter_that_names_the_fix() {
+    void a_misplaced_request_can_become_a_dead_letter_that_names_the_fix() {
         try (Weir weir = new Weir(4, MisplacedAction.DEAD_LETTER)) {
             weir.send(bytes("another"), request("r", ELSEWHERE), new RecordHeaders(), 1_000);
             TestRecord<byte[], byte[]> dead = weir.deadLetters.readRecord();
             assertThat(dead.key()).isEqualTo(bytes("another"));
             assertThat(text(dead, "weir.reason")).isEqualTo("MISPLACED");
             assertThat(text(dead, "weir.detail"))
-                    .matches("the client belongs in partition [123]: set partitioner=murmur2_random in the producer,"
-                            + " and send the client as the key");
+                    .matches("the client belongs in partition [123]; set partitioner=murmur2_random in the producer"
+                            + " and use the client as the key");
             assertThat(weir.counts.misplacedRequests()).isEqualTo(1);
             weir.send(bytes("another"), request("r", HERE), new RecordHeaders(), 1_000);
             assertThat(decision(weir.decisions.readRecord()).client()).isEqualTo(HERE);
@@ -281,7 +282,7 @@ class RoutingTest {
     }
 
     @Test
-    void what_just_fits_fits_when_it_is_routed_too() {
+    void a_request_of_the_maximum_size_can_be_routed() {
         Request request = request("r", HERE);
         long rest = (2L << 20) - new RequestAvro().encode(request).length - 10 - 3;
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {

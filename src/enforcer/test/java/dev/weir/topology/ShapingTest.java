@@ -41,7 +41,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A shaped request on its way through both topologies. */
+/** Tests shaped requests in both topologies. */
 class ShapingTest {
 
     private static final String QUEUE = """
@@ -155,7 +155,7 @@ class ShapingTest {
         return later;
     }
 
-    /** What leaves while time passes, a millisecond at a time. */
+    /** Advances the time in steps of a millisecond and returns the releases. */
     private List<Release> releases(int ms) throws UnreadableException {
         for (int i = 0; i < ms; i++) {
             shaping.advanceWallClockTime(Duration.ofMillis(1));
@@ -171,7 +171,7 @@ class ShapingTest {
     }
 
     @Test
-    void a_policy_with_a_queue_and_no_limits_sends_everything_there() throws Exception {
+    void a_policy_with_a_queue_and_no_limits_queues_everything() throws Exception {
         apply(ALL);
         Decision decision = ask("a", null);
         assertThat(decision.outcome()).isEqualTo(Outcome.QUEUED);
@@ -192,7 +192,7 @@ class ShapingTest {
     }
 
     @Test
-    void a_queue_with_a_key_is_a_bucket_for_each_of_its_values() throws Exception {
+    void a_queue_with_a_key_has_a_bucket_per_value() throws Exception {
         apply(ALL.replace("limit: 10,", "key: [tier], limit: 10,"));
         assertThat(ask("a", "gold").queueing()).isEqualTo(keyed("gold", 1L, 0L));
         assertThat(ask("b", "gold").queueing()).isEqualTo(keyed("gold", 2L, 100L));
@@ -209,10 +209,10 @@ class ShapingTest {
                 .extracting(Release::requestId, Release::key, Release::sequence)
                 .containsExactlyInAnyOrder(
                         tuple("a", Map.of("tier", "gold"), 1L), tuple("c", Map.of("tier", "free"), 1L));
-        releases(200); // by then both keys are idle
+        releases(200); // until both keys are idle
         assertThat(shaping.getKeyValueStore(Stores.QUEUE_STATES).all())
                 .toIterable()
-                .as("the rules and the mark at the end are kept")
+                .as("the rules and the end marker are kept")
                 .hasSize(2);
         assertThat(shaping.producedTopicNames()).doesNotContain("weir.dead-letters");
     }
@@ -222,7 +222,7 @@ class ShapingTest {
     }
 
     @Test
-    void a_shaping_policy_sends_what_exceeds_its_limits_and_allows_the_rest() throws Exception {
+    void a_shaping_policy_queues_requests_beyond_its_limits_and_allows_the_others() throws Exception {
         apply(BEYOND_ONE_A_MINUTE);
         assertThat(ask("a", null).outcome()).isEqualTo(Outcome.ALLOWED);
         Decision beyond = ask("b", null);
@@ -234,7 +234,7 @@ class ShapingTest {
     }
 
     @Test
-    void a_repeat_is_answered_as_the_first_time_and_never_queued_again() throws Exception {
+    void a_repeat_receives_the_first_answer_and_is_never_queued_again() throws Exception {
         apply(ALL.replace("queue: sms}", "queue: sms, idempotency: 10m}"));
         Decision a = ask("a", null);
         Decision b = ask("b", null);
@@ -246,7 +246,8 @@ class ShapingTest {
         assertThat(ask("b", null)).isEqualTo(b.asRepeated(new Request.Source(0, 4)));
         assertThat(releases(150)).extracting(Release::requestId).containsExactly("a", "b");
         assertThat(ask("a", null)).isEqualTo(a.asRepeated(new Request.Source(0, 5)));
-        assertThat(ask("d", null)).isEqualTo(full.asRepeated(new Request.Source(0, 6))); // though there is room now
+        assertThat(ask("d", null)) // although the queue is not full any more
+                .isEqualTo(full.asRepeated(new Request.Source(0, 6)));
         apply(ALL.replace("queue: sms}", "queue: other, idempotency: 1m}") + "  - {id: other, limit: 1, per: 1s}\n");
         assertThat(ask(RequestKind.CANCEL, "c", null, "sms").reason()).isEqualTo(Reason.CANCELLED);
         laterDecisions();
@@ -268,7 +269,7 @@ class ShapingTest {
     }
 
     @Test
-    void another_layer_is_charged_on_the_way_and_what_it_refuses_is_not_queued() throws Exception {
+    void other_layers_are_charged_and_requests_they_deny_are_not_queued() throws Exception {
         apply("""
                 policies:
                   - {id: all, queue: sms}
@@ -285,7 +286,7 @@ class ShapingTest {
     }
 
     @Test
-    void a_waiting_request_is_withdrawn_by_a_request_of_its_id() throws Exception {
+    void a_waiting_request_is_cancelled_by_its_id() throws Exception {
         apply(ALL);
         String queue = ask("a", null).queueing().queue();
         ask("b", null);
@@ -331,7 +332,7 @@ class ShapingTest {
     }
 
     @Test
-    void what_waits_too_long_expires() throws Exception {
+    void a_request_that_waits_too_long_expires() throws Exception {
         apply(ALL.replace("limit: 10", "limit: 1").replace("max-wait: 1s", "max-wait: 1500ms"));
         for (String id : List.of("a", "b")) {
             ask(id, "free");
@@ -345,7 +346,7 @@ class ShapingTest {
     }
 
     @Test
-    void a_deleted_queue_takes_no_more_and_drains() throws Exception {
+    void a_deleted_queue_admits_nothing_and_drains() throws Exception {
         apply(ALL);
         ask("a", null);
         ask("b", null);

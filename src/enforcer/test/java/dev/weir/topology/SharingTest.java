@@ -47,7 +47,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Quota that is shared: both topologies on test drivers, what one tells the other carried by hand. */
+/** Tests shared limits with both topologies on test drivers. The test copies messages from one to the other. */
 class SharingTest {
 
     private static final Instant START = Instant.parse("2026-01-01T00:00:00Z");
@@ -134,7 +134,7 @@ class SharingTest {
     }
 
     /**
-     * Carries requests to the ledgers and their responses back, until nobody sends more. Returns how many there were.
+     * Copies lease requests to the ledgers and responses back until there are no more. Returns the number of messages.
      */
     private int exchange() throws Exception {
         int messages = 0;
@@ -172,7 +172,7 @@ class SharingTest {
     }
 
     @Test
-    void a_request_waits_for_the_first_slice_and_later_ones_do_not() throws Exception {
+    void a_request_waits_for_the_first_lease_and_later_ones_do_not() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1m}]}", 1);
         request("alice", 3);
         assertThat(decided()).isEmpty();
@@ -200,7 +200,7 @@ class SharingTest {
         assertThat(decided())
                 .extracting(Decision::context)
                 .containsExactly(
-                        new DecisionContext(null, checksum), // it only asks
+                        new DecisionContext(null, checksum), // PEEK does not wait
                         new DecisionContext(new DecisionOrder(2, 1), checksum),
                         new DecisionContext(new DecisionOrder(2, 2), checksum),
                         new DecisionContext(null, checksum));
@@ -223,7 +223,7 @@ class SharingTest {
     }
 
     @Test
-    void who_gets_no_answer_is_denied_when_the_wait_is_over() throws Exception {
+    void a_request_without_a_response_is_denied_when_the_wait_is_over() throws Exception {
         apply("  - {id: all, key: [], max-wait: 50ms, limits: [{algorithm: gcra, limit: 5, per: 1m}]}", 1);
         request("alice", 1);
         pass(40);
@@ -238,17 +238,17 @@ class SharingTest {
     }
 
     @Test
-    void who_must_not_wait_is_denied_at_once() throws Exception {
+    void a_request_that_must_not_wait_is_denied_at_once() throws Exception {
         apply("  - {id: all, key: [], when-empty: deny, limits: [{algorithm: gcra, limit: 5, per: 1m}]}", 1);
         request("alice", 1);
         assertThat(outcomes()).containsExactly(Outcome.DENIED);
         exchange();
         request("alice", 1);
-        assertThat(outcomes()).as("the first one has asked").containsExactly(Outcome.ALLOWED);
+        assertThat(outcomes()).as("the first request requested a lease").containsExactly(Outcome.ALLOWED);
     }
 
     @Test
-    void who_waited_is_answered_again_as_the_first_time() throws Exception {
+    void a_repeat_of_a_request_that_waited_receives_the_first_answer() throws Exception {
         apply("  - {id: all, key: [], idempotency: 1m, limits: [{algorithm: fixed-window, limit: 1, per: 1h}]}", 1);
         request("alice", 1);
         sent--; // the same requestId
@@ -261,7 +261,7 @@ class SharingTest {
     }
 
     @Test
-    void those_who_wait_are_decided_in_their_order() throws Exception {
+    void waiting_requests_are_decided_in_order() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 3, per: 1m}]}", 1);
         for (String client : List.of("a", "b", "c", "d")) {
             request(client, 1);
@@ -277,7 +277,7 @@ class SharingTest {
     }
 
     @Test
-    void what_is_not_used_comes_back_before_it_ends() throws Exception {
+    void unused_quota_is_returned_before_the_lease_ends() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
         request("alice", 1);
         exchange();
@@ -301,7 +301,7 @@ class SharingTest {
     }
 
     @Test
-    void what_is_settled_is_charged_to_the_ledger_and_nothing_is_refunded() throws Exception {
+    void settlements_are_charged_to_the_ledger_and_nothing_is_refunded() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
         request("alice", RequestKind.SETTLE, 100);
         assertThat(decided()).singleElement().satisfies(decision -> assertThat(decision.reason())
@@ -340,19 +340,19 @@ class SharingTest {
             settleAsForeigner(tokens);
         }
         assertNextIsDeniedFor(tokens(1));
-        pass(5_000); // it asks again after a term
+        pass(5_000); // the holder repeats its request after a term
         for (long tokens : List.of(1_000_000_000_000L, Long.MAX_VALUE)) {
             settleAsForeigner(tokens);
         }
         assertNextIsDeniedFor(tokens(3) - 5_000);
     }
 
-    /** How long it takes until so many tokens of 10 an hour flow in. */
+    /** Returns the time in which {@code count} tokens are refilled at 10 tokens an hour. */
     private static long tokens(int count) {
         return Duration.ofHours(1).toMillis() / 10 * count;
     }
 
-    /** Sends a message of a holder that the enforcer does not know. */
+    /** Sends a message from a holder that is not part of the enforcer. */
     private void settleAsForeigner(long tokens) {
         byte[] key = KeyCodec.encode(new StateKey(StateKey.NO_CLIENT, "all", List.of()));
         LeaseRequest message = LeaseRequest.report("foreign", List.of(), tokens);
@@ -370,7 +370,7 @@ class SharingTest {
     }
 
     @Test
-    void a_policy_that_has_changed_holds_for_what_was_used_before() throws Exception {
+    void a_changed_policy_applies_to_earlier_usage() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
         for (int i = 0; i < 10; i++) {
             request("alice", 1);
@@ -378,7 +378,7 @@ class SharingTest {
         }
         assertThat(outcomes()).hasSize(10).containsOnly(Outcome.ALLOWED);
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 12, per: 1h}]}", 2);
-        pass(5_000); // though the ledger has said that there is nothing for an hour
+        pass(5_000); // although, according to the ledger's response, nothing is free for an hour
         for (int i = 0; i < 5; i++) {
             request("alice", 1);
             exchange();
@@ -389,7 +389,7 @@ class SharingTest {
     }
 
     @Test
-    void a_decision_names_the_limit_that_gives_least_at_once() throws Exception {
+    void a_decision_names_the_limit_with_the_smallest_capacity() throws Exception {
         apply(
                 "  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1d},"
                         + " {algorithm: fixed-window, limit: 10, per: 1m}]}",
@@ -401,7 +401,7 @@ class SharingTest {
     }
 
     @Test
-    void a_ledger_is_forgotten_by_the_time_of_the_questions_and_not_by_a_clock_that_runs_ahead() throws Exception {
+    void a_ledger_expires_by_the_time_of_lease_requests_and_not_by_a_clock_ahead() throws Exception {
         apply(
                 "  - {id: each, key: [client, endpoint], lease: client,"
                         + " limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}",
@@ -412,14 +412,14 @@ class SharingTest {
         request("bob", 1);
         exchange();
         lending.advanceWallClockTime(Duration.ofMinutes(30));
-        assertThat(ledgers()).as("alice's and bob's").isEqualTo(2);
+        assertThat(ledgers()).as("the ledgers of alice and bob").isEqualTo(2);
         nowMs += Duration.ofDays(9).toMillis();
-        deciding.advanceWallClockTime(Duration.ofDays(9)); // or the next request would be too far ahead of its clock
+        deciding.advanceWallClockTime(Duration.ofDays(9)); // otherwise the next request would be too far ahead
         lending.advanceWallClockTime(Duration.ofDays(6));
         request("carol", 1);
         exchange();
         lending.advanceWallClockTime(Duration.ofMinutes(30));
-        assertThat(ledgers()).as("carol's").isEqualTo(1);
+        assertThat(ledgers()).as("the ledger of carol").isEqualTo(1);
     }
 
     private int ledgers() {
@@ -434,7 +434,7 @@ class SharingTest {
     }
 
     @Test
-    void what_is_answered_to_others_is_theirs() throws Exception {
+    void responses_to_other_holders_are_ignored() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
         request("alice", 1);
         TestRecord<byte[], byte[]> asked = asksOut.readRecord();
@@ -451,7 +451,7 @@ class SharingTest {
     }
 
     @Test
-    void a_ledger_that_does_not_know_the_policy_lends_nothing() throws Exception {
+    void a_ledger_without_the_policy_grants_nothing() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
         request("alice", 1);
         TestRecord<byte[], byte[]> ask = asksOut.readRecord();
@@ -464,7 +464,7 @@ class SharingTest {
     }
 
     @Test
-    void what_is_no_message_of_leases_is_a_dead_letter() {
+    void an_invalid_lease_message_is_a_dead_letter() {
         TestOutputTopic<byte[], byte[]> ofDeciding = out(deciding, "weir.dead-letters");
         TestOutputTopic<byte[], byte[]> ofLending = out(lending, "weir.dead-letters");
         grantsIn.pipeInput(new byte[] {1}, new byte[] {1});

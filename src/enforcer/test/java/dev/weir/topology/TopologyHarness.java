@@ -32,12 +32,12 @@ import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 import org.apache.kafka.streams.test.TestRecord;
 
-/** The real topology on a test driver, spoken to in requests and decisions. */
+/** The deciding topology on a test driver, with methods to send requests and read decisions. */
 final class TopologyHarness implements AutoCloseable {
 
     static final Request.Source NOWHERE = new Request.Source(0, 0);
 
-    /** The machine's clock at the start: no request is ahead of it. */
+    /** The machine's clock at the start, so late that no request is ahead of it. */
     static final Instant CLOCK = Instant.ofEpochMilli(RequestRules.MAX_TIMESTAMP_MS);
 
     final TopologyTestDriver driver;
@@ -78,7 +78,7 @@ final class TopologyHarness implements AutoCloseable {
         rules("policy/" + id, value);
     }
 
-    /** A record of the policies topic. */
+    /** Sends a record to the policies topic. */
     void rules(String key, byte[] value) {
         policies.pipeInput(key, value);
     }
@@ -139,7 +139,7 @@ final class TopologyHarness implements AutoCloseable {
         return size;
     }
 
-    /** What is in a store, whatever is built upon it. */
+    /** Returns a store of any type. */
     ReadOnlyKeyValueStore<?, ?> store(String name) {
         return name.equals(Stores.POLICY_STATES) || name.equals(Stores.LEASE_BOOKS)
                 ? (WriteBackStore<?, ?>) driver.getAllStateStores().get(name)

@@ -21,10 +21,10 @@ import org.junit.jupiter.api.io.TempDir;
 class UpdatePoliciesTest {
 
     @Test
-    void what_a_bad_record_holds_does_nothing_to_the_terminal_that_shows_the_log(@TempDir Path directory) {
+    void a_bad_record_cannot_control_the_terminal_that_shows_the_log(@TempDir Path directory) {
         String id = "\u001b[2J\n12:00:00.000 INFO all is well";
         List<String> logged = new ArrayList<>();
-        Configurator.setLevel(UpdatePolicies.class.getName(), Level.WARN); // a command before may have set another
+        Configurator.setLevel(UpdatePolicies.class.getName(), Level.WARN); // another test may have changed the level
         Logger logger = (Logger) LogManager.getLogger(UpdatePolicies.class);
         AbstractAppender appender = new AbstractAppender("memory", null, null, true, Property.EMPTY_ARRAY) {
             @Override

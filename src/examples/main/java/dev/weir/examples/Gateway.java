@@ -16,11 +16,11 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * An HTTP server that asks Weir before it serves a request. A client that is above its limit gets status 429 with
- * {@code Retry-After} and the {@code RateLimit} fields.
+ * An HTTP server that gets a decision by Weir before it serves a request. A client that exceeds its limit gets status
+ * 429 with {@code Retry-After} and the {@code RateLimit} fields.
  *
- * <p>The header {@code X-Api-Key} names the client, and the attribute {@code endpoint} is the path. Behind a real
- * gateway, the client is whoever the gateway has authenticated.
+ * <p>The header {@code X-Api-Key} names the client, and the attribute {@code endpoint} is the path. A real gateway uses
+ * the client that it has authenticated.
  */
 public final class Gateway implements AutoCloseable {
 
@@ -33,9 +33,9 @@ public final class Gateway implements AutoCloseable {
     /**
      * Starts a server.
      *
-     * @param kafka properties of Kafka's clients, {@code bootstrap.servers} among them
-     * @param port to listen on; 0 for any free port
-     * @throws IOException if it cannot listen on the port
+     * @param kafka properties of Kafka's clients, at least {@code bootstrap.servers}
+     * @param port the port to listen on; 0 for any free port
+     * @throws IOException if the server cannot listen on the port
      */
     public Gateway(Map<String, Object> kafka, int port) throws IOException {
         server = HttpServer.create(new InetSocketAddress(port), 0);
@@ -62,7 +62,11 @@ public final class Gateway implements AutoCloseable {
         exchange.close();
     }
 
-    /** The port that the server listens on. */
+    /**
+     * Returns the port that the server listens on.
+     *
+     * @return the port
+     */
     public int port() {
         return server.getAddress().getPort();
     }
@@ -74,7 +78,12 @@ public final class Gateway implements AutoCloseable {
         weir.close();
     }
 
-    /** Serves until the process is stopped. Arguments: the brokers, such as {@code localhost:9092}, and a port. */
+    /**
+     * Serves until the process is stopped.
+     *
+     * @param args the brokers, such as {@code localhost:9092}, and a port
+     * @throws Exception if the server cannot start
+     */
     public static void main(String[] args) throws Exception {
         Gateway gateway = new Gateway(Map.of("bootstrap.servers", args[0]), Integer.parseInt(args[1]));
         Runtime.getRuntime().addShutdownHook(new Thread(gateway::close));

@@ -8,8 +8,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 
 /**
- * Sends the messages that Weir's queues release, each at its time, and tries each up to five times. Releases arrive at
- * least once: {@link ReleaseTask#firstRequestId} is the same for each attempt, so it can serve as an idempotency key.
+ * A worker that sends the messages that Weir's queues release, each at its time and with up to five attempts. A release
+ * can be handled more than once: {@link ReleaseTask#firstRequestId} is the same for all attempts, so it can serve as an
+ * idempotency key.
  */
 public final class QueueWorker {
 
@@ -18,8 +19,9 @@ public final class QueueWorker {
     /**
      * Starts a worker, which runs until it is closed.
      *
-     * @param kafka properties of Kafka's clients, {@code bootstrap.servers} and {@code group.id} among them
-     * @param send sends a message; a message for which it throws an exception is tried again later
+     * @param kafka properties of Kafka's clients, at least {@code bootstrap.servers} and {@code group.id}
+     * @param send sends a message; if it throws, the message is tried again later
+     * @return a running worker
      */
     public static ReleaseWorker start(Map<String, Object> kafka, Consumer<Release> send) {
         return ReleaseWorker.builder(kafka, task -> send.accept(task.release()))
@@ -28,7 +30,12 @@ public final class QueueWorker {
                 .start();
     }
 
-    /** Works until the process is stopped. Argument: the brokers, such as {@code localhost:9092}. */
+    /**
+     * Works until the process is stopped.
+     *
+     * @param args the brokers, such as {@code localhost:9092}
+     * @throws Exception if the worker cannot start
+     */
     public static void main(String[] args) throws Exception {
         Map<String, Object> kafka = Map.of("bootstrap.servers", args[0], "group.id", "queue-worker");
         CountDownLatch stopped = new CountDownLatch(1);

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The examples, with an enforcer on a real broker. */
+/** Runs the examples with an enforcer and a real broker. */
 class RunningExamplesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
@@ -109,7 +109,7 @@ class RunningExamplesTest {
                                 .outcome())
                         .isEqualTo(Outcome.QUEUED);
             }
-            await("all are sent", PATIENCE, () -> worker.stats().handled() == 10);
+            await("all messages are sent", PATIENCE, () -> worker.stats().handled() == 10);
         }
         assertThat(sent).hasSize(10);
     }

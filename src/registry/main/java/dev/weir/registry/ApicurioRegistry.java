@@ -24,11 +24,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Apicurio Registry, asked by its own client. An id is a content id, as in what Apicurio's serdes write if nothing else
- * is set, and as its Confluent-compatible API has it. The values of a topic are the artifact {@code <topic>-value}.
+ * A client of Apicurio Registry. Ids are content ids, which Apicurio's serdes write by default and its
+ * Confluent-compatible API uses. The schema of a topic's values is the artifact {@code <topic>-value}. Thread-safe.
  */
 public final class ApicurioRegistry implements SchemaRegistry {
 
+    /** How long a request may take. */
     private static final long PATIENCE_SECONDS = 10;
 
     private static final int MAX_REFERENCES = 100;
@@ -44,11 +45,11 @@ public final class ApicurioRegistry implements SchemaRegistry {
     private final boolean registers;
 
     /**
-     * Asks nothing yet.
+     * Creates a client. It sends no request yet.
      *
-     * @param properties those of Apicurio's serdes, at least {@code apicurio.registry.url}. Unless they say otherwise,
-     *     schemas that are not there are registered. Others than Apicurio's do no harm.
-     * @throws RegistryException if they make no sense
+     * @param properties properties of Apicurio's serdes, at least {@code apicurio.registry.url}; others are ignored. By
+     *     default, schemas that the registry does not have are registered
+     * @throws RegistryException if the properties are invalid
      */
     public ApicurioRegistry(Map<String, ?> properties) {
         Map<String, Object> settings = new HashMap<>(properties);
@@ -71,7 +72,8 @@ public final class ApicurioRegistry implements SchemaRegistry {
         Long id = registers ? register(artifact, schema) : find(artifact, schema);
         if (id == null || id.intValue() != id) {
             throw new RegistryException(
-                    "the registry at " + url + " has an id for " + artifact + " that has not 4 bytes: " + id, null);
+                    "the registry at " + url + " returned an id of more than 4 bytes for " + artifact + ": " + id,
+                    null);
         }
         return id.intValue();
     }
@@ -107,7 +109,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
                 return Optional.of(all);
             } catch (ProblemDetails problem) {
                 if (String.valueOf(problem.getName())
-                        .endsWith(NOT_FOUND)) { // the registry says so, not something before it
+                        .endsWith(NOT_FOUND)) { // from the registry, not from a proxy in front of it
                     return Optional.empty();
                 }
                 throw problem;
@@ -115,7 +117,9 @@ public final class ApicurioRegistry implements SchemaRegistry {
         });
     }
 
-    /** Apicurio's serializer registers each named type within a schema on its own, and the schema refers to it. */
+    /**
+     * Adds the schemas that a schema refers to. Apicurio's serializer registers each named type of a schema separately.
+     */
     private void add(
             List<RegistryArtifactReference> references, Map<RegistryArtifactReference, String> texts, int depth) {
         for (RegistryArtifactReference one : references) {
@@ -127,7 +131,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
         }
     }
 
-    /** In a thread of its own: its client waits as long as the other side does. */
+    /** Sends a request on a thread of its own, because Apicurio's client has no timeout. */
     private <T> T request(Callable<T> question) {
         FutureTask<T> answer = new FutureTask<>(question);
         Thread thread = new Thread(answer, "registry");
@@ -140,17 +144,16 @@ public final class ApicurioRegistry implements SchemaRegistry {
         } catch (TimeoutException e) {
             answer.cancel(true);
             throw new RegistryException(
-                    "the registry at " + url + " has not answered for " + PATIENCE_SECONDS + " s", e);
+                    "the registry at " + url + " did not respond within " + PATIENCE_SECONDS + " s", e);
         } catch (InterruptedException e) {
             answer.cancel(true);
             Thread.currentThread().interrupt();
-            throw new RegistryException("interrupted while asking the registry at " + url, e);
+            throw new RegistryException("interrupted while waiting for the registry at " + url, e);
         }
     }
 
     private RegistryException failed(Throwable failure) {
-        return new RegistryException(
-                "the registry at " + url + " does not do what it was asked: " + reason(failure), failure);
+        return new RegistryException("the request to the registry at " + url + " failed: " + reason(failure), failure);
     }
 
     private static String reason(Throwable failure) {

@@ -10,22 +10,22 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** States in memory, with a count of what is written. */
+/** States in memory that count writes. */
 public final class MapStates implements WritablePolicyStates {
 
-    private record Shelf(StateKey key, int slot) {}
+    private record LogKey(StateKey key, int logId) {}
 
     private final Map<StateKey, PolicyState> byKey = new HashMap<>();
-    private final Map<Shelf, MapSegments> shelves = new HashMap<>();
-    private final IdempotencyCache firstAnswers;
+    private final Map<LogKey, MapSegments> segmentStores = new HashMap<>();
+    private final IdempotencyCache idempotencyCache;
     private int puts;
 
     public MapStates() {
         this(IdempotencyCache.inMemory(1_000_000, 3_600_000));
     }
 
-    public MapStates(IdempotencyCache firstAnswers) {
-        this.firstAnswers = firstAnswers;
+    public MapStates(IdempotencyCache idempotencyCache) {
+        this.idempotencyCache = idempotencyCache;
     }
 
     @Override
@@ -40,18 +40,18 @@ public final class MapStates implements WritablePolicyStates {
     }
 
     @Override
-    public SegmentStore segments(StateKey key, int slot) {
-        return shelves.computeIfAbsent(new Shelf(key, slot), shelf -> new MapSegments());
+    public SegmentStore segments(StateKey key, int logId) {
+        return segmentStores.computeIfAbsent(new LogKey(key, logId), log -> new MapSegments());
     }
 
     @Override
     public IdempotencyCache.Entry firstAnswer(RequestKey key) {
-        return firstAnswers.get(key);
+        return idempotencyCache.get(key);
     }
 
     @Override
     public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
-        firstAnswers.put(key, content, answer, atMs, untilMs);
+        idempotencyCache.put(key, content, answer, atMs, untilMs);
     }
 
     int puts() {
@@ -62,18 +62,18 @@ public final class MapStates implements WritablePolicyStates {
         return byKey;
     }
 
-    /** The state of the client that there is of one policy. */
+    /** Returns the state of a client for one policy without further key fields. */
     PolicyState of(String client, String policyId) {
         return byKey.get(new StateKey(client, policyId, List.of()));
     }
 
-    /** All full segments that are stored, of all logs. */
+    /** Returns the number of full segments of all logs. */
     int segments() {
-        return shelves.values().stream().mapToInt(MapSegments::size).sum();
+        return segmentStores.values().stream().mapToInt(MapSegments::size).sum();
     }
 
-    /** Forgets a state, as one does when it is forgettable; says how many rounds it took. */
-    int forget(StateKey key) {
+    /** Deletes a state step by step, as for one that has expired. Returns how many steps it took. */
+    int purge(StateKey key) {
         int rounds = 1;
         PolicyState left = byKey.get(key).purge();
         while (left != null) {

@@ -7,12 +7,14 @@ public final class LeaseBooks {
 
     private LeaseBooks() {}
 
-    /** A book with one lease, granted at once at a moment that the broker and the holder's clock show alike. */
+    /**
+     * Returns a book with one lease, granted without delay at a time that the broker's and the holder's clock share.
+     */
     public static LeaseBook holding(long amount, long nowMs, long termMs) {
         return plus(LeaseBook.empty(), amount, nowMs, termMs);
     }
 
-    /** The book with one more lease. */
+    /** Returns the book with one more lease. */
     public static LeaseBook plus(LeaseBook book, long amount, long nowMs, long termMs) {
         Lease lease = new Lease(book.lastLeaseId() + 1, amount, 0, 0, nowMs, nowMs, nowMs + termMs, nowMs, true, false);
         List<Lease> all = new java.util.ArrayList<>(book.leases());
@@ -20,7 +22,7 @@ public final class LeaseBooks {
         return new LeaseBook(book.clockMs(), all, book.demand(), book.request(), lease.id(), book.settled());
     }
 
-    /** Tokens that can be used now. */
+    /** Returns the tokens that can be used now. */
     public static long available(LeaseBook book, long nowMs) {
         return book.available(nowMs, book.decisionTimeMs(nowMs));
     }

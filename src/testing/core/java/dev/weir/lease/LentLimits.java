@@ -11,7 +11,7 @@ import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import java.util.stream.Stream;
 
-/** The algorithms that can be leased. */
+/** The limits of all algorithms that can be leased. */
 public final class LentLimits {
 
     private LentLimits() {}

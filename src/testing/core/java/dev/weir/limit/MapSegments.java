@@ -2,7 +2,7 @@ package dev.weir.limit;
 
 import java.util.TreeMap;
 
-/** Segments in memory, with a count of what is asked of them. */
+/** Segments in memory that count calls. */
 public final class MapSegments implements SegmentStore {
 
     private final TreeMap<Long, LogSegment> byNumber = new TreeMap<>();
@@ -41,7 +41,7 @@ public final class MapSegments implements SegmentStore {
         byNumber.remove(number);
     }
 
-    /** How many segments there are. */
+    /** Returns the number of segments. */
     public int size() {
         return byNumber.size();
     }

@@ -3,16 +3,16 @@ package dev.weir.shape;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The pace that a queue promises, by its definition and not by how it is kept. Over every interval, releases cost at
- * most the burst and what the limit lets flow in that time. A cost above the burst counts as the burst until its slots
- * have passed. With P the tokens that left before, t the times, T the time of a token, and c a cost that counts as the
- * burst at most:
+ * A check of the pace that a queue promises, by its definition and independent of the implementation. In each interval,
+ * releases cost at most the burst plus what the limit permits in that time. A cost above the burst counts as the burst
+ * until its slots have passed. With P the tokens released before, t the times, T the time per token, and c the cost, at
+ * most the burst:
  *
  * <pre>
  *   P(j) + c(j) - burst - t(j)/T  ≤  P(i) - t(i)/T      for all i ≤ j
  * </pre>
  *
- * <p>So the smallest right side so far is all that is kept.
+ * <p>So it suffices to store the smallest right side so far.
  */
 public final class OutflowPace {
 
@@ -24,16 +24,19 @@ public final class OutflowPace {
     private long tokens;
     private long least = Long.MAX_VALUE; // in tokens, times perNanos
 
-    /** @param burst how many tokens may leave at once, 1 or more */
+    /**
+     * @param perMs the period of the limit, in milliseconds
+     * @param burst the tokens that can be released at once, 1 or more
+     */
     public OutflowPace(long perMs, long burst) {
         this.perNanos = TimeUnit.MILLISECONDS.toNanos(perMs);
         this.burst = burst;
     }
 
     /**
-     * Adds a release and tells by how many nanoseconds it leaves too early: 0 or less if it keeps the pace.
+     * Adds a release and returns by how many nanoseconds it is too early: 0 or less if it keeps the pace.
      *
-     * @param limit the tokens in each period; of limits that change, the highest so far
+     * @param limit the tokens in each period; if the limit changes, the highest so far
      * @param atNanos not before the release that was added last
      * @param cost the tokens that the release takes
      * @throws ArithmeticException if the times are too far apart for this limit

@@ -20,7 +20,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** The description that the service gives of itself; answers are held against it. */
+/** The OpenAPI description that the service returns. Responses are checked against it. */
 final class ApiDocument {
 
     static final ObjectMapper JSON = new ObjectMapper();
@@ -40,7 +40,7 @@ final class ApiDocument {
         return document;
     }
 
-    /** {@code GET /v1/policies}, and all others. */
+    /** Returns all operations, such as {@code GET /v1/policies}. */
     Set<String> operations() {
         Set<String> operations = new TreeSet<>();
         document.get("paths")
@@ -57,12 +57,14 @@ final class ApiDocument {
         return document.findValues("$ref");
     }
 
-    /** The part that a reference leads to. */
+    /** Returns the part of the document that a reference points to, or the node itself if it is not a reference. */
     JsonNode resolve(JsonNode node) {
         return node.has("$ref") ? document.at(node.get("$ref").textValue().substring(1)) : node;
     }
 
-    /** Holds an answer against what is said about its operation, if the path and the method are those of one. */
+    /**
+     * Checks a response against the description of its operation. If there is no such operation, it must be an error.
+     */
     void check(Reply reply) throws JsonProcessingException {
         String path = template(reply.path().replaceFirst("\\?.*", ""));
         JsonNode operation = document.at("/paths")

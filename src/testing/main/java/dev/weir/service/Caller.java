@@ -12,7 +12,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Speaks HTTP as it is told to, byte for byte, and holds each answer against the service's own description. */
+/** An HTTP client that sends requests byte for byte, and checks each response against the service's own description. */
 public final class Caller {
 
     private static final int PATIENCE_MS = 60_000;
@@ -27,12 +27,21 @@ public final class Caller {
         this.document = document;
     }
 
-    /** @param token shown with each request, null for none */
+    /**
+     * Returns a client for a port of this machine.
+     *
+     * @param token the token to send with each request, null for none
+     */
     public static Caller of(int port, String token) throws IOException {
         return at("127.0.0.1:" + port, token);
     }
 
-    /** @param token shown with each request, null for none */
+    /**
+     * Returns a client for an address.
+     *
+     * @param address host and port
+     * @param token the token to send with each request, null for none
+     */
     public static Caller at(String address, String token) throws IOException {
         Caller first = new Caller(address, token, null);
         return new Caller(
@@ -68,7 +77,11 @@ public final class Caller {
         return raw(method, path, bytes, with(headers, "Content-Length: " + bytes.length));
     }
 
-    /** @param after what follows the headers, as it is */
+    /**
+     * Sends a request.
+     *
+     * @param after the bytes after the headers
+     */
     public Reply raw(String method, String path, byte[] after, String... headers) throws IOException {
         Reply reply = exchange(method, path, after, false, headers);
         if (document != null) {
@@ -77,7 +90,10 @@ public final class Caller {
         return reply;
     }
 
-    /** As {@link #raw}, of what may be no HTTP: nothing more comes, and the answer need not be that of an operation. */
+    /**
+     * Sends bytes that may not be valid HTTP, like {@link #raw}, and then closes the output. The response is
+     * not checked.
+     */
     public Reply rawAndNoMore(String method, String path, byte[] after, String... headers) throws IOException {
         return exchange(method, path, after, true, headers);
     }
@@ -105,7 +121,7 @@ public final class Caller {
                     socket.shutdownOutput();
                 }
             } catch (IOException e) {
-                // refused before all of it was sent: the answer is there
+                // the service rejected the request before all of it was sent; its response can be read
             }
             return read(method, path, socket.getInputStream());
         }
@@ -113,7 +129,7 @@ public final class Caller {
 
     private static Reply read(String method, String path, InputStream in) throws IOException {
         List<String> lines = until("\r\n\r\n", in).lines().toList();
-        while (lines.get(0).startsWith("HTTP/1.1 100")) { // go on
+        while (lines.get(0).startsWith("HTTP/1.1 100")) { // Continue
             lines = until("\r\n\r\n", in).lines().toList();
         }
         Map<String, String> headers = new TreeMap<>();
@@ -153,7 +169,7 @@ public final class Caller {
         while (!text.toString().endsWith(end)) {
             int next = in.read();
             if (next < 0) {
-                throw new IOException("it ended after: " + text);
+                throw new IOException("the response ended after: " + text);
             }
             text.append((char) next);
         }

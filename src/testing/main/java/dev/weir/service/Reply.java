@@ -5,9 +5,13 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Map;
 
 /**
- * What a service answered.
+ * A response of the service.
  *
- * @param headers names in lower case
+ * @param method the method of the request
+ * @param path the path of the request
+ * @param status the status
+ * @param headers the headers, with names in lower case
+ * @param text the body
  */
 public record Reply(String method, String path, int status, Map<String, String> headers, String text) {
 

@@ -15,19 +15,19 @@ import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.resource.ResourceType;
 
-/** The table of {@code security.md}: what each role is granted. */
+/** The table of permissions in the documentation on security: what each role needs. */
 public final class AclTable {
 
-    public static final Path PAGE = Path.of("topology-docs", "security.md");
+    public static final Path PAGE = Path.of("topology-docs", "how-to", "secure.md");
 
     private static final Pattern ROW = Pattern.compile(
             "\\| ([a-z]+) \\| ([a-z-]+) \\| `([^`]+)` \\| (literal|prefixed) \\| `([A-Z_]+)` \\| `?([^|`]+)`? \\| ([^|]+) \\|");
 
     /**
-     * A permission of a user who is called as the role is.
+     * A permission of the user of a role.
      *
      * @param fails what fails without it
-     * @param says what is told then
+     * @param says the message of that failure
      */
     public record Line(String role, ResourcePattern resource, AclOperation operation, String fails, String says) {
 
@@ -38,27 +38,6 @@ public final class AclTable {
         public AclBinding bindingFor(String user) {
             return new AclBinding(
                     resource, new AccessControlEntry("User:" + user, "*", operation, AclPermissionType.ALLOW));
-        }
-
-        /** As {@code kafka-acls.sh} is told. */
-        public String command() {
-            String pattern = resource.patternType() == PatternType.PREFIXED ? " --resource-pattern-type prefixed" : "";
-            return "$acls --allow-principal User:%s --operation %s --%s %s%s"
-                    .formatted(
-                            role,
-                            camel(operation.name()),
-                            resource.resourceType()
-                                    .name()
-                                    .toLowerCase(Locale.ROOT)
-                                    .replace('_', '-'),
-                            resource.name(),
-                            pattern);
-        }
-
-        private static String camel(String name) {
-            return Pattern.compile("(.)([^_]*)_?")
-                    .matcher(name)
-                    .replaceAll(part -> part.group(1) + part.group(2).toLowerCase(Locale.ROOT));
         }
 
         @Override

@@ -21,17 +21,17 @@ public final class Await {
     /**
      * Waits until a condition holds.
      *
-     * @param what is waited for, for the message of the failure
-     * @throws ConditionTimeoutException if it does not hold within {@code atMost}
+     * @param what the description of the condition, for the message of the failure
+     * @throws ConditionTimeoutException if the condition does not hold within {@code atMost}
      */
     public static void await(String what, Duration atMost, Callable<Boolean> condition) {
         await(() -> what, atMost, condition);
     }
 
     /**
-     * As {@link #await(String, Duration, Callable)}.
+     * Waits like {@link #await(String, Duration, Callable)}.
      *
-     * @param what is asked for when the wait has failed, so that it can include the state of then
+     * @param what returns the description when the wait has failed, so that it can include the state at that time
      */
     public static void await(Supplier<String> what, Duration atMost, Callable<Boolean> condition) {
         try {
@@ -41,7 +41,7 @@ public final class Await {
         }
     }
 
-    /** Waits until there is a value, and returns it; otherwise as {@link #await(String, Duration, Callable)}. */
+    /** Waits until there is a value, and returns it. Fails like {@link #await(String, Duration, Callable)}. */
     public static <T> T awaitValue(String what, Duration atMost, Callable<T> value) {
         try {
             return atMost(atMost).until(value, Objects::nonNull);

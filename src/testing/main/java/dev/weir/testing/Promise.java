@@ -1,11 +1,11 @@
 package dev.weir.testing;
 
 import dev.weir.limit.AlignedWindow;
+import dev.weir.limit.ContinuousBucket;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.Meter;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
@@ -15,20 +15,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What a limit promises of all that is admitted, by its definition, and not by how it is counted. */
+/** Checks that admitted requests keep a limit, by the definition of the limit and not by the way it is counted. */
 public final class Promise {
 
-    /** What was admitted: when, by the time of its decision, and how much. */
+    /**
+     * An admitted amount.
+     *
+     * @param timeMs the decision time
+     * @param cost the tokens
+     */
     public record Use(long timeMs, long cost) {}
 
     private Promise() {}
 
     /**
-     * What is admitted against the promise; null: nothing.
+     * Returns how admitted requests exceed a limit, or null if they do not.
      *
-     * @param account when the limit came into force
-     * @param most what is had at once at most: the capacity, or what was lent before if that is more
-     * @param all by their times
+     * @param account the account of the limit when it came into force
+     * @param most the maximum at one time: the capacity, or what was leased before if that is more
+     * @param all all admitted amounts, ordered by time
      */
     public static String brokenBy(LimitAccount<?> account, long most, List<Use> all) {
         Limit<?> limit = account.limit();
@@ -39,17 +44,17 @@ public final class Promise {
             return inAnyWindow(log, most, uses);
         } else if (limit instanceof SlidingWindowCounter counter) {
             return byEstimate(counter, most, uses);
-        } else if (limit instanceof Meter meter) {
-            return byFlow(meter.rate(), most, uses);
+        } else if (limit instanceof ContinuousBucket bucket) {
+            return byFlow(bucket.rate(), most, uses);
         } else if (limit instanceof Gcra gcra) {
             return byFlow(gcra.rate(), most, uses);
         } else if (limit instanceof IntervalBucket bucket) {
             return bySteps(bucket, most, ((IntervalBucket.Steps) account.state()).stepMs(), uses);
         }
-        throw new IllegalArgumentException("no promise is known of " + limit);
+        throw new IllegalArgumentException("there is no check for " + limit);
     }
 
-    /** What is of the same time has no order. */
+    /** Adds up amounts of the same time, since these have no order. */
     private static List<Use> together(List<Use> uses) {
         Map<Long, Long> costs = new TreeMap<>();
         uses.forEach(use -> costs.merge(use.timeMs(), use.cost(), Long::sum));
@@ -106,7 +111,7 @@ public final class Promise {
         return null;
     }
 
-    /** In any time, at most the burst and what flows in: the bucket that each use fills, exactly. */
+    /** Checks that in any interval at most the burst and the inflow is used: computes the exact level of the bucket. */
     private static String byFlow(Rate rate, long atOnce, List<Use> uses) {
         BigInteger level = BigInteger.ZERO; // in tokens × perMs
         BigInteger most = BigInteger.valueOf(atOnce).multiply(BigInteger.valueOf(rate.perMs()));
@@ -125,7 +130,7 @@ public final class Promise {
         return null;
     }
 
-    /** As {@link #byFlow}, by steps that are a window apart. */
+    /** Checks like {@link #byFlow}, with an inflow in steps that are a window apart. */
     private static String bySteps(IntervalBucket bucket, long most, long firstMs, List<Use> uses) {
         long used = 0;
         long steps = 0;

@@ -22,14 +22,14 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * What was sent to queues and what came of it, held against what is promised, whatever happened in between. Each check
- * tells what it finds wrong: nothing, if all is well.
+ * Checks the committed records of queues against what queues guarantee. Each check returns the faults that it finds.
  *
- * <p>A client gives no two requests that may wait the same id; only a {@link RequestKind#CANCEL} has that of another.
+ * <p>Requests of a client that may wait at the same time must have different ids. Only a {@link RequestKind#CANCEL} has
+ * the id of another request.
  */
 public final class QueueAudit {
 
-    /** The times of slots are rounded up. */
+    /** The tolerance for the rounding of slots. */
     private static final long ROUNDED_NANOS = 1;
 
     private static final long NANOS_PER_MS = 1_000_000;
@@ -44,13 +44,13 @@ public final class QueueAudit {
     private final Map<Id, Request> requestById = new HashMap<>();
     private final Map<Id, List<Release>> releasesById = new LinkedHashMap<>();
 
-    /** In the order in which they left. */
+    /** The releases of each bucket in the order in which they left. */
     private final Map<BucketId, List<Release>> releasesByBucket = new TreeMap<>();
 
     /**
-     * All that was committed; of each client, in the order of the topic.
+     * Creates an audit of all committed records, with those of each client in the order of the topic.
      *
-     * @param requests with the {@link Request.Source} from which they were read
+     * @param requests requests with the {@link Request.Source} from which they were read
      */
     public QueueAudit(List<Request> requests, List<Decision> decisions, List<Release> releases) {
         this.requests = List.copyOf(requests);
@@ -74,33 +74,33 @@ public final class QueueAudit {
         releasesByBucket.forEach((bucket, left) -> left.sort(orderOf(bucket)));
     }
 
-    /** The sequence of a key begins anew once the key was idle. */
+    /** The order of a bucket's releases. The sequence of a key starts again at 1 after the key was idle. */
     private static Comparator<Release> orderOf(BucketId bucket) {
         return bucket.key().isEmpty()
                 ? Comparator.comparingLong(Release::sequence)
                 : Comparator.comparingLong(Release::releaseAtNanos).thenComparingLong(Release::sequence);
     }
 
-    /** How many were released. */
+    /** Returns the number of releases. */
     public int released() {
         return releases.size();
     }
 
-    /** How many requests have no answer yet. */
+    /** Returns the number of requests without a decision. */
     public long unanswered() {
         return requests.stream()
                 .filter(request -> !decisions.containsKey(request.source()))
                 .count();
     }
 
-    /** How many have been let into a queue and not come out again. */
+    /** Returns the number of requests that were queued and have not left the queue. */
     public long waiting() {
         return requests.stream()
                 .filter(request -> isQueued(request) && ends(request).isEmpty())
                 .count();
     }
 
-    /** How many decisions were taken for this reason. */
+    /** Returns the number of decisions with a reason. */
     public long decided(Reason reason) {
         return decisions.values().stream()
                 .flatMap(List::stream)
@@ -109,9 +109,9 @@ public final class QueueAudit {
     }
 
     /**
-     * What any of the checks finds wrong.
+     * Returns the faults of all checks.
      *
-     * @param rules of the queues, in force all the time
+     * @param rules the rules of the queues, which must have been in force all the time
      */
     public List<String> faults(Collection<QueueRules> rules) {
         List<String> faults = new ArrayList<>();
@@ -130,7 +130,8 @@ public final class QueueAudit {
     }
 
     /**
-     * Each request is answered once; one that is queued ends once, another one never; and nobody else is told anything.
+     * Checks that each request has one decision; that each queued request has one end, and other requests have none;
+     * and that no decision or release is without a request.
      */
     public List<String> answers() {
         List<String> faults = new ArrayList<>();
@@ -142,28 +143,28 @@ public final class QueueAudit {
                 unasked.remove(id(request));
             }
             if (answers == null) {
-                faults.add(name(request) + " has no answer");
+                faults.add(name(request) + " has no decision");
                 continue;
             }
             if (answers.get(0).endsWait()) {
-                faults.add(name(request) + " was told " + told(answers.get(0)) + " first");
+                faults.add(name(request) + " got " + told(answers.get(0)) + " first");
             }
             for (Decision later : answers.subList(1, answers.size())) {
                 if (!later.endsWait()) {
-                    faults.add(name(request) + " was told " + told(later) + " after " + told(answers.get(0)));
+                    faults.add(name(request) + " got " + told(later) + " after " + told(answers.get(0)));
                 }
             }
             List<String> ends = ends(request);
             if (ends.size() != (isQueued(request) ? 1 : 0)) {
-                faults.add(name(request) + " was told " + told(answers.get(0)) + " and ended " + ends);
+                faults.add(name(request) + " got " + told(answers.get(0)) + " and ended with " + ends);
             }
         }
-        strange.forEach((source, answers) -> faults.add("nobody asked at " + source + " what was told " + answers));
-        unasked.forEach((id, left) -> faults.add("nobody sent what left as " + left));
+        strange.forEach((source, answers) -> faults.add("no request at " + source + " for the decisions " + answers));
+        unasked.forEach((id, left) -> faults.add("no request for the releases " + left));
         return faults;
     }
 
-    /** As many were withdrawn as were told that they had withdrawn one. */
+    /** Checks that as many requests were cancelled as CANCEL requests succeeded. */
     public List<String> withdrawals() {
         Map<Id, Integer> balance = new LinkedHashMap<>();
         for (List<Decision> answers : decisions.values()) {
@@ -177,13 +178,14 @@ public final class QueueAudit {
         List<String> faults = new ArrayList<>();
         balance.forEach((id, more) -> {
             if (more != 0) {
-                faults.add(id.requestId + " was withdrawn " + (more > 0 ? "in word only" : "unasked"));
+                faults.add(id.requestId
+                        + (more > 0 ? " was not cancelled by its CANCEL" : " was cancelled without a CANCEL"));
             }
         });
         return faults;
     }
 
-    /** A release is of the queue that took the request in, and carries what was sent. */
+    /** Checks that each release has the contents of its request and the queue of its decision. */
     public List<String> contents() {
         List<String> faults = new ArrayList<>();
         for (Release release : releases) {
@@ -195,11 +197,11 @@ public final class QueueAudit {
                     || release.cost() != request.cost()
                     || !release.attributes().equals(request.attributes())
                     || !Arrays.equals(release.payload(), request.payload())) {
-                faults.add(name(release) + " is not as it was sent");
+                faults.add(name(release) + " differs from its request");
             }
             if (isQueued(request)
                     && !release.queue().equals(first(request).queueing().queue())) {
-                faults.add(name(release) + " waited in "
+                faults.add(name(release) + " was queued in "
                         + first(request).queueing().queue());
             }
         }
@@ -207,8 +209,8 @@ public final class QueueAudit {
     }
 
     /**
-     * The releases of a bucket are numbered from 1 without a gap or a repeat, in the order of their times and, of one
-     * client, in that of the topic; those of a key from 1 again once it was idle.
+     * Checks that the releases of a bucket are numbered from 1 without gaps and duplicates, in the order of their times
+     * and, for each client, in that of the topic. The numbers of a key may start again at 1.
      */
     public List<String> sequences() {
         List<String> faults = new ArrayList<>();
@@ -222,7 +224,7 @@ public final class QueueAudit {
                     return;
                 }
                 if (release.releaseAtNanos() < lastNanos) {
-                    faults.add(name(release) + " leaves before its predecessor");
+                    faults.add(name(release) + " is earlier than its predecessor");
                 }
                 last = release.sequence();
                 lastNanos = release.releaseAtNanos();
@@ -240,7 +242,7 @@ public final class QueueAudit {
         return faults;
     }
 
-    /** One client's requests of one tier leave in the order in which they came on one partition. */
+    /** Checks that the requests of one client, tier and partition leave in the order of their offsets. */
     public List<String> order() {
         List<String> faults = new ArrayList<>();
         for (List<Release> queue : releasesByBucket.values()) {
@@ -258,7 +260,7 @@ public final class QueueAudit {
                         request);
                 if (before != null
                         && before.source().offset() > request.source().offset()) {
-                    faults.add(name(release) + " leaves after " + name(before) + ", which came later");
+                    faults.add(name(release) + " is released after " + name(before) + ", which has a later offset");
                 }
             }
         }
@@ -266,9 +268,9 @@ public final class QueueAudit {
     }
 
     /**
-     * Each bucket keeps the pace of its queue.
+     * Checks that each bucket of a queue keeps its rate.
      *
-     * @param rules of a queue, in force all the time
+     * @param rules the rules of the queue, which must have been in force all the time
      * @see OutflowPace
      */
     public List<String> pace(QueueRules rules) {
@@ -279,9 +281,9 @@ public final class QueueAudit {
     }
 
     /**
-     * The same for what leaves all buckets of a queue together, on whichever partitions, by its total.
+     * Checks that all buckets of a queue together keep its total rate, whatever their partitions.
      *
-     * @param rules of a queue, in force all the time
+     * @param rules the rules of the queue, which must have been in force all the time
      */
     public List<String> total(QueueRules rules) {
         if (rules.total() == null) {
@@ -300,27 +302,30 @@ public final class QueueAudit {
         for (Release release : queue) {
             long earlyNanos = pace.earlyNanos(limit, release.releaseAtNanos(), release.cost());
             if (earlyNanos > toleranceNanos) {
-                faults.add(name(release) + " leaves " + earlyNanos + " ns too early");
+                faults.add(name(release) + " is released " + earlyNanos + " ns too early");
             }
         }
         return faults;
     }
 
-    /** Nothing leaves before it came or after it expired, and what expires does so no later than at its deadline. */
+    /**
+     * Checks that no request is released before it was queued or after it expired, and that requests with a deadline
+     * expire at it at the latest.
+     */
     public List<String> expiries(QueueRules rules) {
         List<String> faults = new ArrayList<>();
         for (Release release : bucketsOf(rules).flatMap(List::stream).toList()) {
             Request request = requestById.get(id(release));
             Long deadlineMs = request == null ? null : request.deadlineMs();
             if (release.releaseAtNanos() < release.enqueuedAtMs() * NANOS_PER_MS) {
-                faults.add(name(release) + " leaves before it came");
+                faults.add(name(release) + " is released before it was queued");
             }
             if (rules.maxWaitMs() != QueueRules.NO_MAX_WAIT
                     && release.releaseAtNanos() > (release.enqueuedAtMs() + rules.maxWaitMs()) * NANOS_PER_MS) {
-                faults.add(name(release) + " leaves after max-wait");
+                faults.add(name(release) + " is released after max-wait");
             }
             if (deadlineMs != null && release.releaseAtNanos() > deadlineMs * NANOS_PER_MS) {
-                faults.add(name(release) + " leaves after its deadline");
+                faults.add(name(release) + " is released after its deadline");
             }
         }
         for (Request request : requests) {
@@ -343,11 +348,11 @@ public final class QueueAudit {
     }
 
     /**
-     * Nothing leaves while something of a higher priority waits that leaves later. It waited for sure if its QUEUED
-     * decision is from before the time at which the other one could be written at the earliest, by one clock that is
-     * never set back.
+     * Checks that no request is released while one of a higher priority waits that leaves later. A request certainly
+     * waits if its QUEUED decision is earlier than the time at which the other release could first be written, provided
+     * that there is a single clock that is never set back.
      *
-     * @param rules of a queue, in force all the time
+     * @param rules the rules of the queue, which must have been in force all the time
      */
     public List<String> priorities(QueueRules rules) {
         List<String> faults = new ArrayList<>();
@@ -356,7 +361,7 @@ public final class QueueAudit {
     }
 
     private void priorities(QueueRules rules, List<Release> queue, List<String> faults) {
-        TreeMap<Integer, Long> queuedAtMs = new TreeMap<>(); // by priority, the first of those that leave later
+        TreeMap<Integer, Long> queuedAtMs = new TreeMap<>(); // by priority, the earliest of those that leave later
         for (int i = queue.size() - 1; i >= 0; i--) {
             Release release = queue.get(i);
             Request request = requestById.get(id(release));
@@ -368,7 +373,7 @@ public final class QueueAudit {
             long writtenNanos = release.releaseAtNanos() - rules.lookAheadMs() * NANOS_PER_MS;
             for (long higherMs : queuedAtMs.tailMap(priority, false).values()) {
                 if (higherMs * NANOS_PER_MS < writtenNanos) {
-                    faults.add(name(release) + " leaves while one of a higher priority waits since " + higherMs);
+                    faults.add(name(release) + " is released while a higher priority waits since " + higherMs);
                 }
             }
             queuedAtMs.merge(priority, first(request).decidedAtMs(), Math::min);

@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.Random;
 
 /**
- * Requests to three queues, {@code sms}, {@code mail} and {@code hooks}, told apart by their {@code endpoint}: of
- * several clients and tiers, some with a deadline, some withdrawn, at once or later. A seed gives the same requests
- * each time, with deadlines counted from now.
+ * A generator of requests for the three queues {@code sms}, {@code mail} and {@code hooks}, which are selected by
+ * {@code endpoint}. The requests have several clients and tiers; some have a deadline, and some are cancelled, at once
+ * or later. A seed returns the same requests each time, with deadlines relative to the current time.
  */
 public final class QueueTraffic {
 
@@ -29,7 +29,7 @@ public final class QueueTraffic {
         random = new Random(seed);
     }
 
-    /** So many more that want to be released, and those that withdraw some. */
+    /** Returns further requests, together with those that cancel some of them or earlier ones. */
     public List<Request> next(int count) {
         List<Request> next = new ArrayList<>();
         for (int i = 0; i < count; i++) {

@@ -14,7 +14,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.stream.Stream;
 
-/** Apicurio Registry itself, unpacked, as a process that keeps everything in memory. */
+/** A process of Apicurio Registry that keeps all data in memory. */
 public final class RegistryProcess implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);
@@ -22,7 +22,11 @@ public final class RegistryProcess implements AutoCloseable {
     private final int port = freePort();
     private final Process process;
 
-    /** @param directory where its distribution is unpacked */
+    /**
+     * Starts the process and waits until it responds.
+     *
+     * @param directory the directory of the unpacked distribution
+     */
     public RegistryProcess(Path directory) throws Exception {
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
         ProcessBuilder start = new ProcessBuilder(java, "-Xmx512m", "-jar", jar(directory));
@@ -45,9 +49,9 @@ public final class RegistryProcess implements AutoCloseable {
         HttpRequest question =
                 HttpRequest.newBuilder(URI.create(url() + "/system/info")).build();
         try {
-            await("an answer of the registry; see its registry.log", PATIENCE, () -> {
+            await("the registry responds; see its registry.log", PATIENCE, () -> {
                 if (!process.isAlive()) {
-                    throw new IllegalStateException("the registry has ended: see its registry.log");
+                    throw new IllegalStateException("the registry has exited; see its registry.log");
                 }
                 try {
                     HttpResponse<Void> answer = client.send(question, HttpResponse.BodyHandlers.discarding());

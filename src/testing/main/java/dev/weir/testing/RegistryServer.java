@@ -21,8 +21,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Stands in for Apicurio Registry: answers, in its words, the few calls that its client makes for serdes. It gives the
- * ids one after the other, the first of them a large one, so that each of its bytes shows.
+ * A server that replaces Apicurio Registry in tests. It implements the few calls that the client of the serdes makes.
+ * Ids are consecutive, from a large one in which each byte differs.
  */
 public final class RegistryServer implements AutoCloseable {
 
@@ -30,12 +30,12 @@ public final class RegistryServer implements AutoCloseable {
 
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    /** A schema and what it refers to; its id is its place. */
+    /** A schema and its references. Its position in the list determines its id. */
     private record Content(String text, JsonNode references) {}
 
     private final List<Content> contents = new ArrayList<>();
 
-    /** What is there of which artifact, its path before it. */
+    /** The content of each artifact, by group and artifact id. */
     private final Map<String, Content> artifacts = new HashMap<>();
 
     private final AtomicInteger calls = new AtomicInteger();
@@ -63,12 +63,16 @@ public final class RegistryServer implements AutoCloseable {
         return calls.get();
     }
 
-    /** What is before it answers instead, with this status; 0: it is back. */
+    /**
+     * Lets a proxy in front of the registry answer all requests.
+     *
+     * @param status the status of its responses; 0 ends this
+     */
     public synchronized void goAway(int status) {
         outOfOrder = status;
     }
 
-    /** What the last call proved itself by. */
+    /** Returns the Authorization header of the last call. */
     public synchronized String authorization() {
         return authorization;
     }

@@ -9,16 +9,21 @@ import java.security.KeyStore;
 import java.util.Base64;
 
 /**
- * A certificate for this machine that signs itself, made by the JDK's {@code keytool}, in PEM files.
+ * A self-signed certificate for this machine, created by the JDK's {@code keytool}, in PEM files.
  *
- * @param certificate its file, which is that of what signed it too
+ * @param certificate the file of the certificate, which is also that of its issuer
+ * @param key the file of the private key
  */
 public record TestCertificate(Path certificate, Path key) {
 
     private static final String PASSWORD = "store-password";
     private static final Base64.Encoder LINES = Base64.getMimeEncoder(64, new byte[] {'\n'});
 
-    /** @param algorithm as {@code keytool -keyalg} has it: {@code EC}, {@code RSA}, {@code Ed25519} */
+    /**
+     * Creates a certificate.
+     *
+     * @param algorithm an algorithm of {@code keytool -keyalg}: {@code EC}, {@code RSA} or {@code Ed25519}
+     */
     public static TestCertificate make(Path directory, String name, String algorithm)
             throws IOException, InterruptedException, GeneralSecurityException {
         Path store = directory.resolve(name + ".p12");

@@ -13,7 +13,7 @@ import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.Arrays;
 
-/** Records read and written by Avro's own readers and writers, which the hand-written ones must not differ from. */
+/** Reads and writes records with Avro's own readers and writers, to compare the hand-written codecs with them. */
 public final class ByAvro {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
@@ -33,7 +33,7 @@ public final class ByAvro {
         return RequestAvro.request(REQUESTS.decode(value), timestampMs, source);
     }
 
-    /** Whether nothing tells them apart. */
+    /** Returns whether two requests are equal, including their payloads. */
     public static boolean same(Request one, Request other) {
         return Arrays.equals(one.payload(), other.payload())
                 && withoutPayload(one).equals(withoutPayload(other));
@@ -157,7 +157,7 @@ public final class ByAvro {
                 .build());
     }
 
-    /** Of one that is released after 1970: what is before, Avro does not write as it reads. */
+    /** Encodes a release after 1970. For earlier times, Avro's conversion is not symmetric. */
     public static byte[] encode(Release release) {
         return RELEASES.encode(dev.weir.avro.Release.newBuilder()
                 .setRequestId(release.requestId())

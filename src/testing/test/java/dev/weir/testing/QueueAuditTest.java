@@ -18,12 +18,12 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Each check finds what it is there for, in a history in which nothing else is wrong. */
+/** Each test breaks one guarantee in a history that is otherwise sound, and checks that the audit finds it. */
 class QueueAuditTest {
 
     private static final long MS = 1_000_000;
 
-    /** 3 a second: a slot of a third of a second. */
+    /** 3 requests a second: slots of a third of a second. */
     private static final QueueRules RULES =
             new QueueRules("q", 1, 3, 1_000, 2, 100, 5_000, 0, Map.of("gold", new TierShare(1, 1)));
 
@@ -31,7 +31,7 @@ class QueueAuditTest {
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();
 
-    /** a and b leave together, g of a higher priority comes and goes ahead of c; d expires, e is withdrawn. */
+    /** a and b leave together; g, of a higher priority, arrives and leaves before c; d expires, and e is cancelled. */
     @BeforeEach
     void sound() {
         request("a", RequestKind.CONSUME, "free", 1, null);
@@ -56,7 +56,7 @@ class QueueAuditTest {
         release(1, 0);
         release(7, 333_333_334);
         release(2, 1_000_000_000);
-        release(8, 2_333_333_334L); // b is all of the burst; c takes five slots, of which the burst covers two
+        release(8, 2_333_333_334L); // b uses the burst; c takes five slots, of which the burst covers two
     }
 
     private QueueAudit audit() {
@@ -79,7 +79,7 @@ class QueueAuditTest {
     @Test
     void a_request_without_an_answer_is_found() {
         decisions.removeIf(decision -> decision.reason() == Reason.QUEUE_FULL);
-        assertThat(faults()).containsExactly("f has no answer");
+        assertThat(faults()).containsExactly("f has no decision");
         assertThat(audit().unanswered()).isEqualTo(1);
     }
 
@@ -89,23 +89,20 @@ class QueueAuditTest {
         decision(6, Outcome.DENIED, Reason.QUEUE_FULL, 7);
         assertThat(faults())
                 .containsExactly(
-                        "a was told QUEUED SHAPED after QUEUED SHAPED",
-                        "f was told DENIED QUEUE_FULL after DENIED QUEUE_FULL");
+                        "a got QUEUED SHAPED after QUEUED SHAPED", "f got DENIED QUEUE_FULL after DENIED QUEUE_FULL");
     }
 
     @Test
     void an_answer_to_nobody_is_found() {
         requests.remove(6);
-        assertThat(faults()).singleElement().asString().startsWith("nobody asked at Source[partition=0, offset=6]");
+        assertThat(faults()).singleElement().asString().startsWith("no request at Source[partition=0, offset=6]");
     }
 
     @Test
     void an_end_before_the_answer_is_found() {
         decisions.add(0, decisions.remove(9));
         assertThat(faults())
-                .contains(
-                        "d was told EXPIRED WAITED_TOO_LONG first",
-                        "d was told QUEUED SHAPED after EXPIRED WAITED_TOO_LONG");
+                .contains("d got EXPIRED WAITED_TOO_LONG first", "d got QUEUED SHAPED after EXPIRED WAITED_TOO_LONG");
     }
 
     @Test
@@ -113,14 +110,14 @@ class QueueAuditTest {
         decisions.removeIf(decision -> decision.outcome() == Outcome.EXPIRED);
         releases.remove(4);
         assertThat(faults())
-                .containsExactly("d was told QUEUED SHAPED and ended []", "h was told QUEUED SHAPED and ended []");
+                .containsExactly("d got QUEUED SHAPED and ended with []", "h got QUEUED SHAPED and ended with []");
         assertThat(audit().waiting()).isEqualTo(2);
     }
 
     @Test
     void a_duplicate_release_is_found() {
         release(0, 4_000_000_000L);
-        assertThat(audit().answers()).containsExactly("a was told QUEUED SHAPED and ended [released, released]");
+        assertThat(audit().answers()).containsExactly("a got QUEUED SHAPED and ended with [released, released]");
     }
 
     @Test
@@ -129,30 +126,30 @@ class QueueAuditTest {
         decision(8, Outcome.DENIED, Reason.EVICTED, 950);
         assertThat(faults())
                 .containsExactly(
-                        "d was told QUEUED SHAPED and ended [EXPIRED WAITED_TOO_LONG, DENIED EVICTED]",
-                        "h was told QUEUED SHAPED and ended [DENIED EVICTED, released]");
+                        "d got QUEUED SHAPED and ended with [EXPIRED WAITED_TOO_LONG, DENIED EVICTED]",
+                        "h got QUEUED SHAPED and ended with [DENIED EVICTED, released]");
     }
 
     @Test
     void a_release_of_one_that_was_refused_is_found() {
         release(6, 3_000_000_000L);
-        assertThat(faults()).containsExactly("f was told DENIED QUEUE_FULL and ended [released]");
+        assertThat(faults()).containsExactly("f got DENIED QUEUE_FULL and ended with [released]");
     }
 
     @Test
     void a_release_of_what_nobody_sent_is_found() {
         requests.remove(8);
         decisions.removeIf(decision -> decision.source().offset() == 8);
-        assertThat(faults()).singleElement().asString().startsWith("nobody sent what left as [Release[requestId=h");
+        assertThat(faults()).singleElement().asString().startsWith("no request for the releases [Release[requestId=h");
     }
 
     @Test
     void a_withdrawal_in_word_only_and_one_unasked_are_found() {
         decisions.removeIf(decision -> decision.reason() == Reason.CANCELLED && decision.outcome() == Outcome.DENIED);
-        assertThat(audit().withdrawals()).containsExactly("e was withdrawn in word only");
+        assertThat(audit().withdrawals()).containsExactly("e was not cancelled by its CANCEL");
         sound();
         decisions.removeIf(decision -> decision.reason() == Reason.CANCELLED && decision.outcome() == Outcome.ALLOWED);
-        assertThat(audit().withdrawals()).containsExactly("e was withdrawn unasked");
+        assertThat(audit().withdrawals()).containsExactly("e was cancelled without a CANCEL");
     }
 
     @Test
@@ -177,31 +174,32 @@ class QueueAuditTest {
         assertThat(faults()).containsExactly("q#1 (a) was written after q#2 (b)");
         releases.add(0, releases.remove(1));
         change(1, 2, -1);
-        assertThat(audit().sequences()).containsExactly("q#2 (b) leaves before its predecessor");
+        assertThat(audit().sequences()).containsExactly("q#2 (b) is earlier than its predecessor");
     }
 
     @Test
     void two_releases_that_are_a_nanosecond_too_close_are_found() {
         change(2, 3, 333_333_333);
-        assertThat(faults()).containsExactly("q#3 (g) leaves 1 ns too early");
+        assertThat(faults()).containsExactly("q#3 (g) is released 1 ns too early");
     }
 
     @Test
     void one_that_does_not_wait_for_the_slots_of_a_large_one_before_it_is_found() {
         change(4, 5, 2_333_333_333L);
-        assertThat(faults()).containsExactly("q#5 (h) leaves 1 ns too early");
+        assertThat(faults()).containsExactly("q#5 (h) is released 1 ns too early");
     }
 
     @Test
     void too_much_over_a_long_interval_is_found_though_neighbours_are_far_enough_apart() {
-        for (int i = 0; i < 4; i++) { // a tenth too fast: the burst makes up for it for a while
+        for (int i = 0; i < 4; i++) { // 10 % too fast, which the burst covers for a while
             int offset = requests.size();
             request("r" + i, RequestKind.CONSUME, "free", 1, null);
             decision(offset, Outcome.QUEUED, Reason.SHAPED, 2_000);
             release(offset, 2_700_000_000L + i * 300_000_000L);
         }
         assertThat(faults())
-                .containsExactly("q#8 (r2) leaves 33333334 ns too early", "q#9 (r3) leaves 66666667 ns too early");
+                .containsExactly(
+                        "q#8 (r2) is released 33333334 ns too early", "q#9 (r3) is released 66666667 ns too early");
     }
 
     @Test
@@ -209,13 +207,13 @@ class QueueAuditTest {
         change(4, 5, 5_000 * MS);
         assertThat(faults()).isEmpty();
         change(4, 5, 5_000 * MS + 1);
-        assertThat(faults()).containsExactly("q#5 (h) leaves after max-wait");
+        assertThat(faults()).containsExactly("q#5 (h) is released after max-wait");
         decisions.removeIf(decision -> decision.outcome() == Outcome.EXPIRED);
         releases.remove(4);
         release(3, 2_333_333_334L);
-        assertThat(audit().expiries(RULES)).containsExactly("q#5 (d) leaves after its deadline");
+        assertThat(audit().expiries(RULES)).containsExactly("q#5 (d) is released after its deadline");
         change(4, 5, -1);
-        assertThat(audit().expiries(RULES)).containsExactly("q#5 (d) leaves before it came");
+        assertThat(audit().expiries(RULES)).containsExactly("q#5 (d) is released before it was queued");
     }
 
     @Test
@@ -230,7 +228,7 @@ class QueueAuditTest {
         Release first = releases.get(0);
         releases.set(0, copy(releases.get(1), 1, 0));
         releases.set(1, copy(first, 2, 0));
-        assertThat(faults()).containsExactly("q#2 (a) leaves after b, which came later");
+        assertThat(faults()).containsExactly("q#2 (a) is released after b, which has a later offset");
     }
 
     @Test
@@ -241,9 +239,9 @@ class QueueAuditTest {
         releases.set(3, copy(release(7, 0), 4, 2_333_333_334L));
         releases.remove(5);
         change(4, 5, 3_000_000_000L);
-        assertThat(faults()).containsExactly("q#3 (c) leaves while one of a higher priority waits since 200");
+        assertThat(faults()).containsExactly("q#3 (c) is released while a higher priority waits since 200");
         decisions.replaceAll(decision -> decision.requestId().equals("g") ? at(decision, 1_000) : decision);
-        assertThat(faults()).isEmpty(); // it may have come a moment later
+        assertThat(faults()).isEmpty(); // it may have been queued a moment later
     }
 
     @Test
@@ -252,14 +250,14 @@ class QueueAuditTest {
         releases.set(
                 0,
                 new Release("a", "alice", "free", "q", 1, 0, sent.releaseAtNanos(), 1, Map.of("x", "y"), new byte[0]));
-        assertThat(faults()).containsExactly("q#1 (a) is not as it was sent");
+        assertThat(faults()).containsExactly("q#1 (a) differs from its request");
     }
 
     @Test
     void a_release_from_another_queue_is_found() {
         Release last = releases.remove(4);
         releases.add(new Release("h", "alice", "free", "other", 1, 0, last.releaseAtNanos(), 1, Map.of(), null));
-        assertThat(faults()).containsExactly("other#1 (h) waited in q");
+        assertThat(faults()).containsExactly("other#1 (h) was queued in q");
     }
 
     private void request(String id, RequestKind kind, String tier, long cost, Long deadlineMs) {

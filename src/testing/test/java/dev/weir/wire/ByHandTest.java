@@ -31,7 +31,7 @@ import java.util.concurrent.Future;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
-/** What is written field by field is, byte for byte, what Avro writes; what is read so is what Avro reads. */
+/** Compares the codecs that encode and decode field by field with Avro's own, byte for byte. */
 class ByHandTest {
 
     private static final com.sun.management.ThreadMXBean THREAD =
@@ -82,7 +82,7 @@ class ByHandTest {
             Request read = requests.decode(bytes, 5, request.source());
             Request byAvro = ByAvro.decodeRequest(bytes, 5, request.source());
             assertThat(ByAvro.same(read, byAvro))
-                    .as("record %d is read as by Avro", i)
+                    .as("record %d is decoded as by Avro", i)
                     .isTrue();
         }
     }
@@ -130,7 +130,7 @@ class ByHandTest {
     void a_schema_with_fields_that_a_codec_does_not_know_is_refused() {
         assertThatIllegalStateException()
                 .isThrownBy(() -> AvroBytes.withRegistry(1, new dev.weir.avro.Decision(), 6, Optional.empty()))
-                .withMessage("Decision has fields that its codec does not know: see schemas/");
+                .withMessage("the schema of Decision has changed: adapt the class that encodes it");
     }
 
     @Test
@@ -149,7 +149,10 @@ class ByHandTest {
         }
     }
 
-    /** More tiers and policies than there are places for them, so that threads replace each other's. */
+    /**
+     * Encodes and decodes records with more tiers and policies than a codec caches, so that threads replace each
+     * other's entries.
+     */
     private Callable<Integer> comesBack(SplittableRandom chance) {
         return () -> {
             int same = 0;

@@ -13,19 +13,20 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * A decision or release that a {@code read_uncommitted} reader saw of an aborted transaction is the same as the
- * committed one.
+ * The invariant that decisions and releases of aborted transactions, which a {@code read_uncommitted} reader sees,
+ * agree with the committed ones.
  *
- * <p>A decision on limits is a function of the requests and of the order in which those of its client were decided,
- * both of which are recorded ({@link RecordedOrder}). If the order was the same, so is every field but {@link
- * Decision#context}: the instance that decides again may have applied more policies, which were not in force at the
- * request's time. If requests that were routed came at other positions, the decision need only be on the same request.
- * A decision on shared limits depends on the time at which it is taken and on the leases at that time; it is left out.
+ * <p>A decision by limits is a function of the requests and of the order in which the requests of the client were
+ * decided. Both are recorded ({@link RecordedOrder}). If the order was the same, all fields must be equal except
+ * {@link Decision#context}: the instance that repeats the decision may have applied further policies, which were not in
+ * force at the time of the request. If routed requests were decided at other positions, the two decisions only have to
+ * be on the same request. Decisions by shared limits are not checked, because they depend on the time of the decision
+ * and on the leases at that time.
  *
- * <p>What a queue answers depends on the clock. After an abort, it may answer with another position or wait, reject a
- * request that it had admitted, release in another order (the tags of fair queueing are not stored) and at another
- * time, and a sequence number may belong to another request. The request, its queue and its policy must be the same,
- * and in a release what was sent.
+ * <p>A decision by a queue depends on the clock. After an abort, the queue may report another position or wait, reject
+ * a request that it had admitted, release requests in another order (the tags of fair queueing are not stored) or at
+ * another time, and give a sequence number to another request. The request, its queue and its policy must be the same,
+ * and a release must have the content of the request.
  */
 final class AbortedOutputInvariant {
 
@@ -38,10 +39,10 @@ final class AbortedOutputInvariant {
         Breach.Notes notes = new Breach.Notes(
                 "7 seen-twice-alike",
                 "decisions",
-                "in another order",
-                "queues' answers",
+                "decisions in another order",
+                "queue decisions",
                 "releases",
-                "releases that came again otherwise");
+                "changed releases");
         for (Entry entry : evidence.abortedDecisions()) {
             if (!shared.contains(entry.decision().source())) {
                 compare(entry, answers, order, notes);
@@ -65,24 +66,25 @@ final class AbortedOutputInvariant {
         Decision decision = aborted.decision();
         List<Entry> told = answers.to(decision.source());
         if (told.isEmpty()) {
-            notes.fault(Oracle.at(decision.source()) + ": was told " + decision + " and then nothing");
+            notes.fault(Oracle.at(decision.source()) + ": the aborted decision " + decision + " has no committed one");
         }
         for (Entry committed : told) {
             Decision later = committed.decision();
             boolean same;
             if (decision.queueing() != null) {
-                notes.count("queues' answers");
+                notes.count("queue decisions");
                 same = isOfSame(decision, later);
             } else if (order.isSame(aborted, later)) {
                 notes.count("decisions");
                 same = decision.equals(later.withContext(decision.context()));
             } else {
-                notes.count("in another order");
+                notes.count("decisions in another order");
                 same = isOfSameRequest(decision, later);
             }
             if (!same) {
                 notes.fault(Oracle.at(decision.source()) + ", client " + decision.client() + ", policy "
-                        + decision.policyId() + ": was told " + decision + ", then " + committed.decision());
+                        + decision.policyId() + ": the aborted decision is " + decision + ", the committed one "
+                        + committed.decision());
             }
         }
     }
@@ -105,14 +107,14 @@ final class AbortedOutputInvariant {
         String name = aborted.queue() + "#" + aborted.sequence() + ", client " + aborted.client() + ", "
                 + aborted.requestId();
         if (request == null) {
-            notes.fault(name + ": was released and never sent there");
+            notes.fault(name + ": was released, but not sent to this queue");
         } else if (!isAsSent(aborted, request)) {
-            notes.fault(name + ": was released otherwise than it was sent");
+            notes.fault(name + ": the release differs from the request");
         }
         if (committed == null
                 || committed.sequence() != aborted.sequence()
                 || committed.releaseAtNanos() != aborted.releaseAtNanos()) {
-            notes.count("releases that came again otherwise");
+            notes.count("changed releases");
         }
     }
 
@@ -123,7 +125,7 @@ final class AbortedOutputInvariant {
                 && Arrays.equals(release.payload(), request.payload());
     }
 
-    /** What was sent to queues, by who and where. */
+    /** Returns the requests that were sent to queues. */
     private static Map<Id, Request> sent(Evidence evidence) {
         Map<Id, Request> sent = new HashMap<>();
         if (evidence.abortedReleases().isEmpty()) {

@@ -41,9 +41,10 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /**
- * Attacks the service of an enforcer in all ways at once while it decides: exits 1 if it stops deciding or answering.
+ * A command that attacks the HTTP service of an enforcer in all ways at once. It exits with 1 if a request is not
+ * decided or a regular HTTP request fails.
  */
-@Command(name = "attacks", description = "Attacks the HTTP service of one enforcer, and measures what it still does.")
+@Command(name = "attacks", description = "Attacks the HTTP service of one enforcer, and measures how it still works.")
 public final class AttackSuite implements Callable<Integer> {
 
     private static final int PARTITIONS = 4;
@@ -55,7 +56,7 @@ public final class AttackSuite implements Callable<Integer> {
     private static final String RULES =
             "policies: [{id: calls, limits: [{algorithm: sliding-window-counter, limit: 100, per: 1m}]}]";
 
-    @Option(names = "--seconds", description = "How long it is attacked, and not before (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--seconds", description = "Seconds of each phase (default: ${DEFAULT-VALUE}).")
     int seconds = 30;
 
     @Option(names = "--rate", description = "Requests a second (default: ${DEFAULT-VALUE}).")
@@ -64,22 +65,22 @@ public final class AttackSuite implements Callable<Integer> {
     @Option(
             names = "--recent",
             description =
-                    "Requests of " + ATTRIBUTES + " attributes that a backtest finds (default: ${DEFAULT-VALUE}).")
+                    "Requests with " + ATTRIBUTES + " attributes for backtests to read (default: ${DEFAULT-VALUE}).")
     int recent = 60_000;
 
-    @Option(names = "--heap", description = "Of the enforcer (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--heap", description = "Heap of the enforcer (default: ${DEFAULT-VALUE}).")
     String heap = "384m";
 
-    @Option(names = "--kinds", split = ",", description = "Only these, such as 'slow headers' (default: all).")
+    @Option(names = "--kinds", split = ",", description = "Only these attacks, such as 'slow headers' (default: all).")
     List<String> kinds = List.of();
 
     /**
-     * What came of it.
+     * The results of one phase, without or with attacks.
      *
-     * @param decisions how long decisions took from when their request was due, in nanoseconds
-     * @param answered how many of the requests were decided
-     * @param health requests to {@code /health/ready}
-     * @param reads requests to {@code /v1/policies}
+     * @param decisions the latencies of the decisions, from the time at which a request was due, ns
+     * @param answered the number of requests that were decided
+     * @param health the requests to {@code /health/ready}
+     * @param reads the requests to {@code /v1/policies}
      */
     record Phase(Histogram decisions, long sent, long answered, Answered health, Answered reads) {
 
@@ -94,16 +95,16 @@ public final class AttackSuite implements Callable<Integer> {
         }
     }
 
-    /** The responses of one path: how many had status 200, how many had not, and the time of the slowest. */
+    /** The responses of one path: the number with status 200, the number of others, and the time of the slowest. */
     record Answered(int good, int failed, long slowestMs) {
 
         @Override
         public String toString() {
-            return "%d times within %d ms, %d failed".formatted(good, slowestMs, failed);
+            return "%d succeeded within %d ms, %d failed".formatted(good, slowestMs, failed);
         }
     }
 
-    /** @param attacks how often each kind of caller did what it does */
+    /** @param attacks the number of calls or connections, by kind of attack */
     record Report(Phase quiet, Phase attacked, Map<String, Long> attacks, boolean isAlive) {}
 
     public static void main(String[] args) {
@@ -227,7 +228,10 @@ public final class AttackSuite implements Callable<Integer> {
                 new Request.Source(0, 0));
     }
 
-    /** Reads the decisions of a phase until there are as many, or none comes for long; how many came. */
+    /**
+     * Reads the decisions of a phase until there are {@code count}, or none has arrived for {@link #PATIENCE}. Returns
+     * their number.
+     */
     private static long read(KafkaConsumer<byte[], byte[]> consumer, String phase, long count, Histogram histogram)
             throws UnreadableException {
         DecisionAvro avro = new DecisionAvro();
@@ -251,7 +255,7 @@ public final class AttackSuite implements Callable<Integer> {
         return answered;
     }
 
-    /** Requests the same path again and again, after each response. */
+    /** A thread that requests one path repeatedly, each time after the response. */
     private static final class GoodCaller extends Thread {
 
         private final HttpClient http = HttpClient.newHttpClient();
@@ -262,7 +266,7 @@ public final class AttackSuite implements Callable<Integer> {
         private long slowestMs;
 
         GoodCaller(URI asked) {
-            super("asks " + asked);
+            super("calls " + asked);
             question = HttpRequest.newBuilder(asked).timeout(PATIENCE).build();
         }
 
@@ -272,7 +276,7 @@ public final class AttackSuite implements Callable<Integer> {
                 long startNanos = System.nanoTime();
                 boolean isGood = isAnswered();
                 if (closed) {
-                    return; // it may have been answered because the attack was over
+                    return; // not counted: the attack may have been over by then
                 }
                 good += isGood ? 1 : 0;
                 failed += isGood ? 0 : 1;

@@ -34,7 +34,8 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 
 /**
- * What `weir audit` finds in a run that is over: no difference, and nearly all of it can be judged.
+ * The invariants that the code of {@code weir audit} checks on a finished run: there is no mismatch, and nearly all of
+ * the run can be judged.
  */
 final class AuditInvariant {
 
@@ -125,9 +126,10 @@ final class AuditInvariant {
     }
 
     /**
-     * Each record of the request topic has one committed decision or one dead letter, and nothing else has.
+     * Checks that each record of the requests topic has one committed decision or one dead letter, and that there are
+     * no others.
      *
-     * @param overtaken what is wrong with the order of the decisions
+     * @param overtaken the faults in the order of the decisions
      */
     Breach decidedOnce(List<String> overtaken) {
         Breach.Notes notes = new Breach.Notes("1 decided-once", "requests", "misplaced", "decisions", "dead letters");
@@ -146,23 +148,21 @@ final class AuditInvariant {
         return notes.done();
     }
 
-    /** The committed decisions are those that the same code takes of the request log, in every field. */
+    /**
+     * Checks that the committed decisions equal those that the same code computes from the requests, in every field.
+     */
     Breach asRecomputed(long versions) {
         Breach.Notes notes = new Breach.Notes(
-                "2 as-recomputed",
-                "decisions alike",
-                "sent to a queue",
-                "versions of policies",
-                "in an order that is not known");
-        notes.count("decisions alike", totals.equal());
+                "2 as-recomputed", "equal decisions", "sent to a queue", "policy versions", "in unknown order");
+        notes.count("equal decisions", totals.equal());
         notes.count("sent to a queue", totals.sentToQueue());
-        notes.count("versions of policies", versions);
+        notes.count("policy versions", versions);
         note(notes, Mismatch.Kind.DIFFERS, Mismatch.Kind.ABOVE_SHARED_LIMIT);
         Map<UnverifiedReason, Long> unjudged = new EnumMap<>(UnverifiedReason.class);
         unjudged.putAll(totals.unverified());
         Long inUnknownOrder =
-                unjudged.remove(UnverifiedReason.ORDER_UNKNOWN); // an answer by a queue that came very late
-        notes.count("in an order that is not known", inUnknownOrder == null ? 0 : inUnknownOrder);
+                unjudged.remove(UnverifiedReason.ORDER_UNKNOWN); // a decision of a queue that was very late
+        notes.count("in unknown order", inUnknownOrder == null ? 0 : inUnknownOrder);
         unjudged.forEach((why, count) -> notes.fault(count + " not judged: " + why.text()));
         double share = VerifiableShare.of(totals.requests(), totals.unverified());
         if (share < VerifiableShare.LEAST) {
@@ -171,7 +171,7 @@ final class AuditInvariant {
         return notes.done();
     }
 
-    /** What left a queue twice, or had not waited there. */
+    /** Returns the requests that left a queue twice, or without having waited there. */
     List<Mismatch> endedOtherwise() {
         return differences.getOrDefault(Mismatch.Kind.WRONG_QUEUE_EXITS, List.of());
     }

@@ -12,14 +12,14 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
-/** What {@code weir audit} says of a cluster, as an operator runs it. */
+/** A run of {@code weir audit} on a cluster, in its own process as an operator starts it. */
 final class AuditProcess {
 
     private static final List<String> COUNTED = List.of("requests", "summed");
 
     private AuditProcess() {}
 
-    /** @param settings of an enforcer */
+    /** @param settings the configuration file of an enforcer */
     static Breach run(Path settings, Path directory) throws IOException, InterruptedException {
         Path out = directory.resolve("audit.json");
         int exit = JavaProcess.of(

@@ -8,11 +8,11 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * What one invariant was held against, and where it does not hold.
+ * The result of checking one invariant.
  *
- * @param counts how much of each was looked at, in the order told
- * @param faults the first {@value #MAX_FAULTS}
- * @param faultCount of all
+ * @param counts how many of each were checked, in the order of the output
+ * @param faults the first {@value #MAX_FAULTS} faults
+ * @param faultCount the number of all faults
  */
 public record Breach(String name, Map<String, Long> counts, List<String> faults, long faultCount) {
 
@@ -22,7 +22,7 @@ public record Breach(String name, Map<String, Long> counts, List<String> faults,
         return faultCount == 0;
     }
 
-    /** One line, and one for each fault that is kept. */
+    /** Returns a line with the counts, and one for each of {@link #faults}. */
     @Override
     public String toString() {
         String line = name + ": "
@@ -33,14 +33,14 @@ public record Breach(String name, Map<String, Long> counts, List<String> faults,
         return faults.isEmpty() ? line : line + "\n    " + String.join("\n    ", faults);
     }
 
-    /** A finding that is being made. */
+    /** The counts and faults of an invariant while it is checked. */
     static final class Notes {
         private final String name;
         private final Map<String, Long> counts = new LinkedHashMap<>();
         private final List<String> faults = new ArrayList<>();
         private long faultCount;
 
-        /** @param counted what is told also where there is none of it */
+        /** @param counted the counts that are printed even if they are 0 */
         Notes(String name, String... counted) {
             this.name = name;
             for (String what : counted) {

@@ -11,14 +11,20 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Sees that a transaction is about to be committed: the offsets of its requests are written, its end is not. */
+/**
+ * A detector of transactions that are about to be committed: their offsets are written, their commit markers are not.
+ */
 final class CommitSpy {
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     private CommitSpy() {}
 
-    /** Waits for the next one. */
+    /**
+     * Waits until the next transaction is about to be committed.
+     *
+     * @throws IllegalStateException if there is none within {@link #PATIENCE}
+     */
     static void await(WeirConfig config) {
         Properties settings = KafkaSettings.consumer(config);
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_uncommitted");
@@ -35,7 +41,7 @@ final class CommitSpy {
             long deadline = System.nanoTime() + PATIENCE.toNanos();
             while (consumer.poll(Duration.ofMillis(5)).isEmpty()) {
                 if (System.nanoTime() - deadline > 0) {
-                    throw new IllegalStateException("nobody commits");
+                    throw new IllegalStateException("no commit within " + PATIENCE.toSeconds() + " s");
                 }
             }
         }

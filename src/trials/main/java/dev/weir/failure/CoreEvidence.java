@@ -26,7 +26,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 
-/** Evidence of a run in memory: nothing fails in it, and time is that of the requests. */
+/** The evidence of a run in memory, without failures, whose clock is the time of the requests. */
 final class CoreEvidence {
 
     static final long START_MS = 1_800_000_000_000L;
@@ -34,7 +34,7 @@ final class CoreEvidence {
     private static final int PARTITIONS = WeirConfig.DEFAULTS.topics().partitions();
     private static final int A_SECOND = 3_000;
 
-    /** A routed request is decided before so many others have been written. */
+    /** A routed request is decided before this many further requests are written. */
     private static final int MAX_ROUTING = 600;
 
     private static final int PERCENT = 100;
@@ -77,11 +77,11 @@ final class CoreEvidence {
     }
 
     /**
-     * Decides requests, some thousand a second.
+     * Writes and decides {@code count} requests, 3,000 a second of the simulated time.
      *
-     * @param changesMs when policies change, after the start
-     * @param misplacedPercent the share of the requests that are in another partition than their client's, and are
-     *     routed
+     * @param changesMs the times of policy changes, ms after the start
+     * @param misplacedPercent the percentage of requests that are written to another partition than their client's, and
+     *     are routed
      */
     static Evidence of(long seed, int count, List<Long> changesMs, int misplacedPercent) throws FaultsException {
         return new CoreEvidence(seed, rules(seed, changesMs), misplacedPercent).run(count);
@@ -119,7 +119,7 @@ final class CoreEvidence {
         return new Entry(partition, offset, decision.decidedAtMs(), null, DECISIONS.encode(decision));
     }
 
-    /** Writes a request, and decides it unless it is to be routed. */
+    /** Writes a request, and decides it unless it must be routed. */
     private void write(Request sent, int number) {
         int task = partitionOf(sent.client());
         boolean isMisplaced = random.nextInt(PERCENT) < misplacedPercent;
@@ -149,7 +149,7 @@ final class CoreEvidence {
         return BuiltInPartitioner.partitionForKey(client.getBytes(StandardCharsets.UTF_8), PARTITIONS);
     }
 
-    /** What was written anywhere. */
+    /** Returns a record whose position does not matter. */
     static Entry written(byte[] value) {
         return new Entry(0, 0, 0, null, value);
     }

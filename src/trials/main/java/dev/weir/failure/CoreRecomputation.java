@@ -8,7 +8,10 @@ import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.policy.PolicyTable;
 
-/** What is to be decided on the requests of one partition, in their order: as {@link Backtest} does, without a file. */
+/**
+ * A recomputation of the decisions of one partition, as {@link Backtest} does it, for requests
+ * that are passed one by one.
+ */
 public final class CoreRecomputation {
 
     private final PolicyTable policies;
@@ -19,7 +22,7 @@ public final class CoreRecomputation {
         states = new HeapStates(config);
     }
 
-    /** What is ruled on the next request. */
+    /** Decides the next request. */
     public DecisionResult decide(Request request) {
         states.observe(request.timestampMs());
         return Decider.local(states).decide(request, policies);

@@ -17,7 +17,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Decides the requests of several tasks, without a broker; queues drain by the times of the calls. */
+/** A run of several tasks without a broker. Queues drain by the times that are passed to it. */
 public final class CoreRun implements Outlet {
 
     private static final long NANOS_PER_MS = 1_000_000;
@@ -32,7 +32,7 @@ public final class CoreRun implements Outlet {
     private final Shaper shaper;
     private long admitted;
 
-    /** @param queues by id */
+    /** @param queues the rules of the queues, by queue id */
     public CoreRun(PolicyTable policies, Map<String, QueueRules> queues, WeirConfig.State config) {
         this.policies = policies;
         this.config = config;
@@ -43,8 +43,8 @@ public final class CoreRun implements Outlet {
     /**
      * Decides the next request of a task.
      *
-     * @param context what its decision records
-     * @param nowMs the time of the queues, not before that of the last call
+     * @param context the context that the decision records
+     * @param nowMs the queue time, not before that of the previous call
      */
     public void emitDecision(Request request, int task, DecisionContext context, long nowMs) {
         long nowNanos = nowMs * NANOS_PER_MS;
@@ -59,7 +59,7 @@ public final class CoreRun implements Outlet {
         }
     }
 
-    /** Lets all that waits leave. */
+    /** Drains all queues. */
     public void runDry() {
         tick(Long.MAX_VALUE - 1);
     }

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** The committed decisions by the request that each is of. */
+/** The committed decisions, by request. */
 final class DecisionsByRequest {
 
     private final Map<Request.Source, List<Entry>> answers = new HashMap<>();
@@ -24,12 +24,12 @@ final class DecisionsByRequest {
         }
     }
 
-    /** What a request was told when it came. */
+    /** Returns the decisions on a request, except those that end its wait in a queue. */
     List<Entry> to(Request.Source source) {
         return answers.getOrDefault(source, List.of());
     }
 
-    /** How it was told that its wait was over, without a release. */
+    /** Returns the decisions that end the wait of a request in a queue without a release. */
     List<Entry> endsOf(Request.Source source) {
         return ends.getOrDefault(source, List.of());
     }

@@ -27,13 +27,14 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * All that was written in a run, as bytes: decoded when it is looked at, so a million requests fit in some 700 MB.
+ * Everything that a run has written. Records are kept as bytes and decoded on access, so a million requests take some
+ * 700 MB.
  *
- * @param config what a request must keep to, and how much is remembered
- * @param requests of each partition in its order; so are all others
- * @param decisions committed
- * @param abortedDecisions what only a {@code read_uncommitted} reader saw
- * @param deadLetters committed, those of requests
+ * @param config the configuration, which contains the rules for requests and the bounds of state
+ * @param requests the records of the requests topic; this and all other lists are in offset order within a partition
+ * @param decisions the committed decisions
+ * @param abortedDecisions the decisions that only a {@code read_uncommitted} reader sees
+ * @param deadLetters the committed dead letters of requests
  * @param rules every version of every policy and queue, in the order in which they were applied
  */
 public record Evidence(
@@ -52,7 +53,7 @@ public record Evidence(
     private static final PolicyAvro RULES = new PolicyAvro();
 
     /** A record of a topic. */
-    @SuppressWarnings("ArrayRecordComponent") // compared by its bytes alone
+    @SuppressWarnings("ArrayRecordComponent") // the arrays are compared by identity
     public record Entry(int partition, long offset, long timestampMs, byte[] key, byte[] value) {
 
         static Entry of(ConsumerRecord<byte[], byte[]> record) {
@@ -75,7 +76,7 @@ public record Evidence(
             try {
                 return decoder.decode(value);
             } catch (UnreadableException e) {
-                throw new IllegalStateException("unreadable: partition " + partition + ", offset " + offset, e);
+                throw new IllegalStateException("cannot decode partition " + partition + ", offset " + offset, e);
             }
         }
     }
@@ -84,17 +85,17 @@ public record Evidence(
         T decode(byte[] value) throws UnreadableException;
     }
 
-    /** A request that is none. */
+    /** A record of the requests topic that has a dead letter. */
     public record Dead(Request.Source source, String reason) {}
 
-    /** What a record of the request topic is: a request, or why it is none. */
+    /** A decoded record of the requests topic: a request, or the reason for its rejection. The other field is null. */
     record Read(Request request, Rejection rejection) {}
 
     /**
-     * Reads all topics to their present ends; nothing may be written meanwhile.
+     * Reads all topics to their current ends. Nothing may be written at the same time.
      *
-     * @param config its prefix, and how brokers are reached
-     * @param patience for each topic
+     * @param config the configuration, with the prefix of the topics and the brokers
+     * @param patience the time limit for each topic
      */
     public static Evidence read(WeirConfig config, Duration patience) {
         Topics topics = Topics.of(config);
@@ -115,10 +116,10 @@ public record Evidence(
     }
 
     /**
-     * Reads all topics once every request is answered and everything that was queued has ended, or when it is clear
-     * that this does not happen. Nothing may send requests any more.
+     * Reads all topics repeatedly until every request is decided and every queued request has ended, or until
+     * {@code patience} is over. No requests may be sent at the same time.
      *
-     * @param patience until then
+     * @param patience the time limit, also for each topic
      */
     public static Evidence readSettled(WeirConfig config, Duration patience) {
         long startNanos = System.nanoTime();
@@ -129,7 +130,7 @@ public record Evidence(
         return evidence;
     }
 
-    /** The requests of each partition. */
+    /** Returns the requests by partition. */
     SortedMap<Integer, List<Entry>> requestsByPartition() {
         SortedMap<Integer, List<Entry>> partitions = new TreeMap<>();
         for (Entry entry : requests) {
@@ -140,7 +141,7 @@ public record Evidence(
         return partitions;
     }
 
-    /** How many requests are not in the partition of their client. */
+    /** Returns the number of requests that are not in the partition of their client. */
     long misplaced() {
         return requests.stream()
                 .filter(entry -> {
@@ -150,14 +151,14 @@ public record Evidence(
                 .count();
     }
 
-    /** The task that decides the requests of a client: that of the client's partition. */
+    /** Returns the task that decides the requests of a client: the number of the client's partition. */
     int taskOf(String client) {
         RequestPlacement placement = new RequestPlacement(
                 config.topics().partitions(), config.requests().misplaced());
         return placement.partitionOf(client.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** The places of requests that limits which are shared had a part in. */
+    /** Returns the positions of the requests to which shared limits apply. */
     Set<Request.Source> shared(PolicyVersionHistory rules) {
         Set<Request.Source> shared = new HashSet<>();
         for (Entry entry : requests) {
@@ -169,7 +170,7 @@ public record Evidence(
         return shared;
     }
 
-    /** Reads a record of the request topic as it is to be read. */
+    /** Decodes a record of the requests topic as an enforcer does. */
     Read request(Entry entry) {
         try {
             RequestReader reader = new RequestReader(REQUESTS, config.requests().rules());
@@ -198,12 +199,12 @@ public record Evidence(
     private static PolicyAvro.Applied rules(ConsumerRecord<byte[], byte[]> version) {
         String key = new String(version.key(), StandardCharsets.UTF_8);
         if (version.value() == null) {
-            throw new IllegalStateException("the history has forgotten " + key + ": no run may change one so often");
+            throw new IllegalStateException("the history no longer has " + key + ": the run changed it too often");
         }
         try {
             return RULES.decode(key.substring(0, key.lastIndexOf('/')), version.value());
         } catch (UnreadableException e) {
-            throw new IllegalStateException("unreadable in the history: " + key, e);
+            throw new IllegalStateException("cannot decode in the policy history: " + key, e);
         }
     }
 }

@@ -5,16 +5,16 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * The policies of a run: every algorithm and every way to answer, at limits that some thousand requests a second of
- * {@link TraceWorkload} exceed, and a series of changes that a seed repeats.
+ * The policies of a run: every algorithm and every {@code on-exceed} action, with limits that {@link TraceWorkload}
+ * exceeds at some thousand requests a second, and a series of changes that depends only on a seed.
  *
- * <p>A change must reach every instance before its effective-from, or nobody can foretell the decisions: seconds ahead,
- * more where instances are paused. A policy keeps its last eight versions for partitions that lag; see that no more of
- * one policy are on their way.
+ * <p>A change must reach every instance before its {@code effective-from}; otherwise the decisions cannot be
+ * recomputed. Apply it some seconds ahead, or more if instances are paused. A policy keeps its last eight versions for
+ * partitions that lag, so no more changes of one policy may be pending.
  */
 public final class FailurePolicies {
 
-    /** What is applied before the first request. */
+    /** The policies and queues to apply before the first request. */
     public static final String INITIAL = """
             policies:
               - id: free
@@ -101,8 +101,8 @@ public final class FailurePolicies {
             """;
 
     /**
-     * A limit that all clients share, tight for what comes: of requests that no other limit counts, since what is
-     * decided by it does not follow from the log of one partition.
+     * A shared limit that the load exceeds. No other limit counts its requests, because decisions by a shared limit
+     * cannot be recomputed from the log of one partition.
      */
     static final String SHARED = """
             policies:
@@ -113,7 +113,7 @@ public final class FailurePolicies {
                 limits: [{algorithm: sliding-window-log, limit: 8, per: 4s}]
             """;
 
-    /** Policies that a change gives other limits, with what the limits are like: of a number and another one. */
+    /** The definitions of changed policies. They are formatted with two numbers, the second of which is greater. */
     private static final List<String> CHANGED = List.of(
             "id: free, match: {tier: free}, limits: [{algorithm: token-bucket, limit: %1$d, per: 1s, burst: %2$d}]",
             "id: academic, match: {tier: academic}, limits: [{algorithm: gcra, limit: %1$d, per: 3s, burst: %2$d}]",
@@ -133,7 +133,10 @@ public final class FailurePolicies {
         random = new Random(seed);
     }
 
-    /** The next change: a file with one policy that applies from that time on, ms since the epoch. */
+    /**
+     * Returns the next change: a policy file with one policy that takes effect at {@code effectiveFromMs}, ms since
+     * the epoch.
+     */
     public String next(long effectiveFromMs) {
         int low = 5 + random.nextInt(30);
         int high = low + 5 + random.nextInt(60);

@@ -27,34 +27,35 @@ import org.apache.kafka.clients.admin.MemberDescription;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * A cluster under load, to which a schedule of faults happens; at its end everything written is held against what is
- * promised.
+ * A cluster under load during a schedule of faults. At the end, all written records are checked against the invariants.
  */
 final class FailureRun implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofMinutes(10);
     private static final int HOT_FACTOR = 3;
 
-    /** Less than what is sent in this time is not a backlog: a slow machine is never closer behind. */
+    /**
+     * A lag below this many seconds of load does not count as a backlog, because slow machines always have some lag.
+     */
     private static final int CALM_SECONDS = 3;
 
-    /** What the JVM ends with on a signal, once its shutdown hooks are done. */
+    /** The exit code of a JVM that has run its shutdown hooks after SIGTERM. */
     private static final int SIGTERM_EXIT = 143;
 
     private static final Set<String> QUEUES = Set.of("sms", "mail");
 
     /**
-     * A change must be known to each instance before its time; one that stands still for less than its session learns
-     * of it late and still decides.
+     * The time from applying a change to its {@code effective-from}. Every instance must know the change by then, even
+     * one that was paused for less than its session timeout and therefore keeps its tasks.
      */
     private static final long CHANGE_AHEAD_MS = 15_000;
 
     /**
-     * What is run.
+     * The parameters of a run.
      *
-     * @param seed of the load and the changes of rules
-     * @param perSecond requests
-     * @param kafka further settings of the enforcers
+     * @param seed the seed of the load and of the policy changes
+     * @param perSecond requests a second
+     * @param kafka further Kafka settings of the enforcers
      */
     record Setup(
             long seed,
@@ -66,19 +67,19 @@ final class FailureRun implements AutoCloseable {
             Map<String, String> kafka) {}
 
     /**
-     * What is wrong all the time, besides the faults.
+     * The conditions during the whole run, besides the faults.
      *
-     * @param misplacedPercent the share of the requests that are not written to the partition of their client
-     * @param skew how far the wall clock of an enforcer is ahead or behind at most, each time it starts; where no C
-     *     compiler is installed, clocks are right
+     * @param misplacedPercent the percentage of requests that are not written to the partition of their client
+     * @param skew by how much the wall clock of an enforcer is ahead or behind at most, drawn at each start; ignored if
+     *     no C compiler is installed
      */
     record Conditions(int misplacedPercent, Duration skew) {
 
-        /** Unless a run says otherwise. */
+        /** The default conditions. */
         static final Conditions USUAL = new Conditions(10, Duration.ofHours(1));
     }
 
-    /** What came of it. */
+    /** The result of a run. */
     record Report(long requests, int kills, List<RecoveryTimer.Recovery> recoveries, List<Breach> findings) {
         boolean isOk() {
             return findings.stream().allMatch(Breach::isOk);
@@ -140,19 +141,19 @@ final class FailureRun implements AutoCloseable {
     Report run() throws Exception {
         start();
         for (InjectedFault fault : setup.schedule) {
-            Thread.sleep(fault.afterMs()); // the load goes on
+            Thread.sleep(fault.afterMs()); // the load continues
             say(fault.toString());
             changeRules();
             int before = watch.recoveries().size();
             perform(fault);
-            awaitWithProgress("calm after " + fault, this::isCalm);
+            awaitWithProgress("recovery after " + fault, this::isCalm);
             watch.recoveries()
                     .subList(before, watch.recoveries().size())
                     .forEach(recovery ->
-                            say("    %s back after %,d ms".formatted(recovery.partition(), recovery.millis())));
+                            say("    %s recovered after %,d ms".formatted(recovery.partition(), recovery.millis())));
         }
         load.stop();
-        awaitWithProgress("an answer for each request", () -> watch.answered() >= load.sent());
+        awaitWithProgress("a decision on each request", () -> watch.answered() >= load.sent());
         Evidence evidence = Evidence.readSettled(config, PATIENCE);
         for (InstanceProcess instance : instances) {
             stop(instance);
@@ -165,9 +166,9 @@ final class FailureRun implements AutoCloseable {
     private void start() throws Exception {
         TopicSetup.createMissing(brokers.admin(), config, TopicSetup.RequestTime.LOG_APPEND);
         new PolicyTopic(config)
-                .apply(PolicyFile.read("the first rules", FailurePolicies.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
+                .apply(PolicyFile.read("initial policies", FailurePolicies.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
         new PolicyTopic(config)
-                .apply(PolicyFile.read("what is shared", FailurePolicies.SHARED), PolicyTopic.Options.DEFAULTS, 0);
+                .apply(PolicyFile.read("shared policy", FailurePolicies.SHARED), PolicyTopic.Options.DEFAULTS, 0);
         for (InstanceProcess instance : instances) {
             instance.start();
         }
@@ -186,13 +187,13 @@ final class FailureRun implements AutoCloseable {
                         setup.partitions,
                         setup.perSecond,
                         setup.seed));
-        awaitWithProgress("the first answers", () -> watch.answered() > setup.perSecond);
+        awaitWithProgress("the first decisions", () -> watch.answered() > setup.perSecond);
     }
 
     private void changeRules() throws Exception {
         String change = rules.next(System.currentTimeMillis() + CHANGE_AHEAD_MS);
         new PolicyTopic(config)
-                .apply(PolicyFile.read("a change", change), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+                .apply(PolicyFile.read("change", change), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
     }
 
     private void perform(InjectedFault fault) throws Exception {
@@ -211,7 +212,7 @@ final class FailureRun implements AutoCloseable {
                 kill(fault, instances.get(fault.target()));
                 instances.get(fault.target()).start();
                 Thread.sleep(fault.lastsMs());
-                watch.forget();
+                watch.clear();
                 kill(fault, instances.get(fault.target()));
                 instances.get(fault.target()).start();
             }
@@ -254,7 +255,7 @@ final class FailureRun implements AutoCloseable {
     private void takeOver(InjectedFault fault) throws Exception {
         InstanceProcess instance = instances.get(fault.target());
         kill(fault, instance);
-        awaitWithProgress("others to take over", watch::isQuiet);
+        awaitWithProgress("takeover by the other enforcers", watch::isQuiet);
         instance.start();
     }
 
@@ -272,7 +273,7 @@ final class FailureRun implements AutoCloseable {
     private static void stop(InstanceProcess instance) throws InterruptedException {
         int exit = instance.stop();
         if (exit != SIGTERM_EXIT) {
-            throw new IllegalStateException(instance.name() + " stopped with " + exit + ": " + instance.log());
+            throw new IllegalStateException(instance.name() + " exited with code " + exit + ": " + instance.log());
         }
     }
 
@@ -306,7 +307,7 @@ final class FailureRun implements AutoCloseable {
         watch.hit(fault.kind().name(), System.currentTimeMillis(), partitions, QUEUES);
     }
 
-    /** What a broker's fault hits. */
+    /** Returns all partitions, which a fault of a broker affects. */
     private Set<TopicPartition> everybodys() {
         Topics topics = Topics.of(config);
         Set<TopicPartition> all = new HashSet<>();
@@ -317,7 +318,7 @@ final class FailureRun implements AutoCloseable {
         return all;
     }
 
-    /** What an enforcer works on, of both applications. */
+    /** Returns the partitions that are assigned to an enforcer in both applications. */
     private Set<TopicPartition> partitions(InstanceProcess instance) throws Exception {
         List<String> groups =
                 List.of(config.applicationId(), KafkaSettings.shaping(config).getProperty("application.id"));
@@ -350,7 +351,7 @@ final class FailureRun implements AutoCloseable {
     private String progress() {
         return load == null
                 ? ""
-                : ": %,d sent, %,d answered, silent: %s".formatted(load.sent(), watch.answered(), watch.silent());
+                : ": %,d sent, %,d decided, not recovered: %s".formatted(load.sent(), watch.answered(), watch.silent());
     }
 
     private void say(String what) {

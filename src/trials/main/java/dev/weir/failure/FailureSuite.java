@@ -17,23 +17,23 @@ import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** The failure suite as a command: exits 1 if an invariant does not hold. */
+/** The command of the failure suite. It exits with 1 if an invariant does not hold. */
 @Command(name = "failures", description = "Kills brokers and enforcers under load, and checks what they wrote.")
 public final class FailureSuite implements Callable<Integer> {
 
-    @Option(names = "--seed", description = "Replays a schedule and its load (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--seed", description = "Seed of the schedule and the load (default: ${DEFAULT-VALUE}).")
     private long seed = 1;
 
-    @Option(names = "--kills", description = "Kill at least so many processes (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--kills", description = "Kill at least this many processes (default: ${DEFAULT-VALUE}).")
     private int kills = 24;
 
-    @Option(names = "--faults", split = ",", description = "Do these instead of a schedule: ${COMPLETION-CANDIDATES}.")
+    @Option(names = "--faults", split = ",", description = "Run these instead of a schedule: ${COMPLETION-CANDIDATES}.")
     private List<InjectedFault.Kind> faults = List.of();
 
-    @Option(names = "--enforcers", description = "Default: ${DEFAULT-VALUE}.")
+    @Option(names = "--enforcers", description = "Number of enforcers (default: ${DEFAULT-VALUE}).")
     private int enforcers = 3;
 
-    @Option(names = "--partitions", description = "Default: ${DEFAULT-VALUE}.")
+    @Option(names = "--partitions", description = "Partitions of the topics (default: ${DEFAULT-VALUE}).")
     private int partitions = 4;
 
     @Option(names = "--rate", description = "Requests a second (default: ${DEFAULT-VALUE}).")
@@ -63,7 +63,7 @@ public final class FailureSuite implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        Configurator.setLevel("org.apache.kafka.clients", Level.ERROR); // a broker that is away is no news here
+        Configurator.setLevel("org.apache.kafka.clients", Level.ERROR); // hides warnings about killed brokers
         Path directory = Files.createTempDirectory("weir-failures-");
         System.out.println("logs and data: " + directory);
         PrintStream out = System.out;
@@ -88,7 +88,7 @@ public final class FailureSuite implements Callable<Integer> {
             byCause.computeIfAbsent(recovery.cause() + ", " + what, cause -> new ArrayList<>())
                     .add(recovery);
         }
-        out.printf("%n%-28s %9s %9s %9s %9s%n", "until the next", "times", "p50 ms", "p99 ms", "max ms");
+        out.printf("%n%-28s %9s %9s %9s %9s%n", "recovery after", "times", "p50 ms", "p99 ms", "max ms");
         byCause.forEach((cause, recoveries) -> {
             long[] millis = recoveries.stream()
                     .mapToLong(RecoveryTimer.Recovery::millis)

@@ -38,9 +38,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /**
- * One enforcer with a small heap that is asked for more than it can do, a line a second: exits 1 if anything is lost.
+ * A command that floods one enforcer with a small heap, and prints a line each second. It exits with 1 if a request is
+ * lost or an invariant does not hold.
  */
-@Command(name = "flood", description = "Floods one enforcer, and checks what it wrote.")
+@Command(name = "flood", description = "Sends one enforcer more than it can handle, and checks what it wrote.")
 public final class Flood implements Callable<Integer> {
 
     private static final Duration PATIENCE = Duration.ofMinutes(30);
@@ -52,7 +53,7 @@ public final class Flood implements Callable<Integer> {
     private static final int OUTAGE_RATE = 500;
     private static final int BETWEEN_SECONDS = 15;
 
-    /** Enough of them that what is deleted is compacted. */
+    /** The number of late clients, enough for the deleted state to be compacted. */
     private static final int LATECOMERS = 5_000;
 
     private static final String RULES = """
@@ -68,33 +69,33 @@ public final class Flood implements Callable<Integer> {
             """;
 
     enum Scenario {
-        /** Requests that are decided at once. */
+        /** Requests by limits. */
         REQUESTS,
         /** Requests to a queue. */
         QUEUE,
         /** Requests of some 2 MiB to a queue. */
         LARGE,
-        /** Requests of some 2 MiB that are dead letters, since they may have no more than 64 KiB. */
+        /** Requests of some 2 MiB that become dead letters, because only 64 KiB are permitted. */
         TOO_LARGE,
-        /** Clients that come once each. */
+        /** Clients that send one request each. */
         CLIENTS,
-        /** The broker stands still for a minute, and later is dead for a minute. */
+        /** The broker is paused, and later killed, each for the duration of the flood. */
         OUTAGE
     }
 
     @Parameters(description = "One of ${COMPLETION-CANDIDATES}.")
     private Scenario scenario;
 
-    @Option(names = "--seconds", description = "How long the flood lasts (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--seconds", description = "Duration of the flood in seconds (default: ${DEFAULT-VALUE}).")
     private int seconds = 60;
 
-    @Option(names = "--factor", description = "How much more than it can do (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--factor", description = "Rate as a multiple of the capacity (default: ${DEFAULT-VALUE}).")
     private int factor = 10;
 
-    @Option(names = "--count", description = "Requests where no rate is told: ${DEFAULT-VALUE}.")
+    @Option(names = "--count", description = "Requests, in scenarios without a rate (default: ${DEFAULT-VALUE}).")
     private long count = 2_000;
 
-    @Option(names = "--heap", description = "Of the enforcer (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--heap", description = "Heap of the enforcer (default: ${DEFAULT-VALUE}).")
     private String heap = "256m";
 
     @Option(names = "--kafka", description = "A setting of the enforcer's Kafka clients, as KEY=VALUE.")
@@ -125,7 +126,7 @@ public final class Flood implements Callable<Integer> {
             setUp();
             boolean held = run();
             System.out.printf(
-                    "most: lag %,d, heap after a collection %d MiB, resident %d MiB%n",
+                    "maximum: lag %,d, heap after garbage collection %d MiB, resident %d MiB%n",
                     mostLag, InstanceGauge.heapMiB(directory.resolve("gc.log")), mostRssMiB);
             return held ? 0 : 1;
         } finally {
@@ -225,7 +226,7 @@ public final class Flood implements Callable<Integer> {
 
     private void flood(LoadGenerators crush, long perSecond) throws InterruptedException {
         crush.send(Long.MAX_VALUE, factor * perSecond, Duration.ofSeconds(seconds));
-        System.out.printf("asked for %,d a second%n", factor * perSecond);
+        System.out.printf("rate: %,d requests a second%n", factor * perSecond);
     }
 
     private interface Flow {
@@ -260,7 +261,7 @@ public final class Flood implements Callable<Integer> {
         startNanos = System.nanoTime();
     }
 
-    /** What it does a second when it has enough to do: of a backlog, the second half. */
+    /** Measures the capacity in requests a second, over the second half of a backlog. */
     private long rate(LoadGenerators crush, long backlog) throws Exception {
         crush.send(backlog);
         begin();
@@ -269,7 +270,7 @@ public final class Flood implements Callable<Integer> {
         long half = InstanceGauge.lag(brokers.admin(), config);
         awaitLag(0, crush);
         long perSecond = half * TimeUnit.SECONDS.toNanos(1) / (System.nanoTime() - halfNanos);
-        System.out.printf("%,d a second is what it does%n", perSecond);
+        System.out.printf("capacity: %,d requests a second%n", perSecond);
         return perSecond;
     }
 
@@ -288,7 +289,7 @@ public final class Flood implements Callable<Integer> {
         sending.join();
         System.out.println("the flood is over");
         awaitLag(0, crush);
-        System.out.println("it has caught up");
+        System.out.println("the enforcer has caught up");
     }
 
     private void awaitLag(long most, LoadGenerators crush) throws Exception {
@@ -318,7 +319,10 @@ public final class Flood implements Callable<Integer> {
                 InstanceGauge.bytes(instance.state()) >> 20);
     }
 
-    /** Waits until the disk has what is left; somebody must come, or the clock of the requests stands still. */
+    /**
+     * Waits until the state on disk has shrunk by half. Clients send requests meanwhile, because cleanup follows
+     * their time.
+     */
     private void shrink() throws Exception {
         long most = InstanceGauge.bytes(instance.state());
         long now = most;
@@ -348,15 +352,15 @@ public final class Flood implements Callable<Integer> {
                 throw new IllegalStateException(e);
             }
         });
-        watch("the broker is there", BETWEEN_SECONDS);
+        watch("broker running", BETWEEN_SECONDS);
         broker.pause();
-        watch("the broker stands still", seconds);
+        watch("broker paused", seconds);
         broker.resume();
-        watch("the broker goes on", BETWEEN_SECONDS);
+        watch("broker resumed", BETWEEN_SECONDS);
         broker.kill();
-        watch("the broker is dead", seconds);
+        watch("broker killed", seconds);
         broker.start();
-        watch("the broker is back", BETWEEN_SECONDS);
+        watch("broker restarted", BETWEEN_SECONDS);
         sending.join();
         awaitLag(0, crush);
         System.out.printf("the log has %d lines%n", logLines());
@@ -382,7 +386,7 @@ public final class Flood implements Callable<Integer> {
             AuditRange all = new AuditRange(null, null, Duration.ofSeconds(30));
             AuditSummary totals = Audit.run(config, all, System.out::println);
             System.out.printf(
-                    "%,d requests, %,d decisions as recomputed, %,d differences%n",
+                    "%,d requests, %,d decisions equal to the recomputed ones, %,d mismatches%n",
                     totals.requests(), totals.equal(), totals.mismatchCount());
             return totals.equal() == totals.requests();
         }

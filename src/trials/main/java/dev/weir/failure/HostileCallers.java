@@ -14,7 +14,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Callers of the service of one instance that mean harm, of all kinds at once, until they are closed. */
+/** Attackers of the HTTP service of one instance, of all kinds at once, until they are closed. */
 final class HostileCallers implements AutoCloseable {
 
     private static final int CONNECT_MS = 2_000;
@@ -30,12 +30,12 @@ final class HostileCallers implements AutoCloseable {
     private static final int NOT_READING = 40;
     private static final int CROSS_SITE = 16;
 
-    /** A policy file with globs that match in very many ways. */
+    /** A policy file with a glob that can match in very many ways. */
     private static final String GLOBS = "{\"policies\":[{\"id\":\"globs\",\"match\":{\"any\":\""
             + "*a".repeat(120)
             + "*\"},\"limits\":[{\"algorithm\":\"gcra\",\"limit\":5,\"per\":\"1m\"}]}]}";
 
-    /** What a thread does again and again. */
+    /** An action that a thread repeats. */
     private interface Attack {
         void once() throws IOException, InterruptedException;
     }
@@ -51,7 +51,7 @@ final class HostileCallers implements AutoCloseable {
         this.kinds = kinds;
     }
 
-    /** @param kinds which of them begin, by name; all if empty */
+    /** @param kinds the names of the attacks to start; all if empty */
     static HostileCallers begin(int port, int healthPort, Collection<String> kinds) {
         HostileCallers callers = new HostileCallers(port, kinds);
         callers.trickle(
@@ -106,14 +106,14 @@ final class HostileCallers implements AutoCloseable {
                 + body.length() + "\r\nConnection: close\r\n\r\n" + body;
     }
 
-    /** How often each kind did what it does. */
+    /** Returns the number of calls or connections, by kind of attack. */
     Map<String, AtomicLong> done() {
         return done;
     }
 
     /**
-     * So many connections, each of which sends a little each second and is opened again when it is closed; those that
-     * send nothing more are opened again every {@value #REOPEN_EVERY} seconds.
+     * Keeps connections open that send {@code then} each second, and reopens those that are closed. If {@code then} is
+     * empty, each connection is reopened every {@value #REOPEN_EVERY} seconds.
      */
     private void trickle(String name, int connections, int to, String first, String then) {
         if (!isAsked(name)) {
@@ -159,7 +159,7 @@ final class HostileCallers implements AutoCloseable {
                     attack.once();
                     times.incrementAndGet();
                 } catch (IOException | InterruptedException e) {
-                    // it is refused: once more
+                    // refused: try again
                 }
                 pause(PAUSE_MS);
             }
@@ -184,7 +184,7 @@ final class HostileCallers implements AutoCloseable {
                 InputStream in = socket.getInputStream();
                 byte[] buffer = new byte[8_192];
                 while (!closed && in.read(buffer) >= 0) {
-                    // to its end
+                    // read to the end
                 }
             } else {
                 pause(TRICKLE_MS);
@@ -210,7 +210,7 @@ final class HostileCallers implements AutoCloseable {
                 socket.close();
             }
         } catch (IOException e) {
-            // it is of no use any more
+            // the connection is no longer needed
         }
     }
 

@@ -7,38 +7,38 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Something that goes wrong, or is done, while the load goes on.
+ * A fault or an operation under load.
  *
- * @param target which enforcer or broker, from 0
- * @param afterMs how long the load goes on undisturbed before it
- * @param lastsMs what the kind says; 0 if nothing
+ * @param target the number of the enforcer or broker, from 0
+ * @param afterMs the time without faults before it
+ * @param lastsMs the duration that the kind describes, 0 if it has none
  */
 record InjectedFault(Kind kind, int target, long afterMs, long lastsMs) {
 
     enum Kind {
-        /** kill -9 of an enforcer, which stays away until another one has taken over. */
+        /** kill -9 of an enforcer, which is restarted after others have taken over. */
         TAKEOVER(1, false),
-        /** kill -9 of an enforcer, started again at once on its state. */
+        /** kill -9 of an enforcer, which is restarted at once with its state. */
         RESTART(1, false),
-        /** As TAKEOVER, at the moment when it commits. */
+        /** As TAKEOVER, during a commit. */
         KILL_IN_COMMIT(1, false),
-        /** As RESTART, and killed again after a while, most likely while it restores. */
+        /** As RESTART, but killed again after a while, most likely during its restore. */
         KILL_TWICE(2, false),
-        /** kill -9 of all enforcers at once, started again at once. */
+        /** kill -9 of all enforcers at once, which are restarted at once. */
         KILL_ALL(3, false),
-        /** kill -9 of an enforcer, whose state directory is deleted before it starts again. */
+        /** kill -9 of an enforcer, whose state directory is deleted before its restart. */
         LOSE_STATE(1, false),
-        /** An enforcer stands still for longer than its session, then goes on, not knowing. */
+        /** An enforcer is paused for longer than its session timeout, then resumed. */
         PAUSE(0, false),
-        /** Each enforcer in turn is stopped and started again. */
+        /** The enforcers are stopped and restarted one after the other. */
         ROLL(0, false),
-        /** kill -9 of a broker, started again after a while. */
+        /** kill -9 of a broker, which is restarted after a while. */
         KILL_BROKER(1, true),
-        /** A broker stands still for a while. */
+        /** A broker is paused for a while. */
         PAUSE_BROKER(0, true),
         /** kill -9 of a broker and of an enforcer at once. */
         KILL_BOTH(2, true),
-        /** All requests are of one client for a while. */
+        /** The load is higher for a while, and one client sends half of the calls. */
         HOT_CLIENT(0, false);
 
         private final int kills;
@@ -52,12 +52,12 @@ record InjectedFault(Kind kind, int target, long afterMs, long lastsMs) {
 
     private static final int MAX_AFTER_MS = 4_000;
 
-    /** How many processes it kills. */
+    /** Returns the number of processes that it kills. */
     int kills() {
         return kind.kills;
     }
 
-    /** Kinds in a random order, again and again, until so many processes are killed. */
+    /** Returns all kinds in a random order, repeatedly, until {@code kills} processes are killed. */
     static List<InjectedFault> schedule(long seed, int kills, int enforcers) {
         Random random = new Random(seed);
         List<InjectedFault> schedule = new ArrayList<>();
@@ -79,7 +79,7 @@ record InjectedFault(Kind kind, int target, long afterMs, long lastsMs) {
         return schedule;
     }
 
-    /** These kinds, in this order. */
+    /** Returns faults of these kinds, in this order. */
     static List<InjectedFault> sequence(long seed, List<Kind> kinds, int enforcers) {
         Random random = new Random(seed);
         return kinds.stream().map(kind -> draw(kind, enforcers, random)).toList();

@@ -16,7 +16,7 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 
-/** What an instance has to do, and what it takes for it. */
+/** Measurements of an instance: lag, memory and disk usage. */
 final class InstanceGauge {
 
     private static final Pattern RSS = Pattern.compile("VmRSS:\\s+(\\d+) kB");
@@ -24,7 +24,7 @@ final class InstanceGauge {
 
     private InstanceGauge() {}
 
-    /** Requests that are written and not decided, as far as that is committed. */
+    /** Returns the number of requests that have no committed decision yet. */
     static long lag(Admin admin, WeirConfig config) throws ExecutionException, InterruptedException {
         return lag(
                 admin,
@@ -33,7 +33,7 @@ final class InstanceGauge {
                 config.topics().partitions());
     }
 
-    /** What is on a topic and a group has not read. */
+    /** Returns the lag of a group on a topic, in records. */
     static long lag(Admin admin, String group, String topic, int partitions)
             throws ExecutionException, InterruptedException {
         Map<TopicPartition, OffsetSpec> latest = new HashMap<>();
@@ -51,7 +51,7 @@ final class InstanceGauge {
                 .sum();
     }
 
-    /** Resident memory, MiB; 0 if there is no such process any more. */
+    /** Returns the resident memory of a process in MiB, 0 if the process has ended. */
     static long rssMiB(long pid) throws IOException {
         Path status = Path.of("/proc/" + pid + "/status");
         if (!Files.exists(status)) {
@@ -61,7 +61,7 @@ final class InstanceGauge {
         return rss.find() ? Long.parseLong(rss.group(1)) >> 10 : 0;
     }
 
-    /** The most that a garbage collection has left on the heap, MiB, by the log of {@code -Xlog:gc}. */
+    /** Returns the maximum heap usage after a garbage collection in MiB, from the output of {@code -Xlog:gc}. */
     static long heapMiB(Path log) throws IOException {
         List<String> lines = Files.readAllLines(log);
         long most = 0;
@@ -72,7 +72,7 @@ final class InstanceGauge {
         return most;
     }
 
-    /** Bytes of all files below a directory. */
+    /** Returns the size of all files below a directory, in bytes. */
     static long bytes(Path directory) throws IOException {
         try (var files = Files.walk(directory)) {
             return files.mapToLong(

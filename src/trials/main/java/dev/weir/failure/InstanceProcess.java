@@ -26,7 +26,7 @@ import java.util.stream.Collectors;
 import org.apache.kafka.common.utils.Utils;
 import org.awaitility.core.ConditionTimeoutException;
 
-/** An enforcer: {@code weir run} as a process, with a state directory of its own. */
+/** An enforcer: {@code weir run} in a process with its own state directory. */
 final class InstanceProcess extends ChildProcess {
 
     private static final String READY = "weir is ready";
@@ -43,13 +43,13 @@ final class InstanceProcess extends ChildProcess {
     private long logBefore;
 
     /**
-     * How an instance is set up.
+     * The setup of an instance.
      *
-     * @param shell what its command is given to, if anything
-     * @param options of the JVM
-     * @param requests what stands in the {@code requests} section
-     * @param state what stands in the {@code state} section, beside the directory
-     * @param kafka what stands in the {@code kafka} section
+     * @param shell a command that runs the command of the instance; empty for none
+     * @param options options of the JVM
+     * @param requests entries of the {@code requests} section of the configuration
+     * @param state entries of the {@code state} section, besides the directory
+     * @param kafka entries of the {@code kafka} section
      */
     record Setup(
             int partitions,
@@ -59,13 +59,13 @@ final class InstanceProcess extends ChildProcess {
             Map<String, String> state,
             Map<String, String> kafka) {
 
-        /** The usual one. */
+        /** Returns the usual setup. */
         static Setup of(int partitions, Map<String, String> kafka) {
             return new Setup(partitions, List.of(), List.of("-Xmx384m", "-XX:+UseSerialGC"), Map.of(), Map.of(), kafka);
         }
     }
 
-    /** @param kafka what stands in the {@code kafka} section */
+    /** @param kafka entries of the {@code kafka} section of the configuration */
     InstanceProcess(String name, Path directory, int partitions, Map<String, String> kafka) throws IOException {
         this(name, directory, Setup.of(partitions, kafka));
     }
@@ -95,7 +95,7 @@ final class InstanceProcess extends ChildProcess {
                                 .collect(Collectors.joining());
     }
 
-    /** From its next start on, its wall clock is this one. */
+    /** Sets the wall clock of the process, from its next start on. */
     void runBy(ProcessClock wallClock) {
         clock = Optional.of(wallClock);
     }
@@ -112,7 +112,7 @@ final class InstanceProcess extends ChildProcess {
         return process;
     }
 
-    /** Its configuration file. */
+    /** Returns the configuration file. */
     Path settings() {
         return settings;
     }
@@ -127,7 +127,7 @@ final class InstanceProcess extends ChildProcess {
         super.start();
     }
 
-    /** Waits until it says that it is ready. */
+    /** Waits until the instance logs that it is ready. */
     void awaitReady() throws IOException, InterruptedException {
         try {
             await(name() + " is ready", READY_PATIENCE, () -> {
@@ -139,15 +139,18 @@ final class InstanceProcess extends ChildProcess {
         }
     }
 
-    /** Whether it answers that it is, where it said last that it listens; not if it does not answer. */
+    /**
+     * Returns whether the instance reports that it is ready, at the address that it logged last; false if it does
+     * not respond.
+     */
     boolean isReady() throws IOException, InterruptedException {
         return health().filter(answer -> answer.statusCode() == 200).isPresent();
     }
 
-    /** The wall clock of the process, by the date of its answer, in whole seconds. */
+    /** Returns the wall clock of the process, from the date of an HTTP response, in whole seconds. */
     Instant wallClock() throws IOException, InterruptedException {
         String date = health().flatMap(answer -> answer.headers().firstValue("date"))
-                .orElseThrow(() -> new IllegalStateException(name() + " does not answer"));
+                .orElseThrow(() -> new IllegalStateException(name() + " does not respond"));
         return Instant.from(DateTimeFormatter.RFC_1123_DATE_TIME.parse(date));
     }
 
@@ -166,17 +169,17 @@ final class InstanceProcess extends ChildProcess {
         }
     }
 
-    /** Where its service is. */
+    /** Returns the URL of the service. */
     URI serviceUrl() throws IOException {
         return URI.create(said(SERVICE).orElseThrow());
     }
 
-    /** Where it answers whether it is ready, on the port for health checks. */
+    /** Returns the URL of the readiness check on the port for health checks. */
     URI healthUrl() throws IOException {
         return URI.create(said(HEALTH).orElseThrow());
     }
 
-    /** What it said last. */
+    /** Returns the last match in the output since the last start. */
     private Optional<String> said(Pattern what) throws IOException {
         return what.matcher(saidSinceStart())
                 .results()
@@ -184,7 +187,7 @@ final class InstanceProcess extends ChildProcess {
                 .reduce((before, after) -> after);
     }
 
-    /** Its output since it was started last. */
+    /** Returns the output since the last start. */
     String saidSinceStart() throws IOException {
         try (var in = Files.newInputStream(log())) {
             in.skipNBytes(logBefore);
@@ -192,7 +195,7 @@ final class InstanceProcess extends ChildProcess {
         }
     }
 
-    /** As if its disk had been lost. */
+    /** Deletes the state directory, as if the disk were lost. */
     void deleteState() throws IOException {
         Utils.delete(state.toFile());
     }

@@ -4,26 +4,26 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * What one key has taken of one limit, by the limit's definition and nothing else. Times do not run backwards; what is
- * given back (a cost below 0) is taken off the newest use first, and never makes more room than there is.
+ * The usage of one key under one limit, computed by the definition of the limit alone. Times must not decrease. A
+ * refund (a cost below 0) is subtracted from the newest usage first, and never makes the usage negative.
  */
 sealed interface KeyUsageModel {
 
-    /** Notes a cost, without asking. */
+    /** Records a cost, whether it fits or not. */
     void book(long cost, long atMs);
 
-    /** By how much more than the limit is in use now, in a unit of its own; 0 or less if it is kept. */
+    /** Returns by how much the usage exceeds the limit, in a unit of the algorithm; 0 or less if it does not. */
     long excess(long atMs);
 
-    /** Whole tokens in use, rounded down. */
+    /** Returns the usage in tokens, rounded down. */
     long inUse(long atMs);
 
-    /** Whether nothing at all is in use, so that there is nothing to give back. */
+    /** Returns whether nothing is in use, so that there is nothing to refund. */
     default boolean isUnused(long atMs) {
         return inUse(atMs) == 0;
     }
 
-    /** One that has taken nothing. */
+    /** Returns a model without usage. */
     static KeyUsageModel of(PolicyTerms terms, long atMs) {
         if (terms.algorithm().equals(PolicyTerms.UNLIMITED)) {
             return new Free();
@@ -36,14 +36,14 @@ sealed interface KeyUsageModel {
             case "sliding-window-log" -> new Log(terms.limit(), terms.perMs());
             case "sliding-window-counter" -> new Counter(terms.limit(), terms.perMs(), terms.strict());
             case "token-bucket", "leaky-bucket", "gcra", PolicyTerms.INTERVAL -> new Rate(terms, atMs);
-            default -> throw new IllegalArgumentException("no such algorithm: " + terms);
+            default -> throw new IllegalArgumentException("unknown algorithm: " + terms);
         };
     }
 
     /**
-     * The same under other terms of the algorithm. What was used stays used, with its times where they mean the same;
-     * else what is in use, in whole tokens, counts as taken now. The enforcer rounds up where this rounds down, so it
-     * may admit no more than this allows.
+     * Returns the usage under other terms. It keeps its times where they mean the same under the new terms; otherwise
+     * the usage in whole tokens counts as of now. The enforcer rounds up where this model rounds down, so it must not
+     * admit more than the model.
      */
     default KeyUsageModel under(PolicyTerms terms, long atMs) {
         KeyUsageModel next = of(terms, atMs);
@@ -52,21 +52,21 @@ sealed interface KeyUsageModel {
             next.book(inUse(atMs), atMs);
         }
         long most = terms.counts() && waitGrows(terms) ? terms.capacity() : Long.MAX_VALUE;
-        next.book(Math.min(0, most - 1 - next.inUse(atMs)), atMs); // what is in use is rounded down
+        next.book(Math.min(0, most - 1 - next.inUse(atMs)), atMs); // the usage is rounded down
         return next;
     }
 
-    /** Whether the wait grows with what is in use: then a change carries over one full limit at most. */
+    /** Returns whether the wait grows with the usage. If it does, a change carries over at most one full limit. */
     private static boolean waitGrows(PolicyTerms terms) {
         return !terms.algorithm().equals("fixed-window") && !terms.algorithm().equals("sliding-window-log");
     }
 
     /**
-     * Notes a cost that is charged though it does not fit: up to one capacity beyond the limit, for a denial that
-     * counts in a log all of it. Below zero it is given back. What is in use is rounded down here, so one token less
+     * Records a cost that is charged even if it does not fit: up to one capacity beyond the limit, but all of it for a
+     * denial that counts in a log. A cost below 0 is a refund. Because the usage is rounded down here, one token less
      * may be charged than by the enforcer.
      *
-     * @return how much of the cost was noted
+     * @return the part of the cost that was recorded
      */
     default long bookBeyond(PolicyTerms terms, long cost, boolean isDenial, long atMs) {
         boolean isBounded = terms.counts() && !(isDenial && terms.algorithm().equals("sliding-window-log"));
@@ -76,10 +76,10 @@ sealed interface KeyUsageModel {
         return booked;
     }
 
-    /** Takes over what another has counted, if that means the same here. */
+    /** Takes over the usage of another model, if it means the same here. Returns whether it does. */
     boolean goesOnFrom(KeyUsageModel old, long atMs);
 
-    /** Without a limit. */
+    /** Unlimited. */
     final class Free implements KeyUsageModel {
         @Override
         public void book(long cost, long atMs) {}
@@ -100,7 +100,7 @@ sealed interface KeyUsageModel {
         }
     }
 
-    /** Each aligned window: its sum is at most the limit. */
+    /** A fixed window: the sum of each aligned window is at most the limit. */
     final class Fixed implements KeyUsageModel {
         private final long limit;
         private final long perMs;
@@ -139,7 +139,7 @@ sealed interface KeyUsageModel {
         }
     }
 
-    /** Each window (t − per, t]: its sum is at most the limit. */
+    /** A sliding window log: the sum of each window (t − per, t] is at most the limit. */
     final class Log implements KeyUsageModel {
 
         private record Taken(long cost, long atMs) {}
@@ -187,7 +187,7 @@ sealed interface KeyUsageModel {
         @Override
         public boolean goesOnFrom(KeyUsageModel old, long atMs) {
             if (old instanceof Log log) {
-                log.slide(atMs); // what has left the old window does not come back in a longer one
+                log.slide(atMs); // costs that have left the old window do not return in a longer one
                 window = log.window;
                 sum = log.sum;
                 return true;
@@ -202,7 +202,10 @@ sealed interface KeyUsageModel {
         }
     }
 
-    /** In each pair of windows: the share of the former that the sliding one still covers, and the latter's sum. */
+    /**
+     * A sliding window counter: the share of the previous window that the sliding one still covers, plus the sum of the
+     * current window, is at most the limit.
+     */
     final class Counter implements KeyUsageModel {
         private final long limit;
         private final long perMs;
@@ -269,15 +272,15 @@ sealed interface KeyUsageModel {
     }
 
     /**
-     * Over every interval [a, b], what is taken is at most the burst and what flows meanwhile. With S the sum of what
-     * was taken before, F what has flown since the beginning,
+     * A token bucket, leaky bucket or GCRA: over every interval [a, b], the usage is at most the burst plus the refill.
+     * With S the sum of the costs before, c the cost at a time, and F the refill since the start,
      *
      * <pre>
      *   S(b) + c(b) − F(b) − (S(a) − F(a))  ≤  burst      for all a ≤ b
      * </pre>
      *
-     * <p>so the least S(a) − F(a) so far is all there is to remember. All in tokens times per, so nothing is rounded;
-     * with {@code refill: interval}, time goes in steps of per, counted from the first request.
+     * <p>so only the minimum of S(a) − F(a) must be stored. All values are tokens times {@code per}, so nothing is
+     * rounded. With {@code refill: interval}, time advances in steps of {@code per} from the first request on.
      */
     final class Rate implements KeyUsageModel {
         private final PolicyTerms terms;
@@ -319,7 +322,7 @@ sealed interface KeyUsageModel {
                 least = rate.least;
                 return true;
             }
-            if (inSteps) { // steps fall when they fell
+            if (inSteps) { // the steps keep their times
                 startMs = atMs - Math.floorMod(atMs - rate.startMs, terms.perMs());
             }
             return false;
@@ -330,7 +333,7 @@ sealed interface KeyUsageModel {
             return level(atMs) == 0;
         }
 
-        /** The most that any interval up to now has taken beyond what has flown in it. */
+        /** Returns the maximum of usage minus refill over all intervals that end now. */
         private long level(long atMs) {
             return least == Long.MAX_VALUE ? 0 : Math.max(0, taken - flown(atMs) - least);
         }

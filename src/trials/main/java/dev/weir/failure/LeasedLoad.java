@@ -17,7 +17,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** A client library that decides by leases, and asks for one request at a fixed interval. */
+/** A client that decides by leases, and sends one request at a fixed interval. */
 final class LeasedLoad implements AutoCloseable {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
@@ -50,7 +50,7 @@ final class LeasedLoad implements AutoCloseable {
         weir.close();
     }
 
-    /** Prints when it allowed a request, with the wall clock of the process, until it is killed. */
+    /** Prints a line for each allowed request, with the wall clock of the process, until the process is killed. */
     public static void main(String[] args) {
         LeasedLoad load = new LeasedLoad(
                 args[0],
@@ -62,10 +62,10 @@ final class LeasedLoad implements AutoCloseable {
     }
 
     /**
-     * A request that was allowed.
+     * An allowed request.
      *
      * @param decidedAtMs the time of the decision
-     * @param wallMs what the wall clock of the process showed then
+     * @param wallMs the wall clock of the process at the decision
      */
     record Allowed(long decidedAtMs, long wallMs) {
 
@@ -86,7 +86,7 @@ final class LeasedLoad implements AutoCloseable {
         }
     }
 
-    /** The same in a process of its own. */
+    /** The same load in its own process. */
     static final class InProcess extends ChildProcess {
 
         private final ProcessClock clock;
@@ -114,7 +114,7 @@ final class LeasedLoad implements AutoCloseable {
             return process;
         }
 
-        /** What it has printed so far. */
+        /** Returns the allowed requests that the process has printed so far. */
         List<Allowed> allowed() throws IOException {
             String said = Files.readString(log());
             return said.substring(0, said.lastIndexOf('\n') + 1) // the last line may be incomplete

@@ -19,34 +19,35 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * No limit has admitted more than it may in any window, by the limits' definitions ({@link KeyUsageModel}) and what was
- * decided: nothing here knows how the enforcer counts.
+ * The invariant that no limit has admitted more than it may in any window, by the definitions of the limits ({@link
+ * KeyUsageModel}) and the recorded decisions. The check does not use the algorithms of the enforcer.
  *
  * <pre>
- *   charged       every policy that applies, with the cost                   ALLOWED, no repeat, no PEEK
- *                 but one that observes and would have refused                 (observed)
- *                 all but the one that shapes                                  sent to a queue, whatever became of it there
- *   corrected     every policy that applies, unasked                         SETTLE; and by a denial, limits that count those
- *   when          decidedAt;  decidedAt + delay by policies that throttle;  not before the key's last charge
- *   in order      of the decisions of each task, as they record it: a task counts the requests that were routed to it, too
+ *   charged       every policy that applies, with the cost           ALLOWED, not repeated, not PEEK
+ *                 except one that observes and would have denied     (observed)
+ *                 except the one that shapes                         sent to a queue, whatever its end there
+ *   corrected     every policy that applies, even beyond its limit   SETTLE
+ *                 every limit with count-denied                      DENIED
+ *   time          decidedAt; decidedAt + delay if the policy throttles; not before the last charge of the key
+ *   order         the recorded order of each task's decisions, which includes requests that were routed to the task
  *   versions      those in force when the request was decided, among the changes that the decision records
  * </pre>
  *
- * <p>Limits that are shared are for {@link SharedLimitInvariant}. Where the decision does not tell whether a policy was
- * charged (several that observe, of which one would have refused; one that observes or throttles, beside one that
- * shapes), it counts as not charged: what is missed then is an excess, never a false alarm. The check also skips a late
- * request whose decision does not contain the time of its charge, if one of its keys received a refund at a later time:
- * a refund can advance the time of a key even if nothing was in use.
+ * <p>Shared limits are checked by {@link SharedLimitInvariant}. A policy counts as not charged if the decision does not
+ * show whether it was (several policies observe, and one of them would have denied; a policy observes or throttles, and
+ * another one shapes). This can hide an excess, but never reports a false one. The check also skips a late request
+ * whose decision does not contain the time of its charge, if one of its keys received a refund at a later time: a
+ * refund can advance the time of a key even if nothing was in use.
  */
 final class LimitInvariant {
 
     private final PolicyVersionHistory rules;
-    private final Breach.Notes notes = new Breach.Notes("3 within-limits", "admissions", "of limits", "of keys");
+    private final Breach.Notes notes = new Breach.Notes("3 within-limits", "admissions", "limits", "keys");
     private final Set<List<Object>> limits = new HashSet<>();
     private final Map<List<String>, PolicyUsageModel> usages = new HashMap<>();
     private final Map<Integer, Integer> changeCounts = new HashMap<>(); // by task, of its last decision
 
-    /** A request, and where among the decisions of its task it was decided. */
+    /** A request, with the position of its decision among those of its task. */
     private record Decided(int task, DecisionOrder position, Request request, Decision decision) {
         static Decided of(int task, Request request, Decision decision) {
             DecisionOrder order = decision.context().order();
@@ -72,8 +73,8 @@ final class LimitInvariant {
         }
         all.sort(Comparator.comparingInt(Decided::task).thenComparing(Decided::position));
         all.forEach(check::follow);
-        check.notes.count("of keys", check.usages.size());
-        check.notes.count("of limits", check.limits.size());
+        check.notes.count("keys", check.usages.size());
+        check.notes.count("limits", check.limits.size());
         return check.notes.done();
     }
 
@@ -99,7 +100,7 @@ final class LimitInvariant {
         }
     }
 
-    /** How many changes of policies the task had made, as the decision records. */
+    /** Returns how many policy changes the task had applied, as the decision records. */
     private int changesBefore(Decided decided) {
         int last = changeCounts.getOrDefault(decided.task, 0);
         int count = rules.countOf(decided.decision.context().policiesChecksum(), last);
@@ -108,8 +109,9 @@ final class LimitInvariant {
     }
 
     /**
-     * When a request was decided by limits that are not shared: at its own time, or at that of the last charge of one
-     * of its keys, if that is later. A decision tells it, unless a queue or a lease has its own time.
+     * Returns the time at which limits that are not shared decided a request: its timestamp, or the last charge of one
+     * of its keys, if that is later. The decision contains this time unless a queue or a shared limit, which have their
+     * own time, had a part in it.
      */
     private long decidedAtMs(Request request, Decision decision, int count) {
         if (tellsWhen(request, decision, count)) {
@@ -158,13 +160,13 @@ final class LimitInvariant {
                     notes.fault(Oracle.at(request) + ", policy "
                             + version.policy().id() + " version "
                             + version.policy().version() + ", " + terms + ": cost " + request.cost()
-                            + " is more than there was at " + atMs);
+                            + " exceeded the limit at " + atMs);
                 }
             }
         }
     }
 
-    /** Whether the decision tells for sure that this policy let the request pass, and was charged for it. */
+    /** Returns whether the decision proves that this policy admitted the request and was charged for it. */
     private static boolean isAdmitted(Policy policy, Decision decision) {
         if (isSent(decision)) {
             return !policy.shapes() && !policy.observes() && !(policy.onExceed() instanceof OnExceed.Throttle);

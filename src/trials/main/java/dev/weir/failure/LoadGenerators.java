@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongFunction;
 
-/** Several producers that send as many requests as they are told, at a rate or as fast as they can. */
+/** Several producers that send a number of requests, at a rate or as fast as possible. */
 final class LoadGenerators implements AutoCloseable {
 
     private static final Request.Source UNSENT = new Request.Source(0, 0);
@@ -26,7 +26,7 @@ final class LoadGenerators implements AutoCloseable {
     private final AtomicLong sent = new AtomicLong();
     private final LongFunction<Request> requests;
 
-    /** @param requests the one of a number, counted from 0 */
+    /** @param requests returns the request with a number, from 0 */
     LoadGenerators(WeirConfig config, int producers, LongFunction<Request> requests) {
         this.requests = requests;
         WeirConfig fast = config.withKafka("producer.linger.ms", "10")
@@ -39,7 +39,7 @@ final class LoadGenerators implements AutoCloseable {
         }
     }
 
-    /** A request that takes one token. */
+    /** Returns a request with a cost of 1. */
     static Request request(long number, String client, String endpoint, byte[] payload, Map<String, String> more) {
         Map<String, String> attributes = new HashMap<>(more);
         attributes.put("endpoint", endpoint);
@@ -62,12 +62,15 @@ final class LoadGenerators implements AutoCloseable {
         return sent.get();
     }
 
-    /** Sends so many as fast as it can, and waits until they are written. */
+    /** Sends {@code count} requests as fast as possible, and waits until they are written. */
     void send(long count) throws InterruptedException {
         send(count, Integer.MAX_VALUE, Duration.ofDays(1));
     }
 
-    /** Sends for so long, no more than so many in all and a second, and waits until they are written. */
+    /**
+     * Sends at most {@code count} requests, at most {@code perSecond} each second, for at most {@code atMost}, and
+     * waits until they are written.
+     */
     void send(long count, long perSecond, Duration atMost) throws InterruptedException {
         long until = count == Long.MAX_VALUE ? count : made.get() + count;
         long startNanos = System.nanoTime();
@@ -82,13 +85,13 @@ final class LoadGenerators implements AutoCloseable {
                                 failure.set(e);
                             }
                         },
-                        "crush"))
+                        "load"))
                 .toList();
         threads.forEach(Thread::start);
         for (Thread thread : threads) {
             thread.join();
         }
-        made.set(Math.min(made.get(), until)); // what was taken beyond is given back
+        made.set(Math.min(made.get(), until)); // returns the numbers that were reserved beyond the end
         if (failure.get() != null) {
             throw failure.get();
         }

@@ -4,12 +4,12 @@ import dev.weir.event.Request;
 import java.util.List;
 import java.util.Set;
 
-/** Holds what a run has written against what is promised, whatever was killed meanwhile. */
+/** The check of the records of a run against all invariants, which hold whatever was killed during the run. */
 public final class Oracle {
 
     private Oracle() {}
 
-    /** Every invariant, and what was found of it. */
+    /** Checks every invariant, and returns a result for each. */
     public static List<Breach> check(Evidence evidence) {
         DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
         PolicyVersionHistory rules = new PolicyVersionHistory(evidence.rules());
@@ -28,7 +28,7 @@ public final class Oracle {
                 SharedLimitInvariant.check(evidence, answers, rules));
     }
 
-    /** Whether every request is answered, and everything that was queued has ended. */
+    /** Returns whether every request is decided and every queued request has ended. */
     public static boolean isSettled(Evidence evidence) {
         DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
         PolicyVersionHistory rules = new PolicyVersionHistory(evidence.rules());

@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** Sends requests at a rate, from a thread of its own, until it is stopped; brokers that are away make it wait. */
+/** A thread that sends requests at a rate until it is stopped. It waits while brokers are unavailable. */
 final class PacedLoad implements AutoCloseable {
 
     private static final long MAX_BACKLOG_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -30,7 +30,7 @@ final class PacedLoad implements AutoCloseable {
         nanosPerRequest = TimeUnit.SECONDS.toNanos(1) / perSecond;
     }
 
-    /** From now on most are of one client; of nobody in particular if it is null. */
+    /** Sets a client that sends half of the calls from now on, null for none. */
     void hot(String client) {
         hot = client;
     }
@@ -39,7 +39,7 @@ final class PacedLoad implements AutoCloseable {
         return sent.get();
     }
 
-    /** Sends no more, and waits until all that was sent is written. */
+    /** Stops sending, and waits until all requests are written. */
     void stop() throws InterruptedException {
         stopped = true;
         thread.join();

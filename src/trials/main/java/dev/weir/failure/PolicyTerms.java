@@ -8,10 +8,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A limit as it is written in a policy.
+ * A limit as written in a policy.
  *
- * @param algorithm its name, with {@code interval} behind it if it is refilled so; {@code unlimited}
- * @param perMs 0 if there is none
+ * @param algorithm the name of the algorithm, {@value #INTERVAL} with {@code refill: interval}, or {@value #UNLIMITED}
+ * @param perMs the window in ms, 0 if there is none
  */
 record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean strict, boolean countDenied) {
 
@@ -20,7 +20,7 @@ record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean
 
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    /** The limits of a definition. */
+    /** Returns the limits of a policy definition. */
     static List<PolicyTerms> of(String definition) {
         try {
             List<PolicyTerms> limits = new ArrayList<>();
@@ -38,7 +38,7 @@ record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean
             return new PolicyTerms(UNLIMITED, Long.MAX_VALUE, 0, Long.MAX_VALUE, false, false);
         }
         if (json.has("timezone")) {
-            throw new IllegalArgumentException("calendar windows are not checked");
+            throw new IllegalArgumentException("calendar windows are not supported here");
         }
         boolean interval = json.path("refill").asText().equals("interval");
         long limit = json.get("limit").asLong();
@@ -51,13 +51,13 @@ record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean
                 json.path("count-denied").asBoolean());
     }
 
-    /** The most that is had at once. */
+    /** Returns the maximum cost that fits at once. */
     long capacity() {
         boolean isWindow = algorithm.endsWith("window") || algorithm.startsWith("sliding-window");
         return isWindow ? limit : burst;
     }
 
-    /** Whether there is something to count. */
+    /** Returns whether usage counts: the limit is neither 0 nor unlimited. */
     boolean counts() {
         return limit > 0 && !algorithm.equals(UNLIMITED);
     }

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 
-/** What one key has taken of one policy, under the version that was last in force for it. */
+/** The usage of one key under one policy, by the last version that was in force for it. */
 final class PolicyUsageModel {
 
     private Version version;
@@ -14,28 +14,28 @@ final class PolicyUsageModel {
     private long bookedMs;
     private long refundedMs;
 
-    /** When the last request came that changed what is in use. */
+    /** Returns the time of the last request that changed the usage. */
     long requestedMs() {
         return requestedMs;
     }
 
-    /** When the last request came that was to give something back, whether there was anything or not. */
+    /** Returns the time of the last refund, whether there was anything to refund or not. */
     long refundedMs() {
         return refundedMs;
     }
 
-    /** The time at which a cost is booked: not before the last one. */
+    /** Returns the time at which a cost is recorded: not before the last one. */
     long notBefore(long atMs) {
         return Math.max(atMs, bookedMs);
     }
 
     /**
-     * Counts under a version from now on. Limits whose old one is sure go on from it: the only limit of the policy, or
-     * all of them where they have the same different algorithms as before. Others start afresh, which is never stricter
-     * than the enforcer. What is in use under the new terms is in use at the time of the change, and time does not go
-     * back behind it.
+     * Counts under a version from now on. A limit continues with the usage of its predecessor if that is certain: each
+     * version has a single limit, or both have the same algorithms in the same order, each once. Other limits start
+     * without usage, which is never stricter than the enforcer. The usage under the new terms counts as of the time of
+     * the change, and later charges are not recorded before it.
      *
-     * @param requestMs when the request came that is decided under the version
+     * @param requestMs the time of the request that is decided under the version
      */
     void goBy(Version next, long requestMs, long atMs) {
         if (next.equals(version) || tallies.isEmpty()) {
@@ -58,7 +58,7 @@ final class PolicyUsageModel {
         tallies = changed;
     }
 
-    /** Books what is charged whether it fits or not; nothing if there is nothing to give back. */
+    /** Records a cost that is charged whether it fits or not. A refund is ignored if nothing is in use. */
     void correct(int limit, long cost, boolean isDenial, long requestMs, long atMs) {
         PolicyTerms terms = version.limits().get(limit);
         refundedMs = cost < 0 ? Math.max(refundedMs, requestMs) : refundedMs;
@@ -72,7 +72,7 @@ final class PolicyUsageModel {
         }
     }
 
-    /** Books what was admitted. Returns by how much that was too much; 0 or less if it was not. */
+    /** Records an admitted cost. Returns by how much the usage exceeds the limit; 0 or less if it does not. */
     long admit(int limit, long cost, long requestMs, long atMs) {
         if (cost == 0) {
             return 0;
@@ -85,7 +85,7 @@ final class PolicyUsageModel {
         return cost > 0 ? tallies.get(limit).excess(atMs) : 0;
     }
 
-    /** Begins to count with the first charge. */
+    /** Starts to count at the first charge. */
     private void open(long atMs) {
         if (tallies.isEmpty()) {
             tallies = version.limits().stream()

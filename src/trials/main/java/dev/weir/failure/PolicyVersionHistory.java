@@ -17,8 +17,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * All versions of all rules. A version is in force from its effective-from on, until a later version is. A policy that
- * was deleted is treated as if it had never existed.
+ * All versions of all policies and queues. A version is in force from its {@code effective-from} on, until a later
+ * version is in force. A deleted policy is treated as if it had never existed.
  */
 final class PolicyVersionHistory {
 
@@ -33,12 +33,12 @@ final class PolicyVersionHistory {
     /**
      * A version of a policy.
      *
-     * @param limits its limits, as they were written
+     * @param limits the limits as written in the definition
      * @param change the number of the change that applied it, from 1
      */
     record Version(Policy policy, List<PolicyTerms> limits, int change) {}
 
-    /** @param history in the order in which the versions were applied */
+    /** @param history the versions in the order in which they were applied */
     PolicyVersionHistory(List<PolicyAvro.Applied> history) {
         changes = new PolicyTimeline(history.stream()
                 .map(one -> new PolicyTimeline.RecordedVersion(one.key(), one, one.appliedAtMs()))
@@ -48,7 +48,7 @@ final class PolicyVersionHistory {
                 add(one);
             }
         } catch (FaultsException e) {
-            throw new IllegalStateException("the history has rules that are none", e);
+            throw new IllegalStateException("the policy history has an invalid policy or queue", e);
         }
     }
 
@@ -67,16 +67,16 @@ final class PolicyVersionHistory {
         }
     }
 
-    /** The changes, as an audit takes them. */
+    /** Returns the changes, in the form that an audit uses. */
     PolicyTimeline changes() {
         return changes;
     }
 
     /**
-     * After how many changes of policies a decision was taken: all of them, if that is not known.
+     * Returns the number of policy changes before a decision; that of all changes if it is unknown.
      *
-     * @param checksum what the decision records of its policies, null if nothing
-     * @param lastCount after how many the decision before was taken
+     * @param checksum the policies' checksum that the decision records, null if none
+     * @param lastCount the number of policy changes before the previous decision
      */
     int countOf(Long checksum, int lastCount) {
         return checksum == null
@@ -84,7 +84,7 @@ final class PolicyVersionHistory {
                 : changes.changeCount(checksum, lastCount).orElse(changeCount);
     }
 
-    /** As the enforcer looks policies up. */
+    /** Returns the policies as an enforcer looks them up. */
     PolicyTable table() {
         return new PolicyTable(policies.values().stream()
                 .flatMap(List::stream)
@@ -92,16 +92,16 @@ final class PolicyVersionHistory {
                 .toList());
     }
 
-    /** The policies that apply to a request, in the versions that are in force at its time, found by trying each. */
+    /** Returns the policies that apply to a request, in the versions in force at its time. It tries each policy. */
     List<Version> applicable(Request request) {
         return applicable(request, request.timestampMs(), changeCount);
     }
 
     /**
-     * The policies that apply to a request, found by trying each.
+     * Returns the policies that apply to a request. It tries each policy.
      *
      * @param atMs the time that selects the versions, ms since the epoch
-     * @param count how many changes of policies have been made: later ones are ignored
+     * @param count the number of policy changes that are made; later ones are ignored
      */
     List<Version> applicable(Request request, long atMs, int count) {
         Map<String, Version> best = new HashMap<>(); // by layer
@@ -117,17 +117,17 @@ final class PolicyVersionHistory {
         return List.copyOf(best.values());
     }
 
-    /** Whether limits that are shared have a part in what is decided of a request. */
+    /** Returns whether shared limits apply to a request. */
     boolean isShared(Request request) {
         return applicable(request).stream().anyMatch(version -> version.policy().isShared());
     }
 
-    /** The versions of each queue, oldest first. */
+    /** Returns the versions of each queue, oldest first. */
     SortedMap<String, List<QueueRules>> queues() {
         return queues;
     }
 
-    /** How many versions of policies there are. */
+    /** Returns the number of policy versions. */
     long versions() {
         return policies.values().stream().mapToLong(List::size).sum();
     }

@@ -13,12 +13,12 @@ import java.time.Duration;
 import java.util.function.Supplier;
 
 /**
- * The wall clock of a process: the machine's, plus an offset that can change while the process runs. The monotonic
- * clock of the process stays as it is.
+ * The wall clock of a process: that of the machine, plus an offset that can change while the process runs. The
+ * monotonic clock of the process is not changed.
  */
 final class ProcessClock {
 
-    /** Why there may be none. */
+    /** The message for machines on which clocks cannot be changed. */
     static final String NEEDS =
             "wrong clocks are not tested: this needs Linux with a C compiler (Debian: gcc, libc6-dev)";
 
@@ -68,7 +68,7 @@ final class ProcessClock {
             return new Library(directory, library);
         }
 
-        /** @param atStart called whenever a process starts with it: the offset from then on */
+        /** @param atStart returns the offset for each start of a process */
         ProcessClock clock(String name, Supplier<Duration> atStart) {
             return new ProcessClock(path, directory.resolve(name + ".offset"), atStart);
         }
@@ -83,7 +83,7 @@ final class ProcessClock {
         private record Ended(int exit, String output) {}
     }
 
-    /** Lets a process that is about to start run by this clock. */
+    /** Configures a process that is about to start to use this clock. */
     void startIn(ProcessBuilder process) throws IOException {
         set(atStart.get());
         process.environment().put("LD_PRELOAD", library.toString());

@@ -18,8 +18,8 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Writes requests as a mix of producers does: most under the client as the key with Kafka's default partitioner; a
- * share is misplaced, with CRC32, under another key, or without a key. A seed makes the same choices each time.
+ * A mix of producers: most write requests with the client as the key, by Kafka's default partitioner; a share is
+ * misplaced, with CRC32, another key, or no key. The choices depend only on the seed.
  */
 final class Producers implements AutoCloseable {
 
@@ -34,7 +34,7 @@ final class Producers implements AutoCloseable {
     private final int partitions;
     private final int misplacedPercent;
 
-    /** @param misplacedPercent the share of the requests that are not written to the partition of their client */
+    /** @param misplacedPercent the percentage of requests that are not written to the partition of their client */
     Producers(WeirConfig config, long seed, int misplacedPercent) {
         Properties settings = KafkaSettings.producer(config);
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
@@ -48,7 +48,7 @@ final class Producers implements AutoCloseable {
         this.misplacedPercent = misplacedPercent;
     }
 
-    /** Sends a request, and does not wait until it is written. */
+    /** Sends a request without waiting until it is written. */
     void send(Request request) {
         byte[] client = request.client().getBytes(StandardCharsets.UTF_8);
         int right = BuiltInPartitioner.partitionForKey(client, partitions);
@@ -70,7 +70,7 @@ final class Producers implements AutoCloseable {
     }
 
     private void write(int partition, byte[] key, Request request) {
-        var unused = producer.send( // the callback tells
+        var unused = producer.send( // the callback reports failures
                 new ProducerRecord<>(topic, partition, request.timestampMs(), key, avro.encode(request)),
                 (metadata, exception) -> {
                     if (exception != null) {
@@ -87,9 +87,9 @@ final class Producers implements AutoCloseable {
     }
 
     /**
-     * Waits until all are written.
+     * Waits until all requests are written.
      *
-     * @throws UnreachableException if one could not be written
+     * @throws UnreachableException if a request could not be written
      */
     void flush() {
         producer.flush();

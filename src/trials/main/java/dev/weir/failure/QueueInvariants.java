@@ -16,7 +16,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What became of the requests that were sent to queues. Repeats are left out: they are told the first answer, no more.
+ * The invariants of requests that were sent to queues. Repeats are not checked, because they only receive
+ * the first decision again.
  */
 final class QueueInvariants {
 
@@ -56,8 +57,8 @@ final class QueueInvariants {
     }
 
     /**
-     * Each request that is QUEUED is released, expires, is evicted or withdrawn, once; what leaves is as it was sent;
-     * nor does an audit find otherwise.
+     * Checks that each queued request is released, expires, is evicted or cancelled, exactly once, that a release has
+     * the content of its request, and that the audit finds nothing else.
      */
     Breach endedOnce(List<Mismatch> otherwise) {
         Breach.Notes notes = new Breach.Notes("4 queued-ended-once", "queued", "released", "expired");
@@ -67,7 +68,7 @@ final class QueueInvariants {
             } else if (decision.reason() == Reason.EVICTED) {
                 notes.count("evicted");
             } else if (decision.reason() == Reason.CANCELLED && decision.outcome() == Outcome.DENIED) {
-                notes.count("withdrawn");
+                notes.count("cancelled");
             }
         }
         notes.count("queued", queued);
@@ -80,7 +81,7 @@ final class QueueInvariants {
         return notes.done();
     }
 
-    /** Sequences have no gap; each client's requests leave in their order, higher priorities first. */
+    /** Checks that sequences have no gaps, and that each client's requests leave in order, higher priorities first. */
     Breach gapFree() {
         Breach.Notes notes = new Breach.Notes("5 sequences-gap-free", "releases", "queues");
         notes.count("releases", releases.size());
@@ -93,9 +94,9 @@ final class QueueInvariants {
     }
 
     /**
-     * Over every interval, a queue's releases cost at most the burst and what flows meanwhile. Of a queue whose rules
-     * have changed, by the highest rate and burst that it had (so its total): what is stricter held only for a time
-     * that releases do not tell.
+     * Checks that over every interval, the releases of a queue cost at most the burst plus the refill. If the rules of
+     * a queue or its total have changed, their highest rate and burst count, because releases do not show when stricter
+     * ones were in force.
      */
     Breach atItsPace() {
         Breach.Notes notes = new Breach.Notes("6 outflow-at-its-pace", "releases", "tokens");

@@ -15,10 +15,9 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * The order in which the requests of a client were decided, as the decisions record it: the one that was committed, and
- * those of transactions that were aborted. A task that starts again after an abort decides the requests of its own
- * partition in the same order, but those that were routed to it, or that wait for shared quota, may come in between at
- * other positions.
+ * The order in which the requests of a client were decided, as the decisions record it: the committed order, and those
+ * of aborted transactions. A task that restarts after an abort decides the requests of its own partition in the same
+ * order. Requests that were routed to it, or that wait for shared quota, may then be decided at other positions.
  *
  * <pre>
  *   committed                17   18
@@ -30,18 +29,21 @@ final class RecordedOrder {
 
     private static final DecisionOrder START = new DecisionOrder(-1, 0);
 
-    /** By how much the records of two partitions that a task takes one after the other may differ in time. */
+    /**
+     * The maximum difference between the times of two records of different partitions that a task processes one after
+     * the other.
+     */
     private static final long SPREAD_MS = 10_000;
 
-    /** The decisions on limits of one client. */
+    /** The decisions by limits on the requests of one client. */
     private static final class OfClient {
         /** The requests of the client's own partition, by their offsets. */
         final NavigableMap<DecisionOrder, Request.Source> inOrder = new TreeMap<>();
-        /** All requests, by the positions that were committed. */
+        /** All requests, by their committed positions. */
         final NavigableMap<DecisionOrder, Request.Source> committed = new TreeMap<>();
         /**
-         * Those that were not decided at their own offset and were sent to a queue, with their times: no aborted
-         * decision shows that.
+         * The times of requests that were sent to a queue and not decided at their own offset. Aborted decisions do not
+         * show these requests.
          */
         final NavigableMap<DecisionOrder, Long> queued = new TreeMap<>();
 
@@ -51,9 +53,9 @@ final class RecordedOrder {
     }
 
     /**
-     * The decisions on limits that a task took between a commit and an abort.
+     * The decisions by limits of a task between a commit and an abort.
      *
-     * @param before the last position that had been committed
+     * @param before the last committed position
      */
     private record Attempt(DecisionOrder before, List<Entry> entries) {
 
@@ -74,7 +76,7 @@ final class RecordedOrder {
     private final Map<Entry, Attempt> attempts = new HashMap<>();
     private final Set<Request.Source> shared;
 
-    /** @param shared the requests that shared limits have a part in */
+    /** @param shared the requests to which shared limits apply */
     RecordedOrder(Evidence evidence, DecisionsByRequest answers, Set<Request.Source> shared) {
         this.shared = shared;
         for (Entry entry : evidence.requests()) {
@@ -144,8 +146,8 @@ final class RecordedOrder {
     }
 
     /**
-     * Requests of one client that were decided before an earlier one of the same partition. Those that may wait for
-     * shared quota are exempt.
+     * Returns the requests that were decided after a later one of the same client and partition. Requests that may wait
+     * for shared quota are exempt.
      */
     List<String> overtaken() {
         List<String> overtaken = new ArrayList<>();
@@ -163,8 +165,8 @@ final class RecordedOrder {
     }
 
     /**
-     * Whether the same requests of its client had been decided, in the same order, before an aborted decision and
-     * before the committed one on the same request. False if that is not known for sure.
+     * Returns whether the same requests of the client had been decided, in the same order, before an aborted decision
+     * and before the committed one on the same request. Returns false if this is not certain.
      */
     boolean isSame(Entry aborted, Decision committed) {
         Decision decision = aborted.decision();
@@ -178,8 +180,7 @@ final class RecordedOrder {
             return true;
         }
         if (attempt.first().compareTo(attempt.before) <= 0) {
-            return false; // by an instance that was paused while another one took over: what it went on from is not
-            // known
+            return false; // of an instance that was paused during a takeover: its start position is unknown
         }
         List<Request.Source> then = then(client, attempt, decision);
         DecisionOrder end = position(committed);
@@ -193,7 +194,7 @@ final class RecordedOrder {
         return then.equals(now) && !mayHideAnother && now.stream().noneMatch(shared::contains);
     }
 
-    /** What had been decided of the client since the commit when a decision was taken that was aborted later. */
+    /** Returns the requests of the client that were decided between the commit and a decision that was aborted. */
     private static List<Request.Source> then(OfClient client, Attempt attempt, Decision decision) {
         DecisionOrder end = position(decision);
         NavigableMap<DecisionOrder, Request.Source> then =

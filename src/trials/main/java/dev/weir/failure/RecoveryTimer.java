@@ -23,18 +23,16 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.utils.Utils;
 
-/**
- * Reads what is committed as it comes, and takes the time from a fault until there is more from the partitions it hit.
- */
+/** A timer that measures the time from a fault to the next committed output of each affected partition. */
 final class RecoveryTimer implements AutoCloseable {
 
     /**
-     * How long somebody waited.
+     * The recovery of one partition after a fault.
      *
-     * @param cause the fault
-     * @param partition from which nothing came meanwhile: of requests (decisions), or of admissions (a queue's answers
-     *     and releases)
-     * @param millis from the fault to the first of these written after it, as a reader of what is committed saw it
+     * @param cause the kind of the fault
+     * @param partition the partition: of requests (output: decisions), or of admissions (output:
+     *     decisions and releases of queues)
+     * @param millis the time from the fault until a {@code read_committed} reader received output written after it
      */
     record Recovery(String cause, TopicPartition partition, long millis) {}
 
@@ -70,17 +68,17 @@ final class RecoveryTimer implements AutoCloseable {
         thread.start();
     }
 
-    /** The partition of admissions on which a queue is. */
+    /** Returns the admissions partition of a queue. */
     private TopicPartition partitionOf(String queue) {
         int hash = Utils.toPositive(Utils.murmur2(queue.getBytes(StandardCharsets.UTF_8)));
         return new TopicPartition(topics.admissions(), hash % partitions);
     }
 
     /**
-     * Takes the time for these partitions, of requests and of admissions that have queues, until there is something
-     * written after now.
+     * Starts to measure the recovery of these partitions, which ends with output written after now. Partitions of
+     * admissions count only if they have queues.
      *
-     * @param sinceMs where the time begins; before now if whoever is hit was asked to stop
+     * @param sinceMs the start of the measurement, before now if the instance was told to stop earlier
      */
     synchronized void hit(String cause, long sinceMs, Collection<TopicPartition> hit, Collection<String> queues) {
         Set<TopicPartition> withQueues = new HashSet<>();
@@ -90,17 +88,17 @@ final class RecoveryTimer implements AutoCloseable {
         hits.add(new Hit(cause, sinceMs, System.currentTimeMillis(), silent));
     }
 
-    /** Forgets those that have not come back, which a later fault may have hit too. */
-    synchronized void forget() {
+    /** Discards partitions that have not recovered, because a later fault may affect them too. */
+    synchronized void clear() {
         hits.clear();
     }
 
-    /** The partitions that have not come back. */
+    /** Returns the partitions that have not recovered, as text. */
     synchronized String silent() {
         return hits.toString();
     }
 
-    /** Whether every partition that was hit has come back. */
+    /** Returns whether every affected partition has recovered. */
     synchronized boolean isQuiet() {
         return hits.stream().allMatch(hit -> hit.silent.isEmpty());
     }
@@ -109,7 +107,7 @@ final class RecoveryTimer implements AutoCloseable {
         return List.copyOf(recoveries);
     }
 
-    /** How many requests have their first answer, which may be a dead letter. */
+    /** Returns the number of requests that have a first decision or a dead letter. */
     synchronized long answered() {
         throwFailure();
         return answered;
@@ -117,7 +115,7 @@ final class RecoveryTimer implements AutoCloseable {
 
     private void throwFailure() {
         if (failure != null) {
-            throw new IllegalStateException("the watch ended", failure);
+            throw new IllegalStateException("the recovery timer has failed", failure);
         }
     }
 
@@ -146,7 +144,7 @@ final class RecoveryTimer implements AutoCloseable {
         answered += decision.endsWait() ? 0 : 1;
         TopicPartition partition = decision.queueing() == null
                 ? new TopicPartition(topics.requests(), decision.source().partition())
-                : partitionOf(decision.queueing().queue()); // the other application took it
+                : partitionOf(decision.queueing().queue()); // decided by the shaping application
         came(partition, record.timestamp());
     }
 

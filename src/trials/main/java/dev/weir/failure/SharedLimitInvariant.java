@@ -19,14 +19,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What all clients were let do of a limit that they share, by the times of the decisions, keeps what the limit
- * promises, and nothing is given back.
+ * The invariant that the usage of each shared limit by all clients, at the times of the decisions, is within the limit,
+ * and that nothing is refunded.
  */
 final class SharedLimitInvariant {
 
     static final String NAME = "8 never-above";
 
-    /** Of one key of a policy. */
+    /** The usage of one key of a policy. */
     private static final class Sum {
         final List<Use> uses = new ArrayList<>();
     }

@@ -18,10 +18,10 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * What is on a topic up to its present end.
+ * The records of a topic up to its current end.
  *
- * @param committed what a {@code read_committed} reader sees, each partition in its order
- * @param aborted what only a {@code read_uncommitted} one does
+ * @param committed the records that a {@code read_committed} reader sees, each partition in order
+ * @param aborted the records that only a {@code read_uncommitted} reader sees
  */
 record TopicRecords<T>(List<T> committed, List<T> aborted) {
 
@@ -29,10 +29,10 @@ record TopicRecords<T>(List<T> committed, List<T> aborted) {
     private static final String FETCH_BYTES = String.valueOf(4 << 20);
 
     /**
-     * Reads it all; waits for transactions that are open.
+     * Reads the topic. Waits for open transactions.
      *
-     * @param keep what is kept of a record, null for nothing
-     * @throws IllegalStateException if the end is not reached in time
+     * @param keep returns what is kept of a record, null for nothing
+     * @throws IllegalStateException if the end is not reached within {@code patience}
      */
     static <T> TopicRecords<T> read(
             WeirConfig config, String topic, Function<ConsumerRecord<byte[], byte[]>, T> keep, Duration patience) {
@@ -69,7 +69,7 @@ record TopicRecords<T>(List<T> committed, List<T> aborted) {
         long startNanos = System.nanoTime();
         while (!ends.entrySet().stream().allMatch(end -> consumer.position(end.getKey()) >= end.getValue())) {
             if (System.nanoTime() - startNanos > patience.toNanos()) {
-                throw new IllegalStateException("cannot be read to their ends: " + ends);
+                throw new IllegalStateException("not read to the end within " + patience + ": " + ends);
             }
             for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
                 if (record.offset() < ends.get(new TopicPartition(record.topic(), record.partition()))) {

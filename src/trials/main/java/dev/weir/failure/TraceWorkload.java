@@ -15,11 +15,11 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
- * Requests without end: a real trace, between calls of clients of whom few send most (Zipf), of every kind. A seed
- * gives the same requests each time, but for their times, which are now, and their deadlines, which count from now.
+ * Endless requests: a real trace, mixed with requests of every kind by clients with a Zipf distribution. The requests
+ * depend only on the seed, except for their times, which are now, and their deadlines, which count from now.
  *
- * <p>No two requests that may wait in a queue have the same id, but for repeats that a policy with {@code idempotency}
- * answers. Not for several threads.
+ * <p>Requests that may wait in a queue have unique ids, except for repeats that a policy with {@code idempotency}
+ * answers. Not thread-safe.
  */
 public final class TraceWorkload implements Iterator<Request> {
 
@@ -57,7 +57,7 @@ public final class TraceWorkload implements Iterator<Request> {
     private String hot;
     private long made;
 
-    /** @param clockMs now, ms since the epoch */
+    /** @param clockMs the current time, ms since the epoch */
     public TraceWorkload(long seed, LongSupplier clockMs) {
         random = new Random(seed);
         this.clockMs = clockMs;
@@ -74,7 +74,7 @@ public final class TraceWorkload implements Iterator<Request> {
         real = trace.iterator();
     }
 
-    /** From now on every other request is of this client; of nobody in particular if it is null. */
+    /** Sets a client that sends half of the calls from now on, null for none. */
     public void hot(String client) {
         hot = client;
     }
@@ -94,7 +94,7 @@ public final class TraceWorkload implements Iterator<Request> {
         } else if (draw < 840) {
             return traced();
         } else if (draw < 880) {
-            boolean isOther = random.nextInt(4) == 0 && !isQueued(earlier); // denied: its id is taken
+            boolean isOther = random.nextInt(4) == 0 && !isQueued(earlier); // denied: the id is in use
             return !isRepeatable(earlier)
                     ? of(earlier, RequestKind.SETTLE, random.nextInt(8) - 4, null)
                     : isOther ? of(earlier, RequestKind.CONSUME, earlier.cost() + 1, null) : earlier;
@@ -109,7 +109,7 @@ public final class TraceWorkload implements Iterator<Request> {
                             earlier.field("endpoint").substring(1))
                     : remember(call(clientOfCall()));
         } else {
-            return of(earlier, RequestKind.CONSUME, -1, null); // a dead letter
+            return of(earlier, RequestKind.CONSUME, -1, null); // becomes a dead letter
         }
     }
 
@@ -146,7 +146,7 @@ public final class TraceWorkload implements Iterator<Request> {
                 UNSENT);
     }
 
-    /** The next one of the trace, which begins anew at its end. */
+    /** Returns the next request of the trace, which is repeated endlessly. */
     private Request traced() {
         if (!real.hasNext()) {
             real = trace.iterator();
@@ -167,7 +167,7 @@ public final class TraceWorkload implements Iterator<Request> {
                 UNSENT);
     }
 
-    /** One that has to do with another: it has its id, but waits in no queue. */
+    /** Returns a request with the id of another one. It does not wait in a queue. */
     private Request of(Request other, RequestKind kind, long cost, String queue) {
         return new Request(
                 other.requestId(),
@@ -205,7 +205,7 @@ public final class TraceWorkload implements Iterator<Request> {
         return QUEUED.contains(request.field("endpoint"));
     }
 
-    /** Whether the policy remembers what it has answered. */
+    /** Returns whether the policy of a request has {@code idempotency}. */
     private static boolean isRepeatable(Request request) {
         return request.field("endpoint").equals("/sms")
                 || request.field("endpoint").equals("/payments");

@@ -5,12 +5,12 @@ import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
 
-/** How many of the requests of a run {@code weir audit} can judge. */
+/** The share of the requests of a run that {@code weir audit} can judge. */
 final class VerifiableShare {
 
     static final double LEAST = 0.99;
 
-    /** What counts something other than requests, or requests that are judged. */
+    /** Reasons that count something other than requests, or requests that are judged. */
     private static final Set<UnverifiedReason> NOT_OF_REQUESTS = EnumSet.of(
             UnverifiedReason.LIMIT_CHANGED,
             UnverifiedReason.TIME_UNKNOWN,

@@ -1,6 +1,6 @@
 package dev.weir.fuzz;
 
-/** How much may be allocated for an input, beside what any takes. */
+/** Bounds of the bytes that may be allocated for an input. */
 final class AllocationLimit {
 
     private static final long ANY = 256 << 10;
@@ -14,12 +14,15 @@ final class AllocationLimit {
         return ANY + TIMES_A_RECORD * (bytes == null ? 0 : bytes.length);
     }
 
-    /** A record that has a text in it. */
+    /** Returns the bound for a record that contains a text. */
     static long definition(byte[] bytes) {
         return record(bytes) + FAULTS + TIMES_A_TEXT * (bytes == null ? 0 : bytes.length);
     }
 
-    /** A text is read twice, as JSON and as YAML, and a tree of it is built; each of a thousand faults is a line. */
+    /**
+     * Returns the bound for a text. A text is parsed twice, as JSON and as YAML, into a tree, and up to a
+     * thousand faults have a line each.
+     */
     static long text(String text) {
         return ANY + FAULTS + TIMES_A_TEXT * text.length();
     }

@@ -5,10 +5,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Changes bytes as an accident or an attacker would. */
+/** Mutations of bytes, as by corruption or an attacker. */
 final class BytesMutation {
 
-    /** What an Avro length, count, index or number may be that somebody did not think of. */
+    /** Extreme values of an Avro length, count, index or number. */
     private static final long[] NUMBERS = {
         0,
         1,
@@ -73,7 +73,7 @@ final class BytesMutation {
         };
     }
 
-    /** Mostly behind the header. */
+    /** Returns a position, mostly after the header. */
     private static int place(byte[] bytes, SplittableRandom random) {
         boolean inHeader = bytes.length <= AVRO_HEADER || random.nextInt(16) == 0;
         return inHeader
@@ -92,7 +92,7 @@ final class BytesMutation {
         return Arrays.copyOfRange(bytes, random.nextInt(bytes.length + 1), bytes.length);
     }
 
-    /** A number as Avro writes it: zigzag, seven bits a byte. */
+    /** Returns a number in the encoding of Avro: zigzag, seven bits per byte. */
     private static byte[] number(SplittableRandom random) {
         long value = random.nextInt(8) == 0 ? random.nextLong() : NUMBERS[random.nextInt(NUMBERS.length)];
         long left = (value << 1) ^ (value >> 63);

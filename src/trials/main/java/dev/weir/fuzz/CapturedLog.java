@@ -10,7 +10,7 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.LoggerConfig;
 import org.apache.logging.log4j.core.config.Property;
 
-/** Takes what a class logs, instead of standard error. */
+/** An appender that captures the log of a class instead of writing it to standard error. */
 final class CapturedLog extends AbstractAppender implements AutoCloseable {
 
     private final LoggerContext context = (LoggerContext) LogManager.getContext(false);
@@ -32,7 +32,7 @@ final class CapturedLog extends AbstractAppender implements AutoCloseable {
         lines.add(event.getMessage().getFormattedMessage());
     }
 
-    /** Those since it was asked last. */
+    /** Returns the lines since the last call. */
     List<String> take() {
         List<String> taken = List.copyOf(lines);
         lines.clear();

@@ -7,7 +7,10 @@ import dev.weir.topics.KafkaSettings;
 import java.util.List;
 import java.util.Map;
 
-/** Configuration files: each is taken, and then applications can be set up by it, or each of its faults has a place. */
+/**
+ * A fuzz case with a configuration file, which is accepted and then yields Kafka settings, or
+ * has faults with a line each.
+ */
 final class ConfigFileFuzz implements FuzzRunner.Case {
 
     private final List<String> valid;

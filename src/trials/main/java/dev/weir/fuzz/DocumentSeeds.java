@@ -8,15 +8,15 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The policies and configurations that the documents show, and some with everything in them. */
+/** The policy files and configurations in the documentation, and policy files with every key. */
 final class DocumentSeeds {
 
     private static final Pattern BLOCK = Pattern.compile("```yaml\n(.*?)```", Pattern.DOTALL);
     private static final List<Path> PAGES = List.of(
-            Path.of("README.md"),
-            Path.of("topology-docs", "cookbook.md"),
-            Path.of("topology-docs", "service.md"),
-            Path.of("topology-docs", "shaping.md"));
+            Path.of("topology-docs", "how-to", "cookbook.md"),
+            Path.of("topology-docs", "how-to", "secure.md"),
+            Path.of("topology-docs", "reference", "configuration.md"),
+            Path.of("topology-docs", "reference", "policies.md"));
 
     private static final String EVERYTHING = """
             {"policies": [{"id": "p", "layer": "l", "priority": -3, "match": {"client": ["a*", "b\\\\*"], "x/y": "**/z?"},

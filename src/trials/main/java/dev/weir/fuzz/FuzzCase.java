@@ -6,7 +6,7 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 
-/** One try's chance, what came of it, and what it allocates. */
+/** The random numbers, outcomes and allocations of one fuzz case. */
 final class FuzzCase {
 
     private static final com.sun.management.ThreadMXBean THREAD =
@@ -26,7 +26,7 @@ final class FuzzCase {
         return random;
     }
 
-    /** Counts what came of it, or of a part of it. */
+    /** Counts an outcome of the case or of a part of it. */
     void came(String word) {
         outcomes.merge(word, 1, Integer::sum);
     }
@@ -35,7 +35,11 @@ final class FuzzCase {
         return outcomes;
     }
 
-    /** Does it; what it allocates, returning or throwing, must be within the bound. */
+    /**
+     * Runs {@code work}.
+     *
+     * @throws AssertionError if it allocates more than {@code mostBytes}, whether it returns or throws
+     */
     <T> T within(long mostBytes, Callable<T> work) throws Exception {
         long before = THREAD.getCurrentThreadAllocatedBytes();
         try {
@@ -51,7 +55,7 @@ final class FuzzCase {
     private void check(long bytes, long mostBytes) {
         peakBytes = Math.max(peakBytes, bytes);
         if (measures && bytes > mostBytes) {
-            throw new AssertionError("allocated " + bytes + " bytes, the most is " + mostBytes);
+            throw new AssertionError("allocated " + bytes + " bytes, the limit is " + mostBytes);
         }
     }
 

@@ -1,8 +1,8 @@
 package dev.weir.fuzz;
 
 /**
- * The long form; {@code topology-docs/fuzzing.md} tells how to run it. Arguments: what, how many or which ({@code
- * 1000-2000}), and to replay a case, the seed and the index that a failure names.
+ * The command of the fuzzers; see {@code topology-docs/explanation/testing.md}. Arguments: the target, the number of
+ * cases or a range ({@code 1000-2000}); to repeat a case, also the seed and the index that a failure reports.
  */
 public final class FuzzMain {
 
@@ -16,7 +16,7 @@ public final class FuzzMain {
             System.exit(0);
         } catch (AssertionError e) {
             e.printStackTrace();
-            System.exit(1); // what a target started would go on
+            System.exit(1); // threads of the target may still run
         }
     }
 

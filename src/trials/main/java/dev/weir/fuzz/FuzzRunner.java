@@ -4,27 +4,30 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 
-/** Runs one kind of case many times, each from a seed of its own, so that any of them can be run again alone. */
+/** A runner of one kind of fuzz case. Each case has its own seed, so that it can be repeated alone. */
 final class FuzzRunner {
 
     static final long SEED = 20_261_121;
 
-    /** One try, which tells the trial what came of it, or throws. */
+    /** A kind of fuzz case. */
     interface Case {
+        /** Runs a case, and reports its outcomes to the trial; throws if a check fails. */
         void run(FuzzCase trial) throws Exception;
 
-        /** How many are tried first, unmeasured: what classes and tables take once is not the input's. */
+        /**
+         * Returns the number of cases that are run first without measuring, so that one-time allocations do not count.
+         */
         default int warmUp() {
             return 1_000;
         }
     }
 
-    /** What a run came to. */
+    /** The result of a run. */
     record Report(String name, int runs, Map<String, Integer> outcomes, long peakBytes, long slowestMs, long totalMs) {
         @Override
         public String toString() {
             return String.format(
-                    "%s: %,d in %.1f s, %s, at most %,d bytes allocated and %,d ms for one",
+                    "%s: %,d cases in %.1f s, %s, at most %,d bytes and %,d ms per case",
                     name, runs, totalMs / 1e3, outcomes, peakBytes, slowestMs);
         }
     }
@@ -41,12 +44,12 @@ final class FuzzRunner {
         this.one = one;
     }
 
-    /** Tries the cases from 0 on. */
+    /** Runs the first cases. */
     Report run(int runs) {
         return run(0, runs);
     }
 
-    /** Tries the cases from one on to before another. */
+    /** Runs the cases from {@code from} to before {@code to}. */
     Report run(int from, int to) {
         for (int index = from; index < from + Math.min((to - from) / 2, one.warmUp()); index++) {
             run(index, new FuzzCase(random(index), false));
@@ -73,7 +76,7 @@ final class FuzzRunner {
                 Math.round(totalNanos / NANOS_PER_MS));
     }
 
-    /** Tries one case; a failure tells how to try it again. */
+    /** Runs one case. A failure names the seed and index that repeat it. */
     private void run(int index, FuzzCase trial) {
         try {
             one.run(trial);

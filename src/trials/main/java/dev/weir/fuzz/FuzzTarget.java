@@ -2,10 +2,10 @@ package dev.weir.fuzz;
 
 import java.io.IOException;
 
-/** What there is to try, by name. */
+/** The fuzz targets, by name. */
 final class FuzzTarget {
 
-    /** Of a case of both topologies: their setup takes as long as a thousand records. */
+    /** The records in one case of the topologies, whose setup takes as long as a thousand records. */
     private static final int RECORDS = 10_000;
 
     private FuzzTarget() {}
@@ -18,7 +18,7 @@ final class FuzzTarget {
             case "policies" -> new PolicyFileFuzz(DocumentSeeds.policyFiles());
             case "http" -> new HttpFuzz();
             case "config" -> new ConfigFileFuzz(DocumentSeeds.configFiles());
-            default -> throw new IllegalArgumentException("records, lines, topology, policies, config or http");
+            default -> throw new IllegalArgumentException("use records, lines, topology, policies, config or http");
         };
     }
 }

@@ -8,14 +8,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Requests to the service, good ones and changed ones. */
+/** HTTP requests to the service, valid and mutated ones. */
 final class HttpCalls {
 
     /**
      * One request.
      *
-     * @param after what follows the headers
-     * @param isHttp whether it keeps to HTTP, however senseless it may be
+     * @param after the bytes after the headers
+     * @param isHttp whether the request conforms to HTTP, even if it makes no sense
      */
     @SuppressWarnings("ArrayRecordComponent") // calls are not compared
     record Call(String method, String target, byte[] after, List<String> headers, boolean isHttp) {
@@ -103,7 +103,7 @@ final class HttpCalls {
         files = DocumentSeeds.policyFiles();
     }
 
-    /** One of six is good. */
+    /** Returns a request. One in six is valid. */
     Call next(SplittableRandom random) {
         Call call = good(random);
         for (int steps = random.nextInt(6); steps > 0; steps -= 2) {
@@ -187,7 +187,7 @@ final class HttpCalls {
         return new Call(call.method, call.target, chunks.toByteArray(), headers, call.isHttp);
     }
 
-    /** Another segment or parameter, as a URI has it. */
+    /** Returns the target with another path segment or query parameter, percent-encoded. */
     private static String encoded(String target, SplittableRandom random) {
         String value = URLEncoder.encode(TextMutation.of(List.of("alice", "p1", "7"), random), StandardCharsets.UTF_8)
                 .replace("+", "%20")

@@ -10,14 +10,14 @@ import java.util.Set;
 import java.util.SplittableRandom;
 
 /**
- * Some hundred requests to a real instance: each is answered as {@code openapi.yaml} says, what is refused in one line,
- * and good ones in between are answered. A case begins without any rules.
+ * A fuzz case with a hundred HTTP requests to a real instance. Each response must have a documented status, and each
+ * error a body of one line. Valid requests in between must succeed. A case starts without policies and queues.
  */
 final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
 
     private static final int REQUESTS = 100;
 
-    /** Those that are described, but for 500, and those of a request that is no HTTP. */
+    /** The documented statuses except 500, and those for requests that do not conform to HTTP. */
     private static final Set<Integer> STATUSES = Set.of(
             200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 409, 412, 413, 414, 415, 417, 421, 422, 428, 431, 503,
             505);
@@ -34,7 +34,7 @@ final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
 
     HttpFuzz() throws IOException {}
 
-    /** What is answered is allocated by other threads. */
+    /** Returns 0: responses are allocated by other threads, so nothing is measured. */
     @Override
     public int warmUp() {
         return 0;
@@ -42,7 +42,7 @@ final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
 
     @Override
     public void run(FuzzCase trial) throws Exception {
-        served.forget();
+        served.deleteAll();
         for (int i = 0; i < REQUESTS; i++) {
             HttpCalls.Call call = calls.next(trial.random());
             try {

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.decision.Decider;
 import dev.weir.decision.MapStates;
+import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.definition.PolicyFile;
 import dev.weir.definition.PolicyFile.Definition;
-import dev.weir.definition.PolicyRecordReader;
 import dev.weir.event.Request;
 import dev.weir.fault.Fault;
 import dev.weir.fault.Faults;
@@ -17,7 +17,10 @@ import dev.weir.wire.PolicyAvro;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** Policy files: each is taken, and then it decides and survives being written, or each of its faults has a place. */
+/**
+ * A fuzz case with a policy file, which is accepted, decides requests and round-trips as records, or
+ * has faults with a line each.
+ */
 final class PolicyFileFuzz implements FuzzRunner.Case {
 
     private static final int REQUESTS = 6;
@@ -49,10 +52,10 @@ final class PolicyFileFuzz implements FuzzRunner.Case {
         trial.came("accepted");
     }
 
-    private static PolicyRecordReader written(Definition definition) throws Exception {
+    private static DecodedPolicyRecord written(Definition definition) throws Exception {
         PolicyAvro.Applied applied =
                 new PolicyAvro.Applied(definition.kind(), definition.id(), 1, definition.json(), 0);
-        return PolicyRecordReader.read(applied.key(), new PolicyAvro().encode(applied), 0);
+        return DecodedPolicyRecord.read(applied.key(), new PolicyAvro().encode(applied), 0);
     }
 
     private static void decide(PolicyFile.Contents contents, SplittableRandom random) {

@@ -3,7 +3,7 @@ package dev.weir.fuzz;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.definition.PolicyRecordReader;
+import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.event.Request;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.ByAvro;
@@ -15,8 +15,8 @@ import dev.weir.wire.UnreadableException;
 import java.util.List;
 
 /**
- * Values of each topic: each is read, and then it is the same when it is written and read again, or refused; and Avro's
- * own readers and writers do the same.
+ * A fuzz case with a value of one topic, which is rejected, or decoded to a value that round-trips. Avro's own
+ * readers and writers must agree.
  */
 final class RecordFuzz implements FuzzRunner.Case {
 
@@ -28,10 +28,10 @@ final class RecordFuzz implements FuzzRunner.Case {
         byte[] write(Object value);
     }
 
-    /** What the values of one topic are read and written by, and by what Avro itself writes them. */
+    /** The codec of the values of one topic, and a writer that uses Avro itself. */
     private record Topic(String name, List<byte[]> valid, Codec reading, Writer writing, Writer byAvro) {
 
-        /** A policy record has a text in it. */
+        /** Returns the bound of the allocations. Policy records contain a text. */
         long allowance(byte[] bytes) {
             return name.equals(POLICY_RECORDS) ? AllocationLimit.definition(bytes) : AllocationLimit.record(bytes);
         }
@@ -41,7 +41,7 @@ final class RecordFuzz implements FuzzRunner.Case {
     private static final String POLICY_RECORDS = "policies";
     private static final long TIMESTAMP_MS = 5;
     private static final Request.Source SOURCE = new Request.Source(0, 7);
-    private static final String WITHOUT_MESSAGE = "does not hold what its schema says";
+    private static final String WITHOUT_MESSAGE = "the record does not match its schema";
     private static final RequestAvro REQUESTS = new RequestAvro();
     private static final DecisionAvro DECISIONS = new DecisionAvro();
     private static final ReleaseAvro RELEASES = new ReleaseAvro();
@@ -78,7 +78,7 @@ final class RecordFuzz implements FuzzRunner.Case {
                     RecordSamples.policies(),
                     bytes -> bytes == null
                             ? POLICIES.decode("policy/p", null)
-                            : PolicyRecordReader.read("policy/p", bytes, 0).applied(),
+                            : DecodedPolicyRecord.read("policy/p", bytes, 0).applied(),
                     value -> POLICIES.encode((PolicyAvro.Applied) value),
                     value -> POLICIES.encode((PolicyAvro.Applied) value)));
 
@@ -109,7 +109,10 @@ final class RecordFuzz implements FuzzRunner.Case {
         trial.came(topic.name + " accepted");
     }
 
-    /** In the same words; but for an index out of bounds, which the JVM leaves without words when there were many. */
+    /**
+     * Checks that Avro rejects the record with the same message. Messages of index errors are not compared, because the
+     * JVM omits them after many such errors.
+     */
     private static void refusedByAvro(byte[] bytes, UnreadableException refused) {
         assertThatThrownBy(() -> ByAvro.decodeRequest(bytes, TIMESTAMP_MS, SOURCE))
                 .isInstanceOfSatisfying(UnreadableException.class, avro -> {

@@ -29,7 +29,7 @@ import org.apache.avro.generic.GenericRecord;
 import org.apache.avro.generic.GenericRecordBuilder;
 import org.apache.avro.message.BinaryMessageEncoder;
 
-/** Valid records of each topic, of the current schemas and the earlier ones. */
+/** Valid records of each topic, in the current and the earlier schemas. */
 final class RecordSamples {
 
     private static final int MANY = 40;

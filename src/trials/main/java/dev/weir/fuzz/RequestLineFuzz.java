@@ -8,7 +8,8 @@ import dev.weir.wire.RequestJson;
 import java.util.List;
 
 /**
- * Requests as lines of JSON: each is read, and then it is the same as an Avro event, or one line tells what is wrong.
+ * A fuzz case with a request as a line of JSON, which is decoded and then round-trips through Avro, or is rejected
+ * with a message of one line.
  */
 final class RequestLineFuzz implements FuzzRunner.Case {
 

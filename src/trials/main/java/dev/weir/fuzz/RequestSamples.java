@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** Requests within the rules, some at their edges. */
+/** Valid requests, some with extreme values. */
 final class RequestSamples {
 
     private static final long MAX_COST = 1_000_000_000_000L;
@@ -22,7 +22,7 @@ final class RequestSamples {
 
     private RequestSamples() {}
 
-    /** One that a policy may be for. */
+    /** Returns a request that may match one of the policies. */
     static Request forAny(List<Policy> policies, SplittableRandom random) {
         Map<String, String> attributes = new HashMap<>(Map.of("endpoint", "/articles/7", "method", "GET"));
         if (!policies.isEmpty()) {
@@ -38,7 +38,7 @@ final class RequestSamples {
     }
 
     /**
-     * What a wildcard may stand for; sometimes what looks like all of the pattern, again and again, but for its end.
+     * Returns a text for a wildcard; sometimes the letters of the pattern, repeated, with an end that does not match.
      */
     private static String rest(Glob glob, SplittableRandom random) {
         String letters = glob.toString().replaceAll("[*?\\\\]", "");

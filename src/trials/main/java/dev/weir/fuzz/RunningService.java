@@ -20,7 +20,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.admin.Admin;
 
-/** An instance with its broker, as {@code weir run --dev} has it. */
+/** An instance with an embedded broker, as {@code weir run --dev} starts it. */
 final class RunningService implements AutoCloseable {
 
     static final String TOKEN = "a-token-of-some-length";
@@ -48,22 +48,24 @@ final class RunningService implements AutoCloseable {
         enforcer = Enforcer.start(config, Optional.of(service.address()));
         enforcer.awaitRunning(PATIENCE);
         service.setHealth(enforcer::health);
-        service.attachEnforcer(enforcer.policies(), enforcer.questions());
+        service.attachEnforcer(enforcer.policies(), enforcer.queries());
     }
 
-    /** One who does not show the token. */
+    /** Returns a caller without the token. */
     Caller caller() throws IOException {
         return Caller.at(service.address(), null);
     }
 
-    /** Takes all rules out of force. */
-    void forget() throws FaultsException {
+    /** Deletes all policies and queues. */
+    void deleteAll() throws FaultsException {
         new PolicyTopic(config)
                 .apply(
                         PolicyFile.read("none", "{}"),
                         PolicyTopic.Options.DEFAULTS.withPrune(true),
                         System.currentTimeMillis());
-        await("no rules in force", PATIENCE, () -> enforcer.policies().applied().isEmpty());
+        await("no policies in force", PATIENCE, () -> enforcer.policies()
+                .applied()
+                .isEmpty());
     }
 
     @Override

@@ -6,10 +6,10 @@ import java.util.SplittableRandom;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Changes texts by characters, words, lines and whole values. */
+/** Mutations of texts, by characters, words, lines and whole values. */
 final class TextMutation {
 
-    /** What stands where something else was meant. */
+    /** Values that replace a word of the text. */
     private static final List<String> VALUES = List.of(
             "0",
             "-1",
@@ -193,7 +193,7 @@ final class TextMutation {
         return String.join("\n", lines);
     }
 
-    /** Deep, long or much. */
+    /** Returns a deeply nested, long or repetitive text. */
     private static String bulk(SplittableRandom random) {
         int times = 1 << random.nextInt(11);
         return switch (random.nextInt(8)) {

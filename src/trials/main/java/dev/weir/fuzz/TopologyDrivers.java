@@ -23,10 +23,10 @@ import org.apache.kafka.streams.TestOutputTopic;
 import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.test.TestRecord;
 
-/** Both real topologies on test drivers, spoken to in bytes. */
+/** Both real topologies on test drivers, with encoded records as input and output. */
 final class TopologyDrivers implements AutoCloseable {
 
-    /** What came out, of one record or of time that passed. */
+    /** The output of one record or of a time step. */
     record Output(
             List<byte[]> decisions,
             int admissions,
@@ -55,7 +55,7 @@ final class TopologyDrivers implements AutoCloseable {
         deciding = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
                 KafkaSettings.deciding(config),
-                Instant.ofEpochMilli(RequestRules.MAX_TIMESTAMP_MS)); // no request is ahead of it
+                Instant.ofEpochMilli(RequestRules.MAX_TIMESTAMP_MS)); // no request is ahead of this time
         shaping = new TopologyTestDriver(
                 WeirTopology.shaping(config, live, new QueueRegistry(), new EnforcerMetrics()),
                 KafkaSettings.shaping(config),
@@ -81,7 +81,7 @@ final class TopologyDrivers implements AutoCloseable {
         return driver.createOutputTopic(topic, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
-    /** A record of the requests topic; what is admitted by it goes on to its queue. */
+    /** Sends a record to the requests topic, and the resulting admissions to their queues. */
     Output request(byte[] key, byte[] value, Headers headers, long timestampMs) {
         requests.pipeInput(new TestRecord<>(key, value, headers, timestampMs));
         List<TestRecord<byte[], byte[]>> sent = admitted.readRecordsToList();
@@ -89,13 +89,13 @@ final class TopologyDrivers implements AutoCloseable {
         return output(sent.size());
     }
 
-    /** A record of the admissions topic. */
+    /** Sends a record to the admissions topic. */
     Output admission(byte[] key, byte[] value, Headers headers, long timestampMs) {
         admissions.pipeInput(new TestRecord<>(key, value, headers, timestampMs));
         return output(1);
     }
 
-    /** A record of the policies topic, and what is written back to it. */
+    /** Sends a record to the policies topic, and then the records that the topologies write back to it. */
     Output policies(byte[] key, byte[] value) {
         toPolicies(key, value);
         List<TestRecord<byte[], byte[]>> letters = deadInShaping.readRecordsToList();
@@ -103,7 +103,7 @@ final class TopologyDrivers implements AutoCloseable {
             toPolicies(back.key(), back.value());
         }
         if (!restored.isEmpty() || !deadInShaping.isEmpty()) {
-            throw new AssertionError("what was written back is not good");
+            throw new AssertionError("a record that was written back is invalid");
         }
         return new Output(List.of(), 0, List.of(), letters);
     }
@@ -114,12 +114,12 @@ final class TopologyDrivers implements AutoCloseable {
         policiesToCheck.pipeInput(record);
     }
 
-    /** What is in force. */
+    /** Returns the policies and queues in force. */
     List<PolicyAvro.Applied> applied() {
         return live.applied();
     }
 
-    /** By its clock, which stands still but when time passes. */
+    /** Returns the time of the drivers, which only {@link #pass} advances. */
     long nowMs() {
         return nowMs;
     }

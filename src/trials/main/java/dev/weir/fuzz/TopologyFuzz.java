@@ -29,9 +29,9 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * Records of three topics, good and bad, through the real topologies: each is answered once or a dead letter, and the
- * good ones are answered as by another Weir that has never seen the bad ones. Time goes on meanwhile, and the rules
- * change.
+ * A fuzz case with valid and invalid records of three topics, sent through both real topologies while time passes and
+ * policies change. Each record is answered once or becomes a dead letter. Valid records get the same answers as from a
+ * second pair of topologies that receives no invalid records.
  */
 final class TopologyFuzz implements FuzzRunner.Case {
 
@@ -46,7 +46,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
               - {id: sms, limit: 10, per: 1s, capacity: 5, max-wait: 2s, tiers: {free: {priority: 1}}}
             """;
 
-    /** What the policy {@code p} becomes by turns. */
+    /** The definitions between which the policy {@code p} changes. */
     private static final List<String> CHANGES = List.of(
             "{\"id\":\"p\",\"limits\":[{\"unlimited\":true}]}",
             "{\"id\":\"p\",\"limits\":[{\"algorithm\":\"fixed-window\",\"limit\":9,\"per\":\"1s\"}]}",
@@ -68,12 +68,12 @@ final class TopologyFuzz implements FuzzRunner.Case {
     private final List<byte[]> admissions = RecordSamples.admissions();
     private final List<byte[]> policies = RecordSamples.policies();
 
-    /** @param records of one case */
+    /** @param records the number of records in one case */
     TopologyFuzz(int records) {
         this.records = records;
     }
 
-    /** A case sets up what the next could not use again. */
+    /** Returns 0: the next case cannot reuse the setup. */
     @Override
     public int warmUp() {
         return 0;
@@ -115,7 +115,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
         }
     }
 
-    /** What came of it. */
+    /** Takes a random step, and returns its outcome. */
     private String step(TopologyDrivers weir, TopologyDrivers good, SplittableRandom random)
             throws UnreadableException {
         return switch (random.nextInt(12)) {
@@ -175,10 +175,10 @@ final class TopologyFuzz implements FuzzRunner.Case {
             good.policies(key, value);
         }
         assertThat(weir.applied()).isEqualTo(good.applied());
-        return output.deadLetters().isEmpty() ? "policies taken" : "policies refused";
+        return output.deadLetters().isEmpty() ? "policies accepted" : "policies refused";
     }
 
-    /** The next version of the policy that changes. */
+    /** Returns the next version of the policy that changes. */
     private static PolicyAvro.Applied next(TopologyDrivers weir, SplittableRandom random) {
         long version = 1;
         for (PolicyAvro.Applied applied : weir.applied()) {
@@ -194,7 +194,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
         return RequestSamples.of(client, random.nextBoolean() ? "free" : null, attributes, random);
     }
 
-    /** Mostly about now. */
+    /** Returns a record time, mostly about now. */
     private static long time(TopologyDrivers weir, SplittableRandom random) {
         return random.nextInt(20) == 0
                 ? TIMES[random.nextInt(TIMES.length)]
@@ -210,7 +210,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
 
     private static void compare(TopologyDrivers.Output output, TopologyDrivers.Output expected)
             throws UnreadableException {
-        // their places, and so the recorded order, differ by the bad records in between
+        // positions, and so the recorded order, differ because of the invalid records in between
         assertThat(decisions(output))
                 .usingRecursiveComparison()
                 .ignoringFields("identity.source", "context.order")
@@ -244,7 +244,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
         assertThat(letter.headers().lastHeader("weir.reason")).isNotNull();
     }
 
-    /** Mostly the client's. */
+    /** Returns a record key, mostly the client. */
     private static byte[] key(byte[] value, SplittableRandom random) {
         if (random.nextInt(20) == 0) {
             return random.nextBoolean() ? null : BytesMutation.noise(random, 20);

@@ -24,18 +24,19 @@ import java.util.PriorityQueue;
 import java.util.SplittableRandom;
 
 /**
- * A ledger and its holders on a virtual clock: each with a monotonic and a wall clock of its own, messages that take
- * their time, requests that wait for leases, and {@link Mishaps}.
+ * A ledger and its lease holders on a virtual clock. Each holder has its own monotonic and wall clock, messages are
+ * delayed, requests wait for leases, and {@link Mishaps} happen.
  */
 final class Lending {
 
     /**
-     * What happens.
+     * The parameters of a run.
      *
-     * @param limits those that are in force together, and those that take their places under way, all for as long
+     * @param limits the sets of limits that are in force together, one set after the other, each for the same time
      * @param perSecond requests a second, by holder
-     * @param delayMs how long a message takes at most
-     * @param drift by which part the rates of holders' monotonic clocks differ from the broker's at most
+     * @param delayMs the maximum delay of a message
+     * @param drift the maximum difference between the rates of holders' monotonic clocks and
+     *     the broker's, as a fraction
      * @param maxWaitMs how long a request waits for a lease
      */
     @SuppressWarnings("ArrayRecordComponent") // never compared
@@ -51,15 +52,15 @@ final class Lending {
             Mishaps mishaps) {}
 
     /**
-     * What else happens, each so many times in a thousand.
+     * The frequencies of disturbances, per thousand requests or messages.
      *
-     * @param standstills of the requests: their holder stands still
-     * @param losses of the messages: lost, and as many are doubled
-     * @param deaths of the messages: the last of a holder, which begins anew with nothing
-     * @param steps of the requests: the wall clock of their holder is stepped, or another broker leads, whose clock
-     *     differs
-     * @param settles of the requests: more was used; or a foreign holder sends the ledger a refund
-     * @param overtakes of the messages: one that may come before those that were sent before it
+     * @param standstills requests at which their holder is paused
+     * @param losses messages that are lost; as many others are duplicated
+     * @param deaths messages before which their holder dies and restarts without state
+     * @param steps requests at which the wall clock of their holder is stepped, or a broker with
+     *     another clock becomes leader
+     * @param settles requests at which more usage is settled, or a foreign holder sends a refund to the ledger
+     * @param overtakes messages that may arrive before messages that were sent earlier
      */
     record Mishaps(int standstills, int losses, int deaths, int steps, int settles, int overtakes) {
         static final Mishaps NONE = new Mishaps(0, 0, 0, 0, 0, 0);
@@ -68,22 +69,22 @@ final class Lending {
     /**
      * The clocks of a holder's machine.
      *
-     * @param isTask whether the process's clock starts with the wall clock, as that of a stream task, or at 0, as that
-     *     of a client library
-     * @param aheadMs the wall clock at the beginning, against the broker's
-     * @param stepMs by which the wall clock is stepped halfway
-     * @param drift by which part its rate differs from the broker's
+     * @param isTask whether the monotonic clock starts with the wall clock, as in a stream
+     *     task, or at 0, as in a client
+     * @param aheadMs by how much the wall clock is ahead of the broker's at the start
+     * @param stepMs the step of the wall clock halfway through the run
+     * @param drift the difference between the rates of the monotonic clock and the broker's, as a fraction
      */
     record Clocks(boolean isTask, long aheadMs, long stepMs, double drift) {}
 
     /**
-     * A limit while it was in force.
+     * A limit during the time in which it was in force.
      *
-     * @param account of it when it came into force
-     * @param lent what was out then
-     * @param lentUntilMs when that had ended
-     * @param fromMs when it came into force, by the ledger's time
-     * @param untilMs when it was replaced
+     * @param account the account of the limit at the start
+     * @param lent the amount that was lent at the start
+     * @param lentUntilMs when the leases of that amount had ended
+     * @param fromMs the start, in ledger time
+     * @param untilMs when the limit was replaced, in ledger time
      */
     record Era(LimitAccount<?> account, long lent, long lentUntilMs, long fromMs, long untilMs) {}
 
@@ -110,10 +111,10 @@ final class Lending {
     private long eraLentUntilMs;
     private List<LimitAccount<?>> era;
     final List<Use> uses = new ArrayList<>();
-    /** All requests, in the order in which they came. */
+    /** All requests, in the order of their arrival. */
     private final List<Use> requested = new ArrayList<>();
 
-    /** How far decision times were behind the broker's clock, and ahead of it, at most. */
+    /** By how much decision times were behind and ahead of the broker's clock at most. */
     long mostBehindMs;
 
     long mostAheadMs;
@@ -122,10 +123,10 @@ final class Lending {
     long waited;
     long denied;
     long messages;
-    /** What the ledger is to be told of beside the slices. */
+    /** The settled amount that must be reported to the ledger besides the use of leases. */
     long settled;
 
-    /** A settlement that left more in use and lent than is permitted; null: none did. */
+    /** A settlement after which more was in use and lent than permitted, null if there was none. */
     String beyondMaxUsed;
 
     private record Event(long atMs, long number, Runnable what) {}
@@ -155,7 +156,7 @@ final class Lending {
             begin();
         }
 
-        /** A new process. */
+        /** Starts a new process without state. */
         void begin() {
             ClockStepDetector steps = new ClockStepDetector();
             session = new LeaseSession(
@@ -169,7 +170,7 @@ final class Lending {
             return clock(atMs) - offsetMs + startMs + aheadMs;
         }
 
-        /** Its monotonic clock, which has nothing to do with any other. */
+        /** Returns the monotonic clock, which is independent of all other clocks. */
         long clock(long nowMs) {
             return offsetMs + (long) ((nowMs - startMs) * rate);
         }
@@ -210,7 +211,8 @@ final class Lending {
         }
 
         /**
-         * More was used than was requested. If less was, only a foreign holder claims a refund: the ledger ignores it.
+         * Settles usage beyond the requested cost. A negative cost is sent to the ledger as a refund by a foreign
+         * holder, which the ledger ignores.
          */
         void settle(long nowMs, long cost) {
             if (cost < 0) {
@@ -246,7 +248,7 @@ final class Lending {
             wakeAt(Math.max(nowMs + 1, when(leases.dueAtMs(clockMs))), nowMs);
         }
 
-        /** Unless it will wake before. */
+        /** Schedules a wake-up, unless there is an earlier one. */
         private void wakeAt(long atMs, long nowMs) {
             if (atMs <= startMs + scene.forMs + MAX_IDLE_MS && (wakesMs <= nowMs || atMs < wakesMs)) {
                 wakesMs = atMs;
@@ -261,7 +263,7 @@ final class Lending {
                 return;
             }
             long comesMs = nowMs + delay();
-            lastRequestMs = Math.max(lastRequestMs, comesMs); // they come in their order
+            lastRequestMs = Math.max(lastRequestMs, comesMs); // requests arrive in order
             long requestMs = happens(scene.mishaps.overtakes) ? comesMs : lastRequestMs;
             int life = lives;
             for (int i = 0; i < copies(); i++) {
@@ -270,7 +272,8 @@ final class Lending {
         }
 
         /**
-         * The ledger's time is that of the broker, when it appended the request; a ledger that moves reads it later.
+         * Appends a request. The ledger's time is the append time by the broker's clock, even if the ledger is moving
+         * and reads the request later.
          */
         private void append(long nowMs, LeaseRequest message, int life) {
             long appendMs = nowMs + brokerAheadMs;
@@ -311,19 +314,22 @@ final class Lending {
         }
     }
 
-    /** With a debt of a quarter of the limit. */
+    /** Returns the maximum usage, which includes a debt of a quarter of the limit. */
     private static long maxUsed(Limit<?> limit) {
         return limit.capacity() + limit.capacity() / 4;
     }
 
-    /** Of each limit. */
+    /** Returns the amount in use and lent, for each limit. */
     private List<Long> usedAndLent() {
         return ledger.accounts().stream()
                 .map(account -> ledger.lent() + account.used(ledger.clockMs()))
                 .toList();
     }
 
-    /** A limit that was lowered may have more in use and lent than its maximum: then nothing is added. */
+    /**
+     * Checks that a settlement does not exceed the maximum usage. A limit that was lowered may be above it already;
+     * then nothing may be added.
+     */
     private void checkUsed(List<Long> before) {
         List<Long> now = usedAndLent();
         for (int i = 0; i < now.size(); i++) {
@@ -335,12 +341,12 @@ final class Lending {
         }
     }
 
-    /** None if a message is lost; the second one comes late. */
+    /** Returns how many copies of a message arrive: none if it is lost, two if it is duplicated. */
     private int copies() {
         return happens(scene.mishaps.losses) ? 0 : happens(scene.mishaps.losses) ? 2 : 1;
     }
 
-    /** Does something when it is due. */
+    /** An action at a scheduled time. */
     private interface Step {
         void at(long nowMs);
     }
@@ -349,7 +355,7 @@ final class Lending {
         this(scene, seed, List.of());
     }
 
-    /** @param clocks of each holder; any if there are none */
+    /** @param clocks the clocks of the holders; random ones if empty */
     Lending(Scene scene, long seed, List<Clocks> clocks) {
         this.scene = scene;
         random = new SplittableRandom(seed);
@@ -372,7 +378,7 @@ final class Lending {
         return new Clocks(random.nextBoolean(), random.nextLong(-MAX_SKEW_MS, MAX_SKEW_MS + 1), 0, drift);
     }
 
-    /** The ledger moves halfway: it reads nothing for so long. */
+    /** Moves the ledger halfway through the run: it reads nothing for {@code ms}. */
     Lending withMove(long ms) {
         later(startMs + scene.forMs / 2, at -> ledgerBackMs = at + ms);
         return this;
@@ -382,15 +388,15 @@ final class Lending {
         return shelved(LimitAccount.open(limit, nowMs));
     }
 
-    /** Puts a log that has no shelf on one. */
+    /** Gives a segment store to a log that has none. */
     private LimitAccount<?> shelved(LimitAccount<?> account) {
         return account.limit() instanceof SlidingWindowLog log
                         && ((SlidingWindowLog.Log) account.state()).segments() == null
-                ? new LimitAccount<>(log, ((SlidingWindowLog.Log) account.state()).withSegments(0, new Shelf()))
+                ? new LimitAccount<>(log, ((SlidingWindowLog.Log) account.state()).withSegments(0, new HeapSegments()))
                 : account;
     }
 
-    private static final class Shelf implements SegmentStore {
+    private static final class HeapSegments implements SegmentStore {
         private final Map<Long, LogSegment> segments = new HashMap<>();
 
         @Override
@@ -420,7 +426,9 @@ final class Lending {
         era = next;
         eraFromMs = ledger.clockMs();
         eraLent = ledger.lent();
-        eraLentUntilMs = ledger.loans().stream().mapToLong(Ledger.Loan::untilMs).reduce(eraFromMs, Math::max);
+        eraLentUntilMs = ledger.leases().stream()
+                .mapToLong(Ledger.OutstandingLease::untilMs)
+                .reduce(eraFromMs, Math::max);
     }
 
     private void endEra(long untilMs) {
@@ -428,8 +436,9 @@ final class Lending {
     }
 
     /**
-     * What is promised and was not kept; null: nothing. A limit that replaces another one holds for all leases that
-     * were granted since then, with what was lent then; so for all, from when that has ended.
+     * Returns the first violation of a limit, null if there is none. Until the leases of a replaced limit have
+     * ended, the use is bounded by the new limit or by the amount that was lent at the change, whichever is
+     * greater; then by the new limit.
      */
     String broken() {
         endEra(Long.MAX_VALUE);
@@ -465,7 +474,7 @@ final class Lending {
         events.add(new Event(atMs, number++, () -> step.at(atMs)));
     }
 
-    /** A holder that stands still does then what was to be done before. */
+    /** Delays a step until its holder is no longer paused. */
     private Step unlessStill(Holder holder, Step step) {
         return nowMs -> {
             if (nowMs < holder.stillUntilMs) {
@@ -525,7 +534,7 @@ final class Lending {
         return on(0);
     }
 
-    /** Runs on for so long after the last request. */
+    /** Continues the run until {@code ms} after the end of the requests. */
     Lending on(long ms) {
         while (!events.isEmpty() && events.peek().atMs <= startMs + scene.forMs + ms) {
             Event next = events.remove();
@@ -536,12 +545,12 @@ final class Lending {
         return this;
     }
 
-    /** Of what one that sees all requests would have admitted. */
+    /** Returns the admitted cost, as a fraction of what a single limiter would have admitted. */
     double share() {
         return (double) admitted() / (double) admittedByOne();
     }
 
-    /** What the holder with the least was allowed, as a part of an even share. */
+    /** Returns the cost that was admitted by the holder with the least, as a fraction of an even share. */
     double leastShare() {
         long least = holders.stream().mapToLong(holder -> holder.admitted).min().orElseThrow();
         return (double) least * holders.size() / admitted();
@@ -565,7 +574,10 @@ final class Lending {
         return admitted;
     }
 
-    /** After all slices have ended, all that is not used is free again: what the ledger says then. */
+    /**
+     * Returns the ledger {@code ms} after the end of the requests. Once all leases have ended, all
+     * unused quota is free again.
+     */
     Ledger after(long ms) {
         ledger = ledger.advancedTo(Math.max(ledger.clockMs(), startMs + scene.forMs) + ms);
         return ledger;

@@ -9,7 +9,10 @@ import java.io.PrintStream;
 import java.util.Arrays;
 import java.util.List;
 
-/** How much of a shared limit is had, how often it is waited for, and for how many messages; on a virtual clock. */
+/**
+ * A command that prints how much of a shared limit is used, how often requests wait for a lease, and how many messages
+ * are sent, on a virtual clock.
+ */
 public final class LendingFigures {
 
     private static final long A_SECOND = 1_000;
@@ -26,7 +29,7 @@ public final class LendingFigures {
                 Limit<?> few = like(limit, perMs / 100, perMs);
                 Limit<?> many = like(limit, 16 * perMs, perMs);
                 Lending begun = run(many, even(HOLDERS, 8 * A_SECOND), 5_000);
-                Lending half = run(many, even(HOLDERS, 8 * A_SECOND), 35_000); // begins in the same way
+                Lending half = run(many, even(HOLDERS, 8 * A_SECOND), 35_000); // starts in the same way
                 out.printf(
                         "| %s, %d s | %.3f | %.3f | %.3f | %.4f | %.4f |%n",
                         limit.getClass().getSimpleName(),

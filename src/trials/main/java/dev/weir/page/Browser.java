@@ -22,11 +22,11 @@ import org.openqa.selenium.logging.LogType;
 import org.openqa.selenium.logging.LoggingPreferences;
 import org.openqa.selenium.support.ui.WebDriverWait;
 
-/** Chromium without a window, that does what a user does. */
+/** A headless Chromium that is driven through ChromeDriver. */
 final class Browser implements AutoCloseable {
 
     static final String WHAT_IT_NEEDS =
-            "the live page is tried in Chromium: install chromium and chromedriver (Debian: apt-get install chromium-driver)";
+            "the live page is not tested: install chromium and chromedriver (Debian: apt-get install chromium-driver)";
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
@@ -40,7 +40,7 @@ final class Browser implements AutoCloseable {
         return chromium().isPresent() && chromedriver().isPresent();
     }
 
-    /** @throws IllegalStateException if there is none on this machine */
+    /** @throws IllegalStateException if chromium or chromedriver is not installed */
     static Browser open() {
         if (!isThere()) {
             throw new IllegalStateException(WHAT_IT_NEEDS);
@@ -74,7 +74,7 @@ final class Browser implements AutoCloseable {
                 .findFirst();
     }
 
-    /** Loads it anew, also where only the hash differs. */
+    /** Loads a URL, even if it differs from the current one only in its hash. */
     void go(String url) {
         driver.get("about:blank");
         driver.get(url);
@@ -90,14 +90,14 @@ final class Browser implements AutoCloseable {
                 Map.of("width", width, "height", height, "deviceScaleFactor", 1, "mobile", false));
     }
 
-    /** @param scheme {@code light} or {@code dark}: what the system prefers */
+    /** @param scheme the color scheme that the system prefers, {@code light} or {@code dark} */
     void prefer(String scheme) {
         driver.executeCdpCommand(
                 "Emulation.setEmulatedMedia",
                 Map.of("features", List.of(Map.of("name", "prefers-color-scheme", "value", scheme))));
     }
 
-    /** @param body of a function, with its arguments as {@code arguments} */
+    /** @param body the body of a JavaScript function, which reads its arguments from {@code arguments} */
     Object run(String body, Object... arguments) {
         return driver.executeScript(body, arguments);
     }
@@ -110,7 +110,7 @@ final class Browser implements AutoCloseable {
         return (Long) run("return document.querySelectorAll(arguments[0]).length", css);
     }
 
-    /** The first that the selector finds and whose text this is in, once there is one. */
+    /** Waits for a visible element that matches the selector and contains the text; returns the first one. */
     WebElement find(String css, String text) {
         return new WebDriverWait(driver, PATIENCE)
                 .withMessage(() -> "no " + css + " with '" + text + "' in: " + text("body"))
@@ -122,7 +122,7 @@ final class Browser implements AutoCloseable {
                         .orElse(null));
     }
 
-    /** What is drawn anew each second may be gone before it is clicked on: then again. */
+    /** Clicks an element. Retries if the page has redrawn it before the click, as it does each second. */
     void click(String css, String text) {
         new WebDriverWait(driver, PATIENCE)
                 .ignoring(StaleElementReferenceException.class)
@@ -136,7 +136,7 @@ final class Browser implements AutoCloseable {
         new Actions(driver).sendKeys(keys).perform();
     }
 
-    /** Replaces all that is in it, as a user would. */
+    /** Selects the content of an input element and types over it. */
     void write(String css, String text) {
         find(css, "").sendKeys(Keys.chord(Keys.CONTROL, "a"), text);
     }
@@ -151,7 +151,7 @@ final class Browser implements AutoCloseable {
         return driver.getScreenshotAs(OutputType.BYTES);
     }
 
-    /** What its console was told since it was last asked. */
+    /** Returns the warnings and errors that the console has logged since the last call. */
     List<String> complaints() {
         return driver.manage().logs().get(LogType.BROWSER).getAll().stream()
                 .filter(entry -> entry.getLevel().intValue() >= Level.WARNING.intValue())

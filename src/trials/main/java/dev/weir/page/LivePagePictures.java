@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 import org.openqa.selenium.WebElement;
 
 /**
- * Takes the pictures of {@code topology-docs/live}, of a run that has five minutes behind it:
+ * A command that takes the screenshots in {@code topology-docs/live} after a run of five minutes:
  * {@code mvn -q -Ptrials compile exec:java -Dmain.class=dev.weir.page.LivePagePictures}
  */
 final class LivePagePictures {
@@ -23,7 +23,9 @@ final class LivePagePictures {
 
     private LivePagePictures() {}
 
-    /** @param arguments where the pictures go, and how many seconds the run has behind it then; both can be left out */
+    /**
+     * @param arguments the directory of the screenshots, and the seconds to run before taking them; both are optional
+     */
     public static void main(String[] arguments) throws Exception {
         Path pictures = Files.createDirectories(Path.of(arguments.length == 0 ? "topology-docs/live" : arguments[0]));
         Path state = Files.createTempDirectory("weir-pictures");
@@ -32,7 +34,7 @@ final class LivePagePictures {
             TimeUnit.SECONDS.sleep(arguments.length < 2 ? BEFORE_S : Long.parseLong(arguments[1]));
             take(browser, run, pictures);
         }
-        System.exit(0); // what the broker leaves behind need not be waited for
+        System.exit(0); // does not wait for the threads of the broker
     }
 
     private static void take(Browser browser, LiveRun run, Path pictures) throws Exception {
@@ -48,7 +50,7 @@ final class LivePagePictures {
         Files.write(pictures.resolve("client.png"), browser.picture());
 
         browser.go(run.url() + "#/policies/policy/free-articles");
-        browser.find(".verdict", "As it is in force");
+        browser.find(".verdict", "Identical to the definition in force");
         browser.find(".versions", "Version 1");
         WebElement definition = browser.find("#definition", "");
         browser.write("#definition", definition.getDomProperty("value").replace("limit: 5\n", "limit: 3\n"));
@@ -62,7 +64,7 @@ final class LivePagePictures {
         browser.size(WIDTH, HEIGHT);
         browser.prefer("dark");
         browser.go(run.url() + "#/queues");
-        browser.await("a queue that is no puddle", () -> (Boolean) browser.run(HIGH_WATER));
+        browser.await("a queue with a visible backlog", () -> (Boolean) browser.run(HIGH_WATER));
         Files.write(pictures.resolve("queues.png"), browser.picture());
 
         browser.size(PHONE_WIDTH, PHONE_HEIGHT);

@@ -25,12 +25,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.apache.kafka.clients.admin.Admin;
 
-/** A broker, an enforcer and its service, under traffic that has its ups and downs and does not end. */
+/** A broker, an enforcer and its service, under varying traffic until it is closed. */
 final class LiveRun implements AutoCloseable {
 
     static final String TOKEN = "a-token-of-some-length";
 
-    /** Denied more often than any other. */
+    /** The client with the most denials. */
     static final String GREEDY = "acme";
 
     private static final String POLICIES = """
@@ -87,8 +87,8 @@ final class LiveRun implements AutoCloseable {
     private long sent;
 
     /**
-     * @param directory of the state
-     * @param another a client that is denied too
+     * @param directory the state directory
+     * @param another another client that is denied
      */
     LiveRun(Path directory, String another) throws Exception {
         this.another = another;
@@ -110,7 +110,7 @@ final class LiveRun implements AutoCloseable {
         var unused = traffic.scheduleAtFixedRate(this::send, 0, EVERY_MS, TimeUnit.MILLISECONDS);
     }
 
-    /** The live page of this run. */
+    /** Returns the URL of the live page. */
     String url() {
         return url(service);
     }
@@ -123,7 +123,7 @@ final class LiveRun implements AutoCloseable {
         return Caller.of(service.port(), token);
     }
 
-    /** One more that speaks for the same enforcer. */
+    /** Opens another service of the same enforcer. */
     WeirService openAnother(String host, int port) {
         WeirConfig.Service settings = WeirConfig.Service.DEFAULTS
                 .withHost(host)
@@ -145,7 +145,7 @@ final class LiveRun implements AutoCloseable {
         shown.setHealth(enforcer::health);
         shown.setMetrics(enforcer.metrics()::scrape);
         shown.startLiveFeed(enforcer.live(), enforcer::others);
-        shown.attachEnforcer(enforcer.policies(), enforcer.questions());
+        shown.attachEnforcer(enforcer.policies(), enforcer.queries());
     }
 
     private void send() {
@@ -162,7 +162,7 @@ final class LiveRun implements AutoCloseable {
         some(0.1, () -> random.nextInt(3) > 0 ? another : "shop-" + random.nextInt(20), null, "/hook");
     }
 
-    /** As many as that in the mean. */
+    /** Sends {@code many} requests on average. */
     private void some(double many, Supplier<String> client, String tier, String endpoint) {
         int whole = (int) Math.floor(Math.max(0, many) + random.nextDouble());
         for (int i = 0; i < whole; i++) {

@@ -15,8 +15,8 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.RoundTripEstimator;
 
 /**
- * What there was at hand of shared quota when a request was answered, as the answer tells it; of what it does not tell,
- * plenty.
+ * The shared quota that was available when a request was decided, as far as the decision shows it.
+ * Other quota is taken as ample.
  */
 final class AvailableQuota implements HeldLeases {
 
@@ -47,7 +47,7 @@ final class AvailableQuota implements HeldLeases {
         this.standsBehind = standsBehind;
     }
 
-    /** The context in which a request was answered. */
+    /** Returns the lease context in which a request was decided. */
     static LeaseContext context(Request request, DecisionResult answer) {
         AvailableQuota atHand = answer instanceof Decision decision
                 ? of(request, decision)
@@ -65,7 +65,7 @@ final class AvailableQuota implements HeldLeases {
         boolean standsBehind = request.kind() == RequestKind.CONSUME
                 && decision.outcome() == Outcome.DENIED
                 && decision.remaining() != null
-                && left >= request.cost(); // others wait, and it may not
+                && left >= request.cost(); // others wait, and this request may not
         long available = left + (wasTaken ? Math.max(0, request.cost()) : 0);
         if (decision.outcome() == Outcome.DENIED && !standsBehind) {
             available = Math.min(left, request.cost() - 1);

@@ -37,9 +37,9 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
 
 /**
- * Decides each request anew by the pure core, in the order in which its partition's are answered, and holds the answers
- * that are committed against it, byte for byte. But for those that wait for shared quota, each is answered as it is
- * read for good.
+ * The check of decisions. It recomputes each one by the pure core, in the order in which the task of the partition
+ * decides, and compares it with the committed one, byte for byte. A request must be decided in the transaction that
+ * commits its offset, unless it waits for shared quota.
  */
 final class DecisionCheck {
 
@@ -79,20 +79,20 @@ final class DecisionCheck {
         this.flaw = flaw;
     }
 
-    /** A request that is read for good. */
+    /** A request whose offset is committed. */
     private record Asked(Request request, List<Admission.Header> headers) {}
 
-    /** The requests that were read for good, of each partition in its order. */
+    /** Returns the requests whose offsets are committed, each partition in order. */
     List<Request> requests() {
         return requests;
     }
 
-    /** What they were answered, but for those that went to a queue. */
+    /** Returns the decisions on these requests, except those by queues. */
     List<Decision> decisions() {
         return decisions;
     }
 
-    /** @param committed what was committed since the last check */
+    /** @param committed the records that were committed since the last check */
     void check(List<Entry> committed) {
         for (int partition = 0; partition < plan.partitions(); partition++) {
             read(cluster.partition(SimulatedTaskSlot.TOPICS.requests(), partition), this::received);
@@ -106,7 +106,7 @@ final class DecisionCheck {
             }
         }
         due.forEach((source, asked) -> {
-            Violation.unless(mayWait(asked), ANSWERED_ONCE, source + " is read without an answer: " + asked);
+            Violation.unless(mayWait(asked), ANSWERED_ONCE, source + " is committed without a decision: " + asked);
             waited.add(source);
         });
     }
@@ -115,22 +115,22 @@ final class DecisionCheck {
         return asked instanceof Asked of && of.request.kind() == RequestKind.CONSUME && rulebook.isShared(of.request);
     }
 
-    /** How many were not answered as they were read. */
+    /** Returns the number of requests that were not decided when their offset was committed. */
     int waited() {
         return waited.size();
     }
 
-    /** How many have no answer yet. */
+    /** Returns the number of requests without a decision. */
     int waiting() {
         return due.size() + underWay.size();
     }
 
-    /** How many were not in the partition of their client. */
+    /** Returns the number of misplaced requests. */
     int misplaced() {
         return misplaced;
     }
 
-    /** Those without an answer, and none else, are those that a task lets wait. */
+    /** Checks that exactly the requests without a decision wait in a task. */
     void checkWaiting(SimulatedTask task) {
         if (task.slot.role() == SimulatedTaskSlot.Role.DECIDE) {
             long without = due.values().stream()
@@ -140,7 +140,7 @@ final class DecisionCheck {
             Violation.unless(
                     without == waiting,
                     ANSWERED_ONCE,
-                    task + " lets " + waiting + " wait, without an answer are " + due.keySet());
+                    task + " has " + waiting + " waiting requests, without a decision are " + due.keySet());
         }
     }
 
@@ -165,15 +165,15 @@ final class DecisionCheck {
         }
     }
 
-    /** One that was misplaced is to be answered when it is read for good where its client belongs. */
+    /** Handles a routed record. The misplaced request must be decided when the offset of this record is committed. */
     private void routed(Entry entry) {
         Request.Source source = RecordOrigin.read(entry.headers()).orElseThrow().source();
         Object asked = underWay.remove(source);
-        Violation.unless(asked != null, ANSWERED_ONCE, source + " is routed, but was not read, or routed before");
+        Violation.unless(asked != null, ANSWERED_ONCE, source + " is routed, but not committed, or routed before");
         due.put(source, asked);
     }
 
-    /** The partition that decides a request. */
+    /** Returns the partition that decides a request. */
     private int partition(Request request) {
         return BuiltInPartitioner.partitionForKey(request.client().getBytes(StandardCharsets.UTF_8), plan.partitions());
     }
@@ -192,11 +192,11 @@ final class DecisionCheck {
         return new Asked(request, headers(entry.headers()));
     }
 
-    /** Decides anew what was answered; of limits that are shared, there was as much at hand as the answer tells. */
+    /** Recomputes a decision. The available shared quota is that which the recorded decision shows. */
     private DecisionResult decide(Asked asked, DecisionResult answer, SimulatedTask.Used used) {
         Request request = flaw.seen(asked.request);
         PolicyTable table = plan.changesFromATime() ? rulebook.table() : used.policies();
-        MapStates own = states.computeIfAbsent(partition(request), p -> neverForgotten());
+        MapStates own = states.computeIfAbsent(partition(request), p -> neverExpiring());
         DecisionResult ruling = new Decider(own, AvailableQuota.context(request, answer)).decide(request, table);
         leases.answered(asked.request, ruling, table, used.nowMs(), plan.skewMs() == 0);
         DecisionContext context = context(answer);
@@ -210,9 +210,7 @@ final class DecisionCheck {
         return answer instanceof Decision decision ? decision.context() : ((Admission) answer).context();
     }
 
-    /**
-     * By the recorded positions, the decisions of a task have the order in which they were taken, across restarts too.
-     */
+    /** Checks that the recorded positions of the decisions of a task increase, also across restarts. */
     private void checkContext(Request request, DecisionContext context, SimulatedTask.Used used) {
         Request.Source source = request.source();
         int partition = partition(request);
@@ -232,7 +230,7 @@ final class DecisionCheck {
                 source + " records other policies than those that decided it");
     }
 
-    private MapStates neverForgotten() {
+    private MapStates neverExpiring() {
         WeirConfig.State config = plan.config().state();
         return new MapStates(IdempotencyCache.inMemory(
                 config.maxIdempotencyKeys(), config.retention().toMillis()));
@@ -279,14 +277,13 @@ final class DecisionCheck {
     private Object take(Request.Source source) {
         Object expected = due.remove(source);
         Violation.unless(
-                expected != null, ANSWERED_ONCE, source + " is answered, but was not read, or answered before");
+                expected != null, ANSWERED_ONCE, source + " is decided, but was not committed, or was decided before");
         return expected;
     }
 
     private static void compare(Request.Source source, Object is, Object expected) {
         if (!is.equals(expected)) {
-            throw new Violation(
-                    DECIDED_ALIKE, source + " is answered by\n  " + is + ", but undisturbed\n  " + expected);
+            throw new Violation(DECIDED_ALIKE, source + " has the decision\n  " + is + ", should have\n  " + expected);
         }
     }
 
@@ -300,7 +297,7 @@ final class DecisionCheck {
         return new String(entry.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
     }
 
-    /** Reads something. */
+    /** Decodes a record. */
     interface Reading<T> {
         T read() throws UnreadableException;
     }

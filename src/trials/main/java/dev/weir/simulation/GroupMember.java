@@ -10,8 +10,8 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * A stream thread of one application: its tasks share a transaction. As a member of the group it may be expelled
- * without knowing, and goes on until it is to commit.
+ * A stream thread of one application, whose tasks share a transaction. It does not notice that it is expelled from its
+ * group until its next commit.
  */
 final class GroupMember implements SimulatedTask.Writes {
 
@@ -39,7 +39,7 @@ final class GroupMember implements SimulatedTask.Writes {
         this.flaw = flaw;
     }
 
-    /** It is killed at one of its next writes. */
+    /** Lets the process be killed after this many further writes. */
     void killAfter(int writes) {
         writesToLive = writes;
     }
@@ -48,7 +48,7 @@ final class GroupMember implements SimulatedTask.Writes {
         writesToLive = NEVER;
     }
 
-    /** Whether it is within a commit, and does nothing else. */
+    /** Returns whether it is within a commit, during which it does nothing else. */
     boolean isPrepared() {
         return isPrepared;
     }
@@ -94,7 +94,7 @@ final class GroupMember implements SimulatedTask.Writes {
         }
     }
 
-    /** Takes over a task whose owner before is through with it; false if that is not yet known. */
+    /** Takes over a task. Returns false while transactions of the previous owner are open. */
     boolean open(SimulatedTaskSlot slot) {
         Map<SimulatedPartition, Long> from = offsets(slot);
         LocalState state = instance.disk.computeIfAbsent(slot, s -> new LocalState(s, cluster, flaw));
@@ -109,7 +109,7 @@ final class GroupMember implements SimulatedTask.Writes {
         return true;
     }
 
-    /** How far the inputs of a task are read; null while a transaction holds that back. */
+    /** Returns the committed offsets of the inputs of a task, null while an open transaction contains them. */
     private Map<SimulatedPartition, Long> offsets(SimulatedTaskSlot slot) {
         Map<SimulatedPartition, Long> offsets = new LinkedHashMap<>();
         for (SimulatedPartition input : slot.inputs(cluster)) {
@@ -142,8 +142,8 @@ final class GroupMember implements SimulatedTask.Writes {
     }
 
     /**
-     * Writes what is only on the heap, and adds the offsets to the transaction; false if it was expelled, or the
-     * transaction timed out: all is undone.
+     * Flushes cached state, and adds the offsets to the transaction. Returns false if the thread was expelled or the
+     * transaction timed out; then everything uncommitted is undone.
      */
     boolean prepare() {
         boolean isFenced = isExpelled && flaw != InjectedFlaw.ZOMBIES_COMMIT;
@@ -164,7 +164,7 @@ final class GroupMember implements SimulatedTask.Writes {
         return true;
     }
 
-    /** Ends the commit; false if the transaction timed out meanwhile: all is undone. */
+    /** Ends the commit. Returns false if the transaction timed out; then everything uncommitted is undone. */
     boolean commit() {
         isPrepared = false;
         if (transaction == null) {
@@ -188,19 +188,22 @@ final class GroupMember implements SimulatedTask.Writes {
         isFlushing = false;
     }
 
-    /** Whether it is writing what was only on the heap. */
+    /** Returns whether it is flushing cached state. */
     boolean isFlushing() {
         return isFlushing;
     }
 
-    /** Hands a task over in order; its work must be committed. */
+    /** Closes a task cleanly. Its work must be committed. */
     void close(SimulatedTaskSlot slot) {
         SimulatedTask task = tasks.remove(slot);
         task.close();
         task.state().checkpoint();
     }
 
-    /** It has lost its tasks: aborts, closes them, and what they did not commit is wiped; then it joins anew. */
+    /**
+     * Handles the loss of all tasks: aborts the transaction, closes the tasks, deletes their local
+     * state, and rejoins the group.
+     */
     void loseAll() {
         abort();
         tasks.values().forEach(SimulatedTask::close);
@@ -209,7 +212,10 @@ final class GroupMember implements SimulatedTask.Writes {
         isExpelled = false;
     }
 
-    /** Its tasks fail: what they did not commit is undone, and the same processors go on from what is committed. */
+    /**
+     * Handles a failure of the tasks: undoes uncommitted work and restarts the same processors from committed state.
+     * Returns false if the tasks are lost instead.
+     */
     boolean revive() {
         abort();
         if (!tasks.keySet().stream().allMatch(slot -> offsets(slot) != null && isSettled(slot))) {
@@ -241,7 +247,10 @@ final class GroupMember implements SimulatedTask.Writes {
         transaction = null;
     }
 
-    /** Dies: the transaction stays open until the coordinator times it out, and what was not committed is wiped. */
+    /**
+     * Ends like a killed process: the transaction stays open until the coordinator times it out, and the local
+     * state of the tasks is deleted.
+     */
     void die() {
         tasks.keySet().forEach(instance.disk::remove);
         tasks.clear();

@@ -17,7 +17,7 @@ import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** A store over a map, or over one after the other; each write is also told to its changelog, before it is made. */
+/** A store on a map that may be replaced by another one. Each write goes to the changelog first. */
 final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[]> {
 
     private final String name;
@@ -99,7 +99,7 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
         return iterator(map.get().descendingMap().entrySet());
     }
 
-    /** Over the entries as they are now. */
+    /** Returns an iterator over a copy of the entries. */
     private static <K> KeyValueIterator<K, byte[]> iterator(Collection<Map.Entry<K, byte[]>> entries) {
         List<KeyValue<K, byte[]>> copy = new ArrayList<>(entries.size());
         entries.forEach(entry -> copy.add(KeyValue.pair(entry.getKey(), entry.getValue())));
@@ -156,13 +156,13 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
         return true;
     }
 
-    /** A store whose writes nobody else is told of. */
+    /** Returns a store without a changelog. */
     static <K extends Comparable<K>> HeapStore<K> unlogged(String name) {
         NavigableMap<K, byte[]> map = new TreeMap<>();
         return new HeapStore<>(name, () -> map, (key, value) -> {}, InjectedFlaw.NONE);
     }
 
-    /** The same content for another processor, which writes to nobody. */
+    /** Returns a store with a copy of the content, without a changelog. */
     static HeapStore<Bytes> copy(String name, NavigableMap<Bytes, byte[]> map) {
         NavigableMap<Bytes, byte[]> copy = new TreeMap<>(map);
         return new HeapStore<>(name, () -> copy, (key, value) -> {}, InjectedFlaw.NONE);

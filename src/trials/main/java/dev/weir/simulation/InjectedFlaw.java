@@ -11,69 +11,69 @@ import dev.weir.simulation.Violation.Promise;
 import dev.weir.topology.Stores;
 import java.util.List;
 
-/** What can be broken on purpose, to see that the checks find it. */
+/** A flaw that is injected to test that the checks find it. */
 enum InjectedFlaw {
     NONE(null),
-    /** What a transaction wrote to the changelogs is lost, though it was committed. */
+    /** The changelog records of committed transactions are lost. */
     CHANGELOG_LOST(Promise.DECIDED_ALIKE),
-    /** Who takes over also restores what aborted transactions wrote. */
+    /** A restore includes changelog records of aborted transactions. */
     ABORTED_STATE_RESTORED(Promise.DECIDED_ALIKE),
-    /** A task that failed goes on with its state as it is, as if a processor had it in its fields. */
+    /** A failed task keeps its state, as if a processor had it in fields. */
     STATE_SURVIVES_ABORT(Promise.DECIDED_ALIKE),
-    /** What an aborted transaction wrote is read all the same. */
+    /** The output of aborted transactions is read. */
     OUTPUT_SURVIVES_ABORT(Promise.ANSWERED_ONCE),
-    /** How far one has read is kept though the transaction is aborted. */
+    /** Offsets are kept even if their transaction is aborted. */
     OFFSETS_OUTSIDE_TRANSACTION(Promise.ANSWERED_ONCE),
-    /** Who has lost its tasks can commit. */
+    /** A thread that has lost its tasks can commit. */
     ZOMBIES_COMMIT(Promise.ANSWERED_ONCE),
-    /** Who takes over does not wait for the transactions of the one before. */
+    /** A takeover does not wait for the transactions of the previous owner. */
     IMPATIENT_TAKEOVER(Promise.RESTORED_AS_IT_WAS),
-    /** A store does not keep some of what is put. */
-    STORE_FORGETS(Promise.DECIDED_ALIKE),
-    /** Of the states that are written before a commit, one is left out. */
+    /** A store loses some writes. */
+    STORE_LOSES_STATES(Promise.DECIDED_ALIKE),
+    /** The flush before a commit leaves out one state. */
     FLUSH_LOSES_ONE(Promise.DECIDED_ALIKE),
-    /** States that are only on the heap are written after the commit, in the next transaction. */
+    /** Cached states are flushed after the commit, in the next transaction. */
     FLUSHED_AFTER_COMMIT(Promise.DECIDED_ALIKE),
-    /** A task that failed finds on the heap what it did not commit. */
+    /** The cache of a failed task keeps uncommitted states. */
     HEAP_SURVIVES_ABORT(Promise.DECIDED_ALIKE),
-    /** A queue's state is not kept: neither its pace nor its sequence. */
+    /** Changes of a queue's state are not stored, neither its pace nor its sequence. */
     PACE_FORGOTTEN(Promise.IN_SEQUENCE),
-    /** Of what a queue has released, the last is not always kept. */
+    /** The last release of a queue is not always stored. */
     RELEASES_FORGOTTEN(Promise.RESTORED_AS_IT_WAS),
-    /** The machine's clock decides, not the record's time. */
+    /** Decisions use the machine's clock instead of the record's time. */
     CLOCK_DECIDES(Promise.DECIDED_ALIKE),
-    /** A change of policies holds when it is heard of, not from a record's time on. */
+    /** A policy change takes effect when an instance reads it, not at a record time. */
     CHANGES_AT_ONCE(Promise.DECIDED_ALIKE),
-    /** The sweep forgets what still counts. */
+    /** The cleanup deletes state that still counts. */
     SWEEP_TOO_EARLY(Promise.DECIDED_ALIKE),
-    /** Punctuations that are called off go on. */
+    /** Cancelled punctuations continue. */
     PUNCTUATIONS_PILE_UP(Promise.BOUNDED),
-    /** The core counts requests, not what they cost; who decides anew has the same core, and sees nothing. */
+    /** The core counts requests instead of costs. A recomputation has the same flaw, so it does not find it. */
     COSTS_NOT_COUNTED(Promise.WITHIN_LIMITS),
-    /** What leaves a queue is to leave when it is written, however far ahead of its turn. */
+    /** A release has the time at which it is written, however far ahead of its slot. */
     STAMPED_WHEN_WRITTEN(Promise.IN_PACE),
-    /** What leaves a queue is told twice, under the same number. */
+    /** A release is written twice, with the same sequence number. */
     RELEASED_TWICE(Promise.ENDS_ONCE),
-    /** Queues go by the clock of their instance. */
+    /** Queues use the clock of their instance. */
     QUEUES_BY_OWN_CLOCK(Promise.BY_BROKER_TIME),
-    /** Instances miss some changes of policies. */
+    /** Instances miss some policy changes. */
     CHANGES_MISSED(Promise.POLICIES_AGREE),
-    /** After some punctuations a task is woken no more. */
+    /** Later punctuations of a task are ignored, so it is no longer woken. */
     NOT_WOKEN(Promise.DRAINS),
-    /** A slice is worth twice what the ledger takes it for. */
+    /** A lease is worth twice the amount that the ledger has recorded. */
     LENT_TWICE(Promise.NEVER_ABOVE),
-    /** The slots of a grant follow each other ten times as fast as those of the queue's total. */
+    /** The slots of a grant are ten times as fast as the total of the queue permits. */
     SLOTS_TOO_CLOSE(Promise.IN_PACE),
-    /** Who takes over a ledger does not know what is lent. */
-    LOANS_FORGOTTEN(Promise.NEVER_ABOVE),
-    /** Who takes over does not know who waits for quota. */
+    /** A takeover of a ledger loses its outstanding leases. */
+    LEASES_LOST(Promise.NEVER_ABOVE),
+    /** A takeover loses the requests that wait for quota. */
     WAITING_FORGOTTEN(Promise.ANSWERED_ONCE),
-    /** The position of a task's last decision is not stored after the first time. */
+    /** The position of a task's last decision is only stored the first time. */
     ORDER_FORGOTTEN(Promise.DECIDED_ALIKE),
-    /** What is settled beside the slices is not told to the ledger. */
+    /** Settlements beyond the leases are not reported to the ledger. */
     SETTLES_LOST(Promise.ACCOUNTED_FOR);
 
-    /** Which check is to find it. */
+    /** The promise whose check must find the flaw. */
     final Promise breaks;
 
     InjectedFlaw(Promise breaks) {
@@ -81,13 +81,13 @@ enum InjectedFlaw {
     }
 
     /**
-     * Whether a store does not keep what is put there for the nth time, from 0.
+     * Returns whether a store loses its nth write, from 0.
      *
-     * @param isChange whether there is something under the key already
+     * @param isChange whether the key already has a value
      */
     boolean loses(String store, int n, boolean isChange) {
         return switch (this) {
-            case STORE_FORGETS -> store.equals(Stores.POLICY_STATES) && n % 7 == 6;
+            case STORE_LOSES_STATES -> store.equals(Stores.POLICY_STATES) && n % 7 == 6;
             case PACE_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && isChange;
             case RELEASES_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n % 5 == 4;
             case ORDER_FORGOTTEN -> store.equals(Stores.DECISION_ORDER) && n > 0;
@@ -95,7 +95,7 @@ enum InjectedFlaw {
         };
     }
 
-    /** What is written of a release. */
+    /** Returns the release to write. */
     Release written(Release r, long nowNanos) {
         return this != STAMPED_WHEN_WRITTEN
                 ? r
@@ -113,7 +113,7 @@ enum InjectedFlaw {
                         r.payload());
     }
 
-    /** What a ledger is told. */
+    /** Returns the request that a ledger receives. */
     LeaseRequest asked(LeaseRequest r) {
         return this != SETTLES_LOST
                 ? r
@@ -121,7 +121,7 @@ enum InjectedFlaw {
                         r.number(), r.holder(), r.minTokens(), r.requestedTokens(), r.reports(), 0, r.roundTripMs());
     }
 
-    /** What a ledger answers. */
+    /** Returns the response of a ledger. */
     LeaseResponse granted(LeaseResponse response) {
         return this == LENT_TWICE && response instanceof LeaseResponse.Granted g
                 ? new LeaseResponse.Granted(
@@ -129,7 +129,7 @@ enum InjectedFlaw {
                 : response;
     }
 
-    /** What a ledger of a total gives. */
+    /** Returns the grant of a ledger of a total. */
     SlotGrant given(SlotGrant grant) {
         if (this != SLOTS_TOO_CLOSE) {
             return grant;
@@ -147,7 +147,7 @@ enum InjectedFlaw {
                 runs);
     }
 
-    /** What the core sees of a request. */
+    /** Returns the request that the core sees. */
     Request seen(Request r) {
         return this != COSTS_NOT_COUNTED || r.kind() != RequestKind.CONSUME
                 ? r

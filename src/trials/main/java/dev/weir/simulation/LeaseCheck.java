@@ -32,14 +32,14 @@ import java.util.Map;
 import org.apache.kafka.common.utils.Bytes;
 
 /**
- * Adds up what all clients together were let do of each limit that they share, by the times that the decisions went by,
- * and holds it against what the limit promises: the highest that there was, where it changed. At the end, what is lent
- * must be back, and the ledger of a window that is not over must have charged what was used and settled, but no more
- * than was lent and settled, and no more than the limit and its {@code max-debt}.
+ * The check of leases. It adds up the use of each shared limit by all clients, at the times of the decisions, and
+ * compares it with the limit: the highest one, if the limit changed. At the end, all leases must have ended. The ledger
+ * of a window that is not over must then have charged what was used and settled, but no more than was lent and settled,
+ * and no more than the limit plus its {@code max-debt}.
  */
 final class LeaseCheck {
 
-    /** Of one key. */
+    /** The amounts of one key. */
     private static final class Sum {
         final List<Use> uses = new ArrayList<>();
         long used;
@@ -47,7 +47,7 @@ final class LeaseCheck {
         long settled;
     }
 
-    /** Slow answers make terms longer. */
+    /** The maximum term of a lease. Slow responses make terms longer. */
     private static final long MOST_TERM_MS =
             LeaseTerms.DEFAULTS.withRoundTrip(LeaseTerms.MAX_ROUND_TRIP_MS).termMs() + LeaseTerms.DEFAULTS.graceMs();
 
@@ -64,7 +64,7 @@ final class LeaseCheck {
         return sums.computeIfAbsent(key, one -> new Sum());
     }
 
-    /** @param committed what was committed since the last check */
+    /** @param committed the records that were committed since the last check */
     void check(List<Entry> committed) {
         for (Entry entry : committed) {
             if (entry.partition().topic.equals(SimulatedTaskSlot.TOPICS.leaseResponses())) {
@@ -79,10 +79,10 @@ final class LeaseCheck {
     }
 
     /**
-     * Takes note of an answer, as it should be.
+     * Records a recomputed decision.
      *
-     * @param nowMs when it was given, by the machine's clock
-     * @param isExact whether all clocks are the same: an admission does not tell the time that its charges went by
+     * @param nowMs the time of the decision by the machine's clock
+     * @param isExact whether all clocks are equal; otherwise the time of an admission's charges is unknown
      */
     void answered(Request request, DecisionResult ruling, PolicyTable policies, long nowMs, boolean isExact) {
         Decision decision = ruling instanceof Decision decided ? decided : null;
@@ -125,17 +125,17 @@ final class LeaseCheck {
     }
 
     /**
-     * All leases have ended.
+     * Checks the ledgers when all leases have ended.
      *
-     * @param nowMs later than any clock
+     * @param nowMs a time later than that of any clock
      */
     void atEnd(Map<Bytes, byte[]> ledgers, long nowMs) {
         ledgers.forEach((bytes, stored) -> {
             StateKey key = KeyCodec.decode(bytes.get());
-            Ledger ledger = LeaseCodec.decodeLedger(stored, shelf -> new MapSegments())
+            Ledger ledger = LeaseCodec.decodeLedger(stored, logId -> new MapSegments())
                     .ledger()
                     .advancedTo(nowMs + MOST_TERM_MS);
-            Violation.unless(ledger.lent() == 0, ACCOUNTED_FOR, key + " has " + ledger.loans());
+            Violation.unless(ledger.lent() == 0, ACCOUNTED_FOR, key + " has outstanding leases: " + ledger.leases());
             if (key.policyId().equals(SchedulePolicies.HOUR)) {
                 checkCharged(key, ledger.accounts().get(0).used(nowMs));
             }
@@ -143,8 +143,8 @@ final class LeaseCheck {
     }
 
     /**
-     * Nothing of a settlement is left out unless twice the limit is in use and lent then. What is lent was at most the
-     * highest limit, so the rest of it is in use for the whole window.
+     * Checks the amount charged. A settlement is charged in full unless twice the limit is in use and lent. What is
+     * lent was at most the highest limit, so the rest of it is in use for the whole window.
      */
     private void checkCharged(StateKey key, long charged) {
         Sum sum = sum(key);
@@ -155,7 +155,7 @@ final class LeaseCheck {
         if (charged < least || charged > most) {
             throw new Violation(
                     ACCOUNTED_FOR,
-                    "%s is charged %d, it must be %d to %d: used are %d, settled %d, and lent at most %d"
+                    "%s is charged %d, must be %d to %d: %d were used, %d settled and at most %d lent"
                             .formatted(key, charged, least, most, sum.used, sum.settled, sum.lent));
         }
         trace.count(charged == sum.used + sum.settled ? "CHARGED_AS_USED" : "CHARGED_OTHERWISE");

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Adds up what each client was let do, and holds every stretch of time that ends with the last against the limits: the
- * highest that there were, where they changed.
+ * The check of limits. It adds up the admitted cost of each client, and compares each interval that ends with the last
+ * admission with the limits: the highest ones, if the limits changed.
  */
 final class LimitCheck {
 
@@ -27,12 +27,12 @@ final class LimitCheck {
         this.rulebook = rulebook;
     }
 
-    /** What a request that takes something costs. */
+    /** Records the cost of a request that charges limits. */
     void asked(Request request) {
         costs.put(request.source(), request.cost());
     }
 
-    /** @param isShared whether limits that are shared have a part in it: what others charged for it has another time */
+    /** @param isShared whether shared limits apply; then the other charges have an unknown time and are not checked */
     void decided(Decision decision, boolean isShared) {
         Long cost = costs.remove(decision.source());
         if (cost == null || decision.outcome() != Outcome.ALLOWED || decision.repeated()) {
@@ -70,7 +70,7 @@ final class LimitCheck {
         require(client, admitted, limit, sum(admitted, Math.floorDiv(nowMs, windowMs) * windowMs));
     }
 
-    /** Over every stretch of T ms: no more than burst + T · limit / 1 s. */
+    /** Checks that over every interval of T ms, the cost is at most burst + T · limit / 1 s. */
     private static void requireRate(String client, List<Admitted> admitted, long limit, long burst) {
         long nowMs = last(admitted).atMs;
         for (Admitted from : admitted) {
@@ -92,7 +92,7 @@ final class LimitCheck {
 
     private static void require(String client, List<Admitted> admitted, long most, long sum) {
         if (sum > most) {
-            throw new Violation(WITHIN_LIMITS, client + " was let do " + sum + " of " + most + ": " + admitted);
+            throw new Violation(WITHIN_LIMITS, client + " was admitted " + sum + " of " + most + ": " + admitted);
         }
     }
 }

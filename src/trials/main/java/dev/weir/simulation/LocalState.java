@@ -7,7 +7,7 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 import org.apache.kafka.common.utils.Bytes;
 
-/** What an instance has of a task on its disk: the stores, and how far they have followed their changelogs. */
+/** The local state of a task on an instance: the stores, and their positions in the changelogs. */
 final class LocalState {
 
     private final SimulatedTaskSlot slot;
@@ -30,7 +30,7 @@ final class LocalState {
         return stores.get(name);
     }
 
-    /** Whether all that was written until now is committed or aborted: a restore waits for that. */
+    /** Returns whether all changelog records are committed or aborted. A restore waits for that. */
     boolean isSettled() {
         return flaw == InjectedFlaw.IMPATIENT_TAKEOVER
                 || slot.role().stores.stream()
@@ -38,12 +38,12 @@ final class LocalState {
                         .allMatch(changelog -> changelog.lastStable() == changelog.end());
     }
 
-    /** Follows the changelogs to their ends. */
+    /** Reads the changelogs to their ends. */
     void restore() {
         slot.role().stores.forEach(store -> follow(store, Long.MAX_VALUE));
     }
 
-    /** Follows one changelog for so many records, as a standby does. */
+    /** Reads up to {@code records} records of one changelog, as a standby does. */
     void follow(String store, long records) {
         SimulatedPartition changelog = slot.changelog(cluster, store);
         long position = positions.get(store);
@@ -65,7 +65,7 @@ final class LocalState {
         }
     }
 
-    /** Takes note that the stores hold all that is committed. */
+    /** Marks the stores as up to date with the changelogs. */
     void checkpoint() {
         positions.replaceAll((store, position) -> slot.changelog(cluster, store).end());
     }

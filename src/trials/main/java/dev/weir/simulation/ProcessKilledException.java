@@ -1,6 +1,6 @@
 package dev.weir.simulation;
 
-/** The end of a process, in the middle of what it does. */
+/** The kill of a simulated process, in the middle of its work. */
 final class ProcessKilledException extends RuntimeException {
 
     private static final long serialVersionUID = 1;

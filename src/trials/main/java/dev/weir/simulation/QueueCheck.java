@@ -24,7 +24,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Follows what waits from its admission to its end, and each queue's releases. */
+/**
+ * The check of queues. It follows each queued request from its admission to its end, and the releases of each queue.
+ */
 final class QueueCheck {
 
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
@@ -32,7 +34,9 @@ final class QueueCheck {
     private static final ReleaseAvro RELEASE = new ReleaseAvro();
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** The longest look-ahead, and by how much the clocks of leaders differ and those of instances jump. */
+    /**
+     * The longest look-ahead, plus the differences between the clocks of leaders and the jumps of instances' clocks.
+     */
     private static final long MOST_AHEAD_MS =
             SchedulePolicies.MOST_LOOK_AHEAD_MS + 20 + 2 * SchedulePlan.MOST_JITTER_MS;
 
@@ -75,12 +79,12 @@ final class QueueCheck {
         return releases;
     }
 
-    /** How many were told that they wait, and not how that ended. */
+    /** Returns the number of queued requests that have not ended. */
     int waiting() {
         return waitingById.values().stream().mapToInt(count -> count).sum();
     }
 
-    /** @param committed what was committed since the last check */
+    /** @param committed the records that were committed since the last check */
     void check(List<Entry> committed) {
         for (int partition = 0; partition < plan.queuePartitions(); partition++) {
             follow(cluster.partition(SimulatedTaskSlot.TOPICS.admissions(), partition));
@@ -94,7 +98,7 @@ final class QueueCheck {
                 }
             }
         }
-        Violation.unless(due.isEmpty(), ANSWERED_ONCE, "let in without an answer: " + due.keySet());
+        Violation.unless(due.isEmpty(), ANSWERED_ONCE, "admitted without a decision: " + due.keySet());
     }
 
     private void follow(SimulatedPartition partition) {
@@ -117,11 +121,11 @@ final class QueueCheck {
         RequestKind kind = due.remove(source);
         if (kind == null) {
             boolean ends = decision.endsWait() && waiting.containsKey(source) && ended.add(source);
-            Violation.unless(ends, decision.endsWait() ? ENDS_ONCE : ANSWERED_ONCE, "told again: " + decision);
+            Violation.unless(ends, decision.endsWait() ? ENDS_ONCE : ANSWERED_ONCE, "decided again: " + decision);
             end(id, decision);
         } else {
             boolean isEnd = kind == RequestKind.CONSUME && !decision.repeated() && decision.endsWait();
-            Violation.unless(!isEnd, ENDS_ONCE, "ended first: " + decision);
+            Violation.unless(!isEnd, ENDS_ONCE, "ended before it was queued: " + decision);
             if (kind == RequestKind.CONSUME && decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
                 waiting.put(source, id);
                 waitingById.merge(id, 1, Integer::sum);
@@ -131,7 +135,7 @@ final class QueueCheck {
 
     private void end(Id id, Object what) {
         int left = waitingById.merge(id, -1, Integer::sum);
-        Violation.unless(left >= 0, ENDS_ONCE, "did not wait, or has ended before: " + what);
+        Violation.unless(left >= 0, ENDS_ONCE, "did not wait, or ended before: " + what);
     }
 
     private void released(Release release, long appendMs) {
@@ -152,7 +156,7 @@ final class QueueCheck {
         Violation.unless(
                 release.sequence() == outflow.sequence && release.releaseAtNanos() >= outflow.lastNanos,
                 IN_SEQUENCE,
-                "is to be number " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
+                "must have sequence " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
         outflow.lastNanos = release.releaseAtNanos();
         long limit = rulebook.mostLimit(release.queue());
         Violation.unless(

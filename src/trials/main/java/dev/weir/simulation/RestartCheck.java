@@ -22,12 +22,10 @@ import java.util.Optional;
 import java.util.WeakHashMap;
 import org.apache.kafka.common.utils.Bytes;
 
-/**
- * Looks at a task after its commit: what there is of it, and whether another that begins from its stores is like it.
- */
+/** The check of a task after its commit: its size is bounded, and a task restored from its stores is equal to it. */
 final class RestartCheck {
 
-    /** Both are asked at the same time, which is after all that they have seen. */
+    /** The time at which both tasks are queried, later than any time that they have seen. */
     private static final long LATER_NANOS = (Simulation.BEGIN_MS + 86_400_000) * 1_000_000;
 
     private static final long TICK_MS = 5;
@@ -49,20 +47,20 @@ final class RestartCheck {
         Violation.unless(task.timers() <= most, BOUNDED, task + " has " + task.timers() + " punctuations");
         switch (task.slot.role()) {
             case DECIDE -> {
-                checkAnswers(task, Stores.FIRST_ANSWERS);
+                checkAnswers(task, Stores.IDEMPOTENCY);
                 checkWaiting(task, instance);
                 checkStores(task, List.of(Stores.LEASE_BOOKS, Stores.WAITING_REQUESTS, Stores.DECISION_ORDER));
             }
             case LEND -> checkStores(task, List.of(Stores.LEDGERS));
             case SHAPE -> {
-                checkAnswers(task, Stores.QUEUE_FIRST_ANSWERS);
+                checkAnswers(task, Stores.QUEUE_IDEMPOTENCY);
                 checkQueues(task, instance);
             }
             case CHECK -> {}
         }
     }
 
-    /** Each answer has a note, and some notes have no answer any more. */
+    /** Checks the number of stored answers. Each has a note, and some notes no longer have an answer. */
     private void checkAnswers(SimulatedTask task, String store) {
         int kept = task.state().store(store).size();
         long notes = task.state().store(store).keySet().stream()
@@ -71,13 +69,13 @@ final class RestartCheck {
         Violation.unless(
                 notes <= config.state().maxIdempotencyKeys() && kept <= 2 * notes,
                 BOUNDED,
-                task + " remembers " + kept);
+                task + " stores " + kept + " answers");
     }
 
     /**
-     * No request waits much longer than its max-wait: by that of a request before it, and until the task is woken. The
-     * time that counts is that of the first commit at which the request waited: the task may have been paused before
-     * it.
+     * Checks that no request waits much longer than its max-wait: at most that of a request ahead of it, and
+     * until the task is woken. The wait counts from the first commit at which the request waited, because the
+     * task may have been paused before.
      */
     private void checkWaiting(SimulatedTask task, SimulatedInstance instance) {
         if (task.wokenMs() == Long.MIN_VALUE) {
@@ -92,17 +90,17 @@ final class RestartCheck {
             Violation.unless(
                     task.wokenMs() <= sinceMs + waiter.maxWaitMs() + SchedulePolicies.MOST_WAIT_MS + TICK_MS,
                     BOUNDED,
-                    task + ", woken at " + task.wokenMs() + ", lets wait since " + sinceMs + " " + waiter);
+                    task + ", woken at " + task.wokenMs() + ", lets one wait since " + sinceMs + ": " + waiter);
         });
     }
 
-    /** Restores stores from what is committed. */
+    /** Compares stores with those restored from committed changelog records. */
     private void checkStores(SimulatedTask task, List<String> names) {
         LocalState restored = new LocalState(task.slot, cluster, flaw);
         for (String name : names) {
             restored.follow(name, Long.MAX_VALUE);
             if (!sameBytes(restored.store(name), task.state().store(name))) {
-                throw new Violation(RESTORED_AS_IT_WAS, task + " had other " + name + " than who restores it");
+                throw new Violation(RESTORED_AS_IT_WAS, task + " has another " + name + " than a restored task");
             }
         }
     }
@@ -113,7 +111,7 @@ final class RestartCheck {
                         .allMatch(entry -> Arrays.equals(entry.getValue(), other.get(entry.getKey())));
     }
 
-    /** Restores the queues from what is committed, and asks both. */
+    /** Compares the queues with those restored from committed changelog records. */
     private void checkQueues(SimulatedTask task, SimulatedInstance instance) {
         LocalState restored = new LocalState(task.slot, cluster, flaw);
         restored.restore();
@@ -135,12 +133,12 @@ final class RestartCheck {
             QueueView is = view(queues, task, instance, queue);
             QueueView was = view(instance.queues, task, instance, queue);
             if (!Objects.equals(kept(is), kept(was))) {
-                throw new Violation(RESTORED_AS_IT_WAS, task + " had\n  " + was + ", who restores it\n  " + is);
+                throw new Violation(RESTORED_AS_IT_WAS, task + " has\n  " + was + ", a restored task\n  " + is);
             }
         }
     }
 
-    /** Without what depends on the tags of fair queueing, which begin anew. */
+    /** Returns a view without the fields that depend on the tags of fair queueing, which are not stored. */
     private static QueueView kept(QueueView view) {
         return view == null
                 ? null

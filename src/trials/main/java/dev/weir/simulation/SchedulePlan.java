@@ -9,21 +9,21 @@ import java.util.Map;
 import java.util.Random;
 
 /**
- * What one schedule is like, drawn from its seed: each leaves out some kinds of events and has many of others, so that
- * they meet in all combinations.
+ * The parameters of one schedule, drawn from its seed. Each schedule leaves out some kinds of events and has many
+ * others, so that they occur in all combinations.
  *
- * @param partitions of the requests
- * @param queuePartitions of the admissions
- * @param requests how many are sent
+ * @param partitions the partitions of the requests topic
+ * @param queuePartitions the partitions of the admissions topic
+ * @param requests the number of requests
  * @param repeatsShaped whether clients also repeat requests that may wait in a queue
  * @param createTimes whether requests have the producers' times, which are not in order, or the broker's
- * @param lateMs how late a request may be in a topic of create times
- * @param changesFromATime whether changes of policies hold from a record's time on, or when they are heard of
+ * @param lateMs how late a request may be if it has the producer's time
+ * @param changesFromATime whether policy changes take effect at a record time, or when an instance reads them
  * @param skewMs how far the clock of a process jumps at most while it runs; unless it is 0, clocks are also up to
  *     {@value #MOST_SKEW_MS} ms off the true time from the start of a process on
- * @param shares whether there are limits that all clients share
- * @param misplaces whether half of the requests have no key, another one, or are in any partition
- * @param weights how often an event comes in proportion to the others
+ * @param shares whether there are shared limits
+ * @param misplaces whether half of the requests have no key, another key, or a random partition
+ * @param weights the relative frequency of each event
  */
 record SchedulePlan(
         int partitions,
@@ -40,7 +40,7 @@ record SchedulePlan(
         WeirConfig config,
         Map<Event, Integer> weights) {
 
-    /** What happens next. */
+    /** A kind of event. */
     enum Event {
         REQUEST(40, false),
         STEP(60, false),
@@ -76,13 +76,13 @@ record SchedulePlan(
     static final int MOST_JITTER_MS = 50;
     static final int MOST_SKEW_MS = 3_600_000;
 
-    /** For how long at most a slice is lent. */
+    /** The maximum term of a lease. */
     static final int MOST_TERM_MS = 1_000;
 
-    private static final int LONGEST_FORGET_AFTER_MS = 3_600_000;
+    private static final int MAX_RETENTION_MS = 3_600_000;
     private static final int[] HOT_MEMORY = {0, 1_500, 1 << 20};
     private static final int[] REMEMBERED = {3, 20, 1_000_000};
-    private static final int[] FORGET_AFTER_MS = {500, 2_000, LONGEST_FORGET_AFTER_MS};
+    private static final int[] RETENTION_MS = {500, 2_000, MAX_RETENTION_MS};
 
     static SchedulePlan draw(Random random, InjectedFlaw flaw) {
         Map<Event, Integer> weights = new EnumMap<>(Event.class);
@@ -109,10 +109,12 @@ record SchedulePlan(
                 weights);
     }
 
-    /** With routed requests, which may be as late as a pause is long, nothing is forgotten. */
+    /**
+     * Draws a configuration. If requests are misplaced, they may be as late as a pause is long, so no state expires.
+     */
     private static WeirConfig config(Random random, boolean misplaces) {
         WeirConfig from = WeirConfig.DEFAULTS;
-        int forgetAfterMs = FORGET_AFTER_MS[random.nextInt(FORGET_AFTER_MS.length)];
+        int retentionMs = RETENTION_MS[random.nextInt(RETENTION_MS.length)];
         return from.toBuilder()
                 .state(new WeirConfig.State(
                         Path.of("nowhere"),
@@ -120,7 +122,7 @@ record SchedulePlan(
                         HOT_MEMORY[random.nextInt(HOT_MEMORY.length)],
                         Duration.ofMillis(10 + random.nextInt(200)),
                         1 + random.nextInt(10),
-                        Duration.ofMillis(misplaces ? LONGEST_FORGET_AFTER_MS : forgetAfterMs),
+                        Duration.ofMillis(misplaces ? MAX_RETENTION_MS : retentionMs),
                         REMEMBERED[random.nextInt(REMEMBERED.length)]))
                 .leases(new WeirConfig.Leases(
                         Duration.ofMillis(200 + random.nextInt(MOST_TERM_MS - 200)),
@@ -128,7 +130,7 @@ record SchedulePlan(
                 .build();
     }
 
-    /** Of the policies, those that requests come for, one as often as it is there. */
+    /** Returns the tiers of the requests. A tier that is listed twice has twice as many. */
     List<String> tiers() {
         return shares ? SchedulePolicies.TIERS_THAT_SHARE : SchedulePolicies.TIERS;
     }

@@ -1,6 +1,6 @@
 package dev.weir.simulation;
 
-import dev.weir.definition.PolicyRecordReader;
+import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.event.Request;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 
-/** The policies and queues of a schedule, and their changes; the policy of a tier has the tier's name. */
+/** The policies and queues of a schedule, and their changes. The policy of a tier has the name of the tier. */
 final class SchedulePolicies {
 
     static final String HOUR = "hour";
@@ -24,19 +24,22 @@ final class SchedulePolicies {
     static final List<String> TIERS =
             List.of("log", "fixed", "bucket", "gcra", "counter", "interval", "queue", "burst");
 
-    /** The last four have limits that are shared, and "spots" counts what some of them and another do, by endpoint. */
+    /**
+     * The tiers of a schedule with shared limits. Those apply to pool, lane and hour, and by the policy
+     * "spots" to pool, both and gcra.
+     */
     static final List<String> TIERS_THAT_SHARE =
             List.of("gcra", "interval", "queue", "log", "pool", "pool", "both", "both", LANE, HOUR);
 
     static final int MOST_LOOK_AHEAD_MS = 100;
 
-    /** For how long at most a request waits for shared quota. */
+    /** The longest {@code max-wait} for shared quota. */
     static final int MOST_WAIT_MS = 300;
 
     static final List<String> QUEUES = List.of("drip", "gush");
     private static final List<String> SHARED = List.of("pool", "both", LANE, HOUR, "spots");
 
-    /** With their windows, and bursts. */
+    /** The algorithms of shared limits, with windows and bursts. */
     private static final List<String> ALGORITHMS = List.of(
             "\"fixed-window\",\"per\":\"800ms\"",
             "\"sliding-window-log\",\"per\":\"1s\"",
@@ -50,7 +53,7 @@ final class SchedulePolicies {
     private static final PolicyAvro AVRO = new PolicyAvro();
 
     private final Random random;
-    private final Map<String, PolicyRecordReader> current = new TreeMap<>();
+    private final Map<String, DecodedPolicyRecord> current = new TreeMap<>();
     private final Map<String, String> idempotency = new HashMap<>();
     private final Map<String, Integer> mostLimit = new HashMap<>();
     private final Map<String, Integer> leastLimit = new HashMap<>();
@@ -73,7 +76,7 @@ final class SchedulePolicies {
         }
     }
 
-    /** What holds at first: queues, then policies. */
+    /** Returns the initial records: queues, then policies. */
     List<Rule> first() {
         List<Rule> rules = new ArrayList<>();
         for (String queue : QUEUES) {
@@ -90,9 +93,9 @@ final class SchedulePolicies {
     }
 
     /**
-     * A change of one policy or queue, null if there were enough.
+     * Returns a change of one policy or queue, null if it has changed often enough.
      *
-     * @param fromMs from which record time on it holds, null for always
+     * @param fromMs the record time at which it takes effect, null for immediately
      */
     Rule change(Long fromMs) {
         boolean ofQueue = random.nextInt(4) == 0;
@@ -105,7 +108,7 @@ final class SchedulePolicies {
         return write(kind, id, definition, !ofQueue && fromMs != null);
     }
 
-    /** A record that is no rule, under the key of one. */
+    /** Returns an invalid record under the key of a policy or queue. */
     Rule bad() {
         List<String> keys = List.copyOf(current.keySet());
         return new Rule(keys.get(random.nextInt(keys.size())), new byte[] {1, 2, 3});
@@ -118,7 +121,7 @@ final class SchedulePolicies {
                 keepsEarlier ? earlier(current.get(key).applied()) : List.of();
         byte[] value = AVRO.encode(new PolicyAvro.Applied(kind, id, version, definition, 0).withBefore(before));
         try {
-            current.put(key, PolicyRecordReader.read(key, value, 0));
+            current.put(key, DecodedPolicyRecord.read(key, value, 0));
         } catch (UnreadableException e) {
             throw new AssertionError(definition, e);
         }
@@ -138,7 +141,7 @@ final class SchedulePolicies {
         return before;
     }
 
-    /** All policies as they were applied last, with the versions that hold before. */
+    /** Returns all policies as applied last, with the versions that are in force before. */
     PolicyTable table() {
         if (table == null) {
             table = new PolicyTable(current.values().stream()
@@ -148,40 +151,40 @@ final class SchedulePolicies {
         return table;
     }
 
-    /** The rules that a queue has now. */
+    /** Returns the current rules of the queues. */
     List<QueueRules> queues() {
         return current.values().stream()
-                .map(PolicyRecordReader::queue)
+                .map(DecodedPolicyRecord::queue)
                 .filter(queue -> queue != null)
                 .toList();
     }
 
-    /** What is in force by key, for one who has heard of all. */
+    /** Returns the policies and queues in force, by key, of an instance that has read all changes. */
     List<PolicyAvro.Applied> applied() {
-        return current.values().stream().map(PolicyRecordReader::applied).toList();
+        return current.values().stream().map(DecodedPolicyRecord::applied).toList();
     }
 
-    /** The highest limit that a policy or queue has had. */
+    /** Returns the highest limit that a policy or queue has had. */
     int mostLimit(String id) {
         return mostLimit.get(id);
     }
 
-    /** The lowest limit that a policy or queue has had. */
+    /** Returns the lowest limit that a policy or queue has had. */
     int leastLimit(String id) {
         return leastLimit.get(id);
     }
 
-    /** The version of a policy that is shared that has had the highest limits. */
+    /** Returns the version of a shared policy with the highest limits. */
     Policy mostLenient(String id) {
         return mostLenient.get(id);
     }
 
-    /** Whether limits that are shared have a part in what is decided of a request. */
+    /** Returns whether shared limits apply to a request. */
     boolean isShared(Request request) {
         return table().applicable(request).stream().anyMatch(Policy::isShared);
     }
 
-    /** Whether a queue has its first rules. */
+    /** Returns whether a queue still has its initial rules. */
     boolean isUnchanged(String queue) {
         return versions.get(PolicyAvro.key(PolicyAvro.Kind.QUEUE, queue)) == 1;
     }
@@ -206,7 +209,7 @@ final class SchedulePolicies {
                 + "}}}";
     }
 
-    /** Whether a queue is one bucket for each client; then it has a total, always the same. */
+    /** Returns whether a queue has a key, which is the client. Such a queue also has a total, which never changes. */
     static boolean isKeyed(String queue) {
         return queue.equals("gush");
     }
@@ -254,7 +257,7 @@ final class SchedulePolicies {
         };
     }
 
-    /** One or two limits, of algorithms that stay the same; the second one is higher, and of a longer window. */
+    /** Returns one or two limits, whose algorithms never change. The second limit is higher and has a longer window. */
     private String shared(String id, int limit) {
         String algorithm = sharedLimits.computeIfAbsent(id, one -> ALGORITHMS.get(random.nextInt(ALGORITHMS.size())));
         String also = algorithm.startsWith("\"sliding")

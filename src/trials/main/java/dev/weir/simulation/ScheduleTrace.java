@@ -6,7 +6,9 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** What happened: the last of it in words, all of it as a number to compare runs by, and how often each thing did. */
+/**
+ * The events of a schedule: the last ones as text, a fingerprint of all to compare runs, and the number of each kind.
+ */
 final class ScheduleTrace {
 
     private static final int KEPT = 60;

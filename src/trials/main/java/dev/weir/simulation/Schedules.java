@@ -8,7 +8,7 @@ import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.config.Configurator;
 
 /**
- * Runs schedules; a failure tells its seed, and how to run that again:
+ * A runner of schedules. A failure reports its seed, with which it can be repeated:
  *
  * <pre>
  *   mvn -q -Ptrials compile exec:java -Dmain.class=dev.weir.simulation.Schedules \
@@ -21,7 +21,7 @@ public final class Schedules {
 
     private Schedules() {}
 
-    /** How often what happened, in all schedules. */
+    /** The number of events, and of each kind of event and outcome, in all schedules. */
     record Report(long events, Map<String, Integer> counts) {}
 
     public static void main(String[] args) {
@@ -53,7 +53,7 @@ public final class Schedules {
 
     /** Runs one schedule. */
     static ScheduleTrace run(long seed, InjectedFlaw flaw) {
-        Configurator.setLevel(UpdatePolicies.class, Level.ERROR); // bad policies are part of it
+        Configurator.setLevel(UpdatePolicies.class, Level.ERROR); // schedules contain bad policies
         Simulation simulation = new Simulation(seed, flaw);
         try {
             simulation.run();
@@ -63,7 +63,7 @@ public final class Schedules {
         return simulation.trace();
     }
 
-    /** A schedule in which something went wrong. */
+    /** A schedule that failed. */
     static final class ScheduleFailure extends AssertionError {
         private static final long serialVersionUID = 1;
 
@@ -79,7 +79,7 @@ public final class Schedules {
                     schedule %d: %s
                     the last events:
                     %s
-                    to run it again: mvn -q test -Dtest=SimulationTest -Dweir.simulation.seed=%d
+                    to repeat it: mvn -q test -Dtest=SimulationTest -Dweir.simulation.seed=%d
                     """.formatted(seed, cause, trace, seed);
         }
     }

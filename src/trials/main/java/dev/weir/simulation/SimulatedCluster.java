@@ -13,8 +13,8 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.header.Headers;
 
 /**
- * The brokers: topics, transactions, and how far each group has read. A transaction ends at one moment in all
- * partitions; all else is as Kafka has it under {@code exactly_once_v2}.
+ * The brokers: topics, transactions and committed offsets. A transaction ends at the same moment in all partitions;
+ * otherwise they behave as Kafka does under {@code exactly_once_v2}.
  */
 final class SimulatedCluster {
 
@@ -35,23 +35,23 @@ final class SimulatedCluster {
         this.flaw = flaw;
     }
 
-    /** @param aheadMs the clock of the leaders against the true time */
+    /** @param aheadMs by how much the clock of the leaders is ahead of the true time */
     void setTime(long trueMs, long aheadMs) {
         nowMs = trueMs;
         leaderAheadMs = aheadMs;
     }
 
-    /** The true time. */
+    /** Returns the true time. */
     long nowMs() {
         return nowMs;
     }
 
-    /** The time that a leader stamps on what it appends. */
+    /** Returns the append time of a leader. */
     long appendMs() {
         return nowMs + leaderAheadMs;
     }
 
-    /** How many partitions a topic has. */
+    /** Returns the number of partitions of a topic. */
     int partitions(String topic) {
         if (topic.equals(SimulatedTaskSlot.TOPICS.policies())) {
             return 1;
@@ -61,7 +61,7 @@ final class SimulatedCluster {
         return isOfShaping ? plan.queuePartitions() : plan.partitions();
     }
 
-    /** Where a record of this key goes; null, as a dead letter may have, goes anywhere. */
+    /** Returns the partition of a key. Records without a key, such as some dead letters, go to partition 0. */
     SimulatedPartition outputPartition(String topic, byte[] key) {
         return partition(topic, key == null ? 0 : BuiltInPartitioner.partitionForKey(key, partitions(topic)));
     }
@@ -80,7 +80,7 @@ final class SimulatedCluster {
         return open;
     }
 
-    /** @param transaction null if the record is of none */
+    /** @param transaction the transaction of the record, null for none */
     void append(
             SimulatedPartition partition,
             byte[] key,
@@ -94,7 +94,7 @@ final class SimulatedCluster {
         }
     }
 
-    /** How far a group has read; null while a transaction holds that back. */
+    /** Returns the committed offset of a group, null while an open transaction changes it. */
     Long offset(String group, SimulatedPartition partition) {
         for (SimulatedTransaction transaction : open) {
             if (transaction.group.equals(group) && transaction.offsets.containsKey(partition)) {
@@ -108,7 +108,7 @@ final class SimulatedCluster {
         return offsets.getOrDefault(new Reading(group, partition), 0L);
     }
 
-    /** Adds to a transaction how far its thread has read. */
+    /** Adds the offsets of its thread to a transaction. */
     void prepare(SimulatedTransaction transaction, Map<SimulatedPartition, Long> read) {
         transaction.offsets.putAll(read);
         if (flaw == InjectedFlaw.OFFSETS_OUTSIDE_TRANSACTION) {
@@ -143,12 +143,14 @@ final class SimulatedCluster {
         touched.forEach(partition -> partition.mark(transaction));
     }
 
-    /** By what a request was decided, as its transaction was committed; null if it was not. */
+    /**
+     * Removes and returns the policies and time by which a request was decided, once that is committed; null before.
+     */
     SimulatedTask.Used takeUsed(Request.Source source) {
         return newlyUsed.remove(source);
     }
 
-    /** What was committed since one asked. */
+    /** Returns the records that were committed since the last call. */
     List<Entry> takeEntries() {
         List<Entry> taken = List.copyOf(newlyCommitted);
         newlyCommitted.clear();

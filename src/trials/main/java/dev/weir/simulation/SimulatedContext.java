@@ -20,7 +20,7 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
-/** What the processors of one task see of Kafka Streams. */
+/** The processor context of one task. */
 final class SimulatedContext<K, V> implements ProcessorContext<K, V> {
 
     private record Place(String topic, int partition, long offset) implements RecordMetadata {}
@@ -32,7 +32,7 @@ final class SimulatedContext<K, V> implements ProcessorContext<K, V> {
     private final Map<String, StateStore> stores = new HashMap<>();
     private RecordMetadata metadata;
 
-    /** @param sinks take what is forwarded, with the name of the node that it goes to */
+    /** @param sinks receive forwarded records, with the name of the receiving node */
     SimulatedContext(
             int partition, LongSupplier clock, SimulatedTimers timers, BiConsumer<Record<?, ?>, String> sinks) {
         this.partition = partition;

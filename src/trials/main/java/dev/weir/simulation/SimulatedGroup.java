@@ -6,10 +6,10 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 
-/** The instances, and which member of a group has which task. */
+/** The instances, and the assignment of tasks to members of the groups. */
 final class SimulatedGroup {
 
-    /** Where an instance runs: what stays when its process dies. */
+    /** The machine of an instance, which outlives the process. */
     private static final class Machine {
         final Map<SimulatedTaskSlot, LocalState> disk = new TreeMap<>();
         final List<SimulatedTransaction> left = new ArrayList<>();
@@ -46,7 +46,7 @@ final class SimulatedGroup {
         }
     }
 
-    /** The clock of a machine jumps. */
+    /** Lets the clock of a machine jump. */
     void setClock(int number) {
         machines.get(number).jitterMs = upTo(plan.skewMs());
     }
@@ -55,7 +55,7 @@ final class SimulatedGroup {
         return mostMs == 0 ? 0 : random.nextInt(2 * mostMs) - mostMs;
     }
 
-    /** Starts a process where there is none; what the one before had begun is aborted. */
+    /** Starts a process if there is none. Open transactions of the previous one are aborted. */
     boolean start(int number) {
         Machine machine = machines.get(number);
         if (machine.instance != null) {
@@ -74,7 +74,7 @@ final class SimulatedGroup {
         return true;
     }
 
-    /** A process ends; its transactions stay open. */
+    /** Kills a process. Its transactions stay open. */
     boolean kill(int number) {
         Machine machine = machines.get(number);
         if (machine.instance == null) {
@@ -90,7 +90,7 @@ final class SimulatedGroup {
         return true;
     }
 
-    /** Follows the changelogs of a task that another has. */
+    /** Reads changelogs of a task of another instance. */
     boolean standBy(int number) {
         SimulatedInstance instance = machines.get(number).instance;
         SimulatedTaskSlot slot = anySlot();
@@ -102,7 +102,7 @@ final class SimulatedGroup {
         return true;
     }
 
-    /** The instances that run. */
+    /** Returns the running instances. */
     List<SimulatedInstance> instances() {
         List<SimulatedInstance> running = new ArrayList<>();
         machines.forEach(machine -> {
@@ -113,7 +113,7 @@ final class SimulatedGroup {
         return running;
     }
 
-    /** The stream threads that run. */
+    /** Returns the running stream threads. */
     List<GroupMember> members() {
         List<GroupMember> members = new ArrayList<>();
         instances().forEach(instance -> members.addAll(instance.members));
@@ -128,16 +128,16 @@ final class SimulatedGroup {
         return slots.get(random.nextInt(slots.size()));
     }
 
-    /** A member is thrown out of its group, and does not know. */
+    /** Expels a member from its group. The member does not notice it. */
     void expel(GroupMember member) {
         member.isExpelled = true;
         assign(false);
     }
 
     /**
-     * Gives tasks that nobody has to members.
+     * Assigns tasks without an owner to members.
      *
-     * @param moves whether one that somebody has is moved, after a commit
+     * @param moves whether a task that has an owner is moved too, after a commit
      */
     void assign(boolean moves) {
         SimulatedTaskSlot moved = moves ? anySlot() : null;
@@ -163,7 +163,7 @@ final class SimulatedGroup {
         return true;
     }
 
-    /** The owner of a task begins with it, if it has not; whether it now has. */
+    /** Opens a task at its owner, unless it is open. Returns whether it is open now. */
     boolean open(SimulatedTaskSlot slot) {
         GroupMember owner = owners.get(slot);
         if (owner == null

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.apache.kafka.streams.processor.api.Record;
 
-/** A process: its copy of the policies, a stream thread for each of the two applications, a disk, and a clock. */
+/** A process: its copy of the policies, a stream thread for each of the two applications, a disk and a clock. */
 final class SimulatedInstance {
 
     final int number;
@@ -21,7 +21,7 @@ final class SimulatedInstance {
     final CacheBudget hotMemory;
     final List<GroupMember> members;
 
-    /** Outlives the process. */
+    /** The disk, which outlives the process. */
     final Map<SimulatedTaskSlot, LocalState> disk;
 
     private final SimulatedCluster cluster;
@@ -56,14 +56,14 @@ final class SimulatedInstance {
         members = List.of(
                 new GroupMember(this, SimulatedTaskSlot.DECIDING, cluster, config, flaw),
                 new GroupMember(this, SimulatedTaskSlot.SHAPING, cluster, config, flaw));
-        while (readPolicy()) {} // all there is, before anything is decided
+        while (readPolicy()) {} // reads all policies before the first decision
     }
 
     static Map<SimulatedTaskSlot, LocalState> emptyDisk() {
         return new TreeMap<>();
     }
 
-    /** Hears of the next change of policies; false if there is none. */
+    /** Reads the next policy change. Returns false if there is none. */
     boolean readPolicy() {
         SimulatedPartition.Entry entry =
                 cluster.partition(SimulatedTaskSlot.TOPICS.policies(), 0).next(policiesRead);

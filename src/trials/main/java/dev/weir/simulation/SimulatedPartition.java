@@ -7,7 +7,7 @@ import java.util.Set;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.utils.Bytes;
 
-/** A partition of a topic: records, and the markers that end transactions; an offset is a place among both. */
+/** A partition of a topic: records, and the markers that end transactions. Both have an offset. */
 final class SimulatedPartition {
 
     final String topic;
@@ -15,8 +15,8 @@ final class SimulatedPartition {
     private final List<Entry> entries = new ArrayList<>();
     private int stable;
 
-    /** @param transaction null if the record is of none */
-    @SuppressWarnings("ArrayRecordComponent") // entries are told apart by their place
+    /** @param transaction the transaction of the record, null for none */
+    @SuppressWarnings("ArrayRecordComponent") // entries are identified by their position
     record Entry(
             SimulatedPartition partition,
             long offset,
@@ -54,7 +54,7 @@ final class SimulatedPartition {
         return entries.size();
     }
 
-    /** The first offset of a transaction that has not ended, or the end: nobody reads on from here. */
+    /** Returns the last stable offset: the first offset of an open transaction, or the end. Readers stop here. */
     long lastStable() {
         while (stable < entries.size() && !isOpen(entries.get(stable))) {
             stable++;
@@ -66,9 +66,7 @@ final class SimulatedPartition {
         return entry.transaction != null && entry.transaction.isOpen();
     }
 
-    /**
-     * The first committed record from an offset on, as one reads it who reads what is committed; null if there is none.
-     */
+    /** Returns the first record from an offset on that a {@code read_committed} reader sees, null if there is none. */
     Entry next(long from) {
         for (long offset = from; offset < lastStable(); offset++) {
             Entry entry = entries.get((int) offset);
@@ -83,7 +81,7 @@ final class SimulatedPartition {
         return entries.get((int) offset);
     }
 
-    /** Takes out each committed record before an offset that has a later one of its key there; how many. */
+    /** Removes each committed record that has a later one of its key, both before an offset. Returns how many. */
     int compact(long until) {
         Set<Bytes> keys = new HashSet<>();
         int gone = 0;

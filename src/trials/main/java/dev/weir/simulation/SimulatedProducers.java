@@ -13,8 +13,8 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * What producers send: as they are not idempotent, requests arrive out of order and now and then twice; clients also
- * try again, withdraw, and send what is no request.
+ * The load of producers. They are not idempotent, so requests arrive out of order and sometimes twice. Clients also
+ * retry, cancel, and send invalid requests.
  */
 final class SimulatedProducers {
 
@@ -22,7 +22,7 @@ final class SimulatedProducers {
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
     private static final Set<String> SHAPED = Set.of("queue", "burst", "lane");
     private static final Set<String> SETTLED = Set.of("counter", "interval", "hour");
-    /** Refunds, and one that is far beyond any limit. */
+    /** The costs of settlements: refunds, small costs, and one far beyond any limit. */
     private static final long[] SETTLEMENTS = {-2, -1, 1_000_000_000L, 1, 2};
 
     private static final int CLIENTS_A_TIER = 2;
@@ -38,9 +38,9 @@ final class SimulatedProducers {
     private int left;
 
     /**
-     * A record on its way to the requests topic.
+     * A record for the requests topic.
      *
-     * @param partition null: by its key
+     * @param partition the partition, null to use that of the key
      */
     @SuppressWarnings("ArrayRecordComponent") // never compared
     record Sent(byte[] key, byte[] value, Headers headers, Integer partition) {}
@@ -58,7 +58,7 @@ final class SimulatedProducers {
         return left == 0 && underWay.isEmpty();
     }
 
-    /** One that arrives now. */
+    /** Returns the next record. */
     Sent next(long nowMs) {
         while (left > 0 && underWay.size() < UNDER_WAY) {
             underWay.add(make(nowMs));
@@ -79,7 +79,7 @@ final class SimulatedProducers {
             headers.add("trace", new byte[] {(byte) random.nextInt(100)});
         }
         if (random.nextInt(10) == 0) {
-            headers.add("weir.origin", bytes("0:" + random.nextInt(100) + ":0")); // of a producer that lies
+            headers.add("weir.origin", bytes("0:" + random.nextInt(100) + ":0")); // a forged header
         }
         byte[] value = random.nextInt(60) == 0 ? new byte[] {(byte) random.nextInt(5)} : AVRO.encode(request);
         if (!misplaces || random.nextInt(2) == 0) {
@@ -134,7 +134,9 @@ final class SimulatedProducers {
                 NOWHERE);
     }
 
-    /** A request that has the id of another one, which a policy with idempotency denies. */
+    /**
+     * Returns a request with the id of another one and another cost, which a policy with {@code idempotency} denies.
+     */
     private static Request ofCost(Request of, long cost) {
         return new Request(
                 of.requestId(),

@@ -52,7 +52,7 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.internals.CachedStateStore;
 
-/** A task on an instance: the processors of the product, on the stores that the instance has of it. */
+/** A task on an instance: the real processors, on the local stores of the instance. */
 final class SimulatedTask {
 
     private static final String DECIDE = "decide";
@@ -68,7 +68,7 @@ final class SimulatedTask {
     static final Decide.StoreNames DECIDE_STORES = new Decide.StoreNames(
             Stores.POLICY_STATES,
             Stores.LOG_SEGMENTS,
-            Stores.FIRST_ANSWERS,
+            Stores.IDEMPOTENCY,
             Stores.LEASE_BOOKS,
             Stores.WAITING_REQUESTS,
             Stores.DECISION_ORDER);
@@ -78,7 +78,7 @@ final class SimulatedTask {
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_TIMERS,
-            Stores.QUEUE_FIRST_ANSWERS);
+            Stores.QUEUE_IDEMPOTENCY);
     static final Shape.Outlets SHAPE_OUTLETS =
             new Shape.Outlets(DECISIONS, RELEASES, ADMISSIONS, ADMISSIONS, DEAD_LETTERS);
 
@@ -93,20 +93,20 @@ final class SimulatedTask {
     private static final long BEGUN_AFTER_MS = 10;
 
     /**
-     * Where a record goes.
+     * The destination of a record.
      *
-     * @param partition null: by its key
+     * @param partition the partition, null to use that of the key
      */
     record Output(String topic, Integer partition) {}
 
     /**
-     * By what a request was decided.
+     * The policies and time by which a request was decided.
      *
      * @param nowMs the time by the machine's clock
      */
     record Used(PolicyTable policies, long nowMs) {}
 
-    /** Where a task's writes go, all in one transaction. */
+    /** The receiver of a task's writes, all in one transaction. */
     interface Writes {
         void output(Output to, byte[] key, byte[] value, Headers headers, long timestampMs);
 
@@ -130,7 +130,7 @@ final class SimulatedTask {
     private long openedMs;
     private long wokenMs;
 
-    /** @param partitions how many partitions the requests have */
+    /** @param partitions the number of partitions of the requests topic */
     SimulatedTask(
             SimulatedTaskSlot slot,
             int partitions,
@@ -210,7 +210,7 @@ final class SimulatedTask {
         }
     }
 
-    /** Begins, or goes on after a failure as the same object. */
+    /** Starts the task, or restarts it after a failure with the same processors. */
     @SuppressWarnings({"unchecked", "rawtypes"}) // processors differ in what they forward
     void open(LocalState restored, Map<SimulatedPartition, Long> from) {
         state = restored;
@@ -233,9 +233,9 @@ final class SimulatedTask {
         if (slot.role() == SimulatedTaskSlot.Role.DECIDE && flaw == InjectedFlaw.WAITING_FORGOTTEN) {
             state.store(Stores.WAITING_REQUESTS).clear();
         }
-        if (slot.role() == SimulatedTaskSlot.Role.LEND && flaw == InjectedFlaw.LOANS_FORGOTTEN) {
+        if (slot.role() == SimulatedTaskSlot.Role.LEND && flaw == InjectedFlaw.LEASES_LOST) {
             state.store(Stores.LEDGERS).replaceAll((key, bytes) -> {
-                PolicyLedger of = LeaseCodec.decodeLedger(bytes, shelf -> null);
+                PolicyLedger of = LeaseCodec.decodeLedger(bytes, logId -> null);
                 Ledger l = of.ledger();
                 Ledger left = new Ledger(
                         l.clockMs(), l.lastChargeMs(), l.accounts(), List.of(), l.refusals(), l.nextLeaseId());
@@ -251,7 +251,7 @@ final class SimulatedTask {
         }
     }
 
-    /** Writes what is only on the heap. */
+    /** Flushes cached state. */
     void flush() {
         for (StateStore store : stores.values()) {
             if (store instanceof CachedStateStore<?, ?> cached) {
@@ -264,14 +264,14 @@ final class SimulatedTask {
         return state;
     }
 
-    /** How far each input is read. */
+    /** Returns the next offset of each input. */
     Map<SimulatedPartition, Long> positions() {
         return positions;
     }
 
     /**
-     * When its punctuations had their last chance, by the machine's clock, all that were planned when it began among
-     * them.
+     * Returns when punctuations were last fired, by the machine's clock. It only counts if all punctuations that were
+     * scheduled at the start were due by then.
      */
     long wokenMs() {
         return wokenMs;
@@ -281,7 +281,7 @@ final class SimulatedTask {
         return timers.size();
     }
 
-    /** Takes one record; false if there is none. */
+    /** Processes one record. Returns false if there is none. */
     boolean step() {
         for (SimulatedPartition input : inputs()) {
             Entry entry = input.next(positions.get(input));
@@ -296,7 +296,10 @@ final class SimulatedTask {
         return false;
     }
 
-    /** The first of them goes first. Which of two is ahead may change, so that their order differs after a crash. */
+    /**
+     * Returns the inputs in the order in which they are read. The last two are swapped at some times, so that the order
+     * of their records differs after a crash.
+     */
     private List<SimulatedPartition> inputs() {
         List<SimulatedPartition> inputs = new ArrayList<>(positions.keySet());
         if (inputs.size() > 1 && instance.nowMs() % 2 == 0) {
@@ -320,12 +323,12 @@ final class SimulatedTask {
             wokenMs = instance.nowMs();
         }
         if (fired > 0 && slot.role() == SimulatedTaskSlot.Role.DECIDE && flaw == InjectedFlaw.SWEEP_TOO_EARLY) {
-            forgetOne();
+            deleteOneState();
         }
         return fired;
     }
 
-    private void forgetOne() {
+    private void deleteOneState() {
         WriteBackStore<?, ?> hot = context.getStateStore(Stores.POLICY_STATES);
         hot.flushCache();
         hot.clearCache();
@@ -371,7 +374,7 @@ final class SimulatedTask {
         decide.process(new Record<>(key, seen, record.timestamp(), record.headers()));
     }
 
-    /** Takes note of by what a request was decided, which it may have waited for. */
+    /** Records by what a request was decided, which may be after a wait. */
     private void decided(Request.Source source) {
         if (slot.role() == SimulatedTaskSlot.Role.DECIDE) {
             writes.decidedBy(source, new Used(instance.policies.table(), instance.nowMs()));

@@ -6,7 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/** A task as Kafka Streams assigns them: a part of a topology, and a partition of its inputs. */
+/** A task as Kafka Streams assigns it: a part of a topology, and a partition of its inputs. */
 record SimulatedTaskSlot(Role role, int partition) implements Comparable<SimulatedTaskSlot> {
 
     static final Topics TOPICS = Topics.of("weir.", "weir");
@@ -25,7 +25,7 @@ record SimulatedTaskSlot(Role role, int partition) implements Comparable<Simulat
                 List.of(
                         Stores.POLICY_STATES,
                         Stores.LOG_SEGMENTS,
-                        Stores.FIRST_ANSWERS,
+                        Stores.IDEMPOTENCY,
                         Stores.LEASE_BOOKS,
                         Stores.WAITING_REQUESTS,
                         Stores.DECISION_ORDER)),
@@ -38,13 +38,13 @@ record SimulatedTaskSlot(Role role, int partition) implements Comparable<Simulat
                         Stores.QUEUE_TICKETS,
                         Stores.QUEUE_ALARMS,
                         Stores.QUEUE_TIMERS,
-                        Stores.QUEUE_FIRST_ANSWERS)),
+                        Stores.QUEUE_IDEMPOTENCY)),
         LEND(SHAPING, List.of(TOPICS.leaseRequests()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),
         CHECK(SHAPING, List.of(TOPICS.policies()), List.of(Stores.GOOD_POLICIES));
 
         final String group;
 
-        /** What is in the first of them goes first. */
+        /** The input topics. Records of the first ones are processed first. */
         final List<String> inputs;
 
         final List<String> stores;

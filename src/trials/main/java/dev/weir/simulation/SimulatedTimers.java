@@ -7,8 +7,8 @@ import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.Punctuator;
 
 /**
- * The punctuations of a task; as in Kafka Streams, each fires once a round at most, what is due first goes first, and
- * what was missed is skipped.
+ * The punctuations of a task. As in Kafka Streams, each fires at most once per round, those that are due first fire
+ * first, and missed ones are skipped.
  */
 final class SimulatedTimers {
 
@@ -46,7 +46,7 @@ final class SimulatedTimers {
         return timer;
     }
 
-    /** How many fired. */
+    /** Fires the punctuations that are due. Returns how many. */
     int fire(long nowMs) {
         int fired = 0;
         List<Timer> inOrder = new ArrayList<>(timers);

@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What one stream thread has read and written since its last commit. */
+/** The records that one stream thread has read and written since its last commit. */
 final class SimulatedTransaction {
 
     private enum State {
@@ -20,10 +20,12 @@ final class SimulatedTransaction {
     final String group;
     final List<Entry> entries = new ArrayList<>();
 
-    /** How far it has read each partition; the group coordinator holds them back until the transaction has ended. */
+    /**
+     * The next offset of each partition read. The group coordinator does not return it until the transaction has ended.
+     */
     final Map<SimulatedPartition, Long> offsets = new LinkedHashMap<>();
 
-    /** By what it decided each request. */
+    /** The policies and time by which each request was decided. */
     final Map<Request.Source, SimulatedTask.Used> used = new HashMap<>();
 
     private State state = State.OPEN;

@@ -11,8 +11,8 @@ import java.util.TreeSet;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
- * One schedule: events drawn from a seed until all requests are sent and some time has passed, then an end to all
- * troubles, so that all that waits must come to its end. What is promised is checked after each event.
+ * One schedule: events drawn from a seed until all requests are sent and some time has passed. Then all faults end, so
+ * that all waiting requests must end too. The promises are checked after each event.
  */
 final class Simulation {
 
@@ -53,7 +53,7 @@ final class Simulation {
         return trace;
     }
 
-    /** @throws Violation at the first event after which something that is promised does not hold */
+    /** @throws Violation at the first event after which a promise does not hold */
     void run() {
         for (int left = EVENTS_AFTER_TRAFFIC; left > 0 && trace.events() < MOST_EVENTS; ) {
             pass(random.nextInt(8));
@@ -102,7 +102,7 @@ final class Simulation {
         }
     }
 
-    /** Time passes; what holds from a time on has been heard of by then. */
+    /** Advances the time. All instances have read a policy change before it takes effect. */
     private void pass(long ms) {
         nowMs += ms;
         cluster.setTime(nowMs, leaderAheadMs);
@@ -111,7 +111,10 @@ final class Simulation {
         }
     }
 
-    /** A change is made so long before it holds that a transaction which holds it back has timed out. */
+    /**
+     * Lets all instances read all policy changes. Open transactions that hide changes are aborted: changes are written
+     * so early that such a transaction has timed out before they take effect.
+     */
     private void hearAll() {
         changesFromMs.clear();
         List.copyOf(cluster.open()).stream()
@@ -241,7 +244,7 @@ final class Simulation {
         return rule.key();
     }
 
-    /** The policies topic is compacted, as far as it has been checked. */
+    /** Compacts the policies topic, up to the offset that has been checked. */
     private String compact() {
         SimulatedPartition policies = cluster.partition(SimulatedTaskSlot.TOPICS.policies(), 0);
         int gone = policies.compact(cluster.committedOffset(SimulatedTaskSlot.SHAPING, policies));
@@ -273,7 +276,7 @@ final class Simulation {
         }
         boolean isCommitted = random.nextBoolean() && member.commit();
         fleet.kill(member.instance.number);
-        return member + (isCommitted ? " after its end" : " before its end");
+        return member + (isCommitted ? " after the marker" : " before the marker");
     }
 
     private String stallInCommit(GroupMember member) {
@@ -321,7 +324,7 @@ final class Simulation {
         return "";
     }
 
-    /** Ends all troubles, and goes on until nothing is left to do. */
+    /** Ends all faults, and continues until no work is left. */
     private void drain() {
         for (int number = 0; number < fleet.size(); number++) {
             fleet.start(number);
@@ -332,11 +335,11 @@ final class Simulation {
             Violation.unless(rounds < MOST_EVENTS, Violation.Promise.DRAINS, checks.left());
         }
         for (long endMs = nowMs + 3 * SchedulePlan.MOST_TERM_MS; plan.shares() && nowMs < endMs; ) {
-            round(); // what is lent is given back, or ends
+            round(); // leases are returned or end
         }
     }
 
-    /** One round of everybody; whether nothing is left. */
+    /** Runs one round of all members. Returns whether no work is left. */
     private boolean round() {
         pass(20 + random.nextInt(80));
         for (GroupMember member : fleet.members()) {

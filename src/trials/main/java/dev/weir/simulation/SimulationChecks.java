@@ -18,7 +18,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** All that is promised, held against what is committed. */
+/** The checks of all promises on the committed records. */
 final class SimulationChecks {
 
     private final SimulatedCluster cluster;
@@ -63,7 +63,7 @@ final class SimulationChecks {
         }
     }
 
-    /** Whether all that was sent is answered, and nothing waits. */
+    /** Returns whether all requests are decided and none waits. */
     boolean isAtRest() {
         return queues.waiting() == 0 && decisions.waiting() == 0;
     }
@@ -78,7 +78,7 @@ final class SimulationChecks {
             List<PolicyAvro.Applied> applied = instance.policies.applied();
             if (!applied.equals(rulebook.applied())) {
                 throw new Violation(
-                        POLICIES_AGREE, instance + " has " + applied + ", last applied " + rulebook.applied());
+                        POLICIES_AGREE, instance + " has " + applied + ", should have " + rulebook.applied());
             }
         }
         for (GroupMember member : fleet.members()) {
@@ -101,10 +101,10 @@ final class SimulationChecks {
 
     private static void requireEmpty(SimulatedTask task, String store) {
         int left = task.state().store(store).size();
-        Violation.unless(left == 0, BOUNDED, task + " keeps " + left + " of " + store + ", and nothing waits");
+        Violation.unless(left == 0, BOUNDED, task + " keeps " + left + " of " + store + ", but nothing waits");
     }
 
-    /** A second opinion on the queues, by those that look at real brokers. */
+    /** Checks the queues again, by the checks that are also used with real brokers. */
     private void audit() {
         if (plan.repeatsShaped()) {
             return;
@@ -139,8 +139,8 @@ final class SimulationChecks {
     }
 
     /**
-     * Without what may have waited for shared quota before it came to its queue: what cannot be had at all does not
-     * wait.
+     * Returns the releases except those of the tier lane: its requests may wait for shared quota before their
+     * admission, but a request that can never fit does not wait and overtakes them.
      */
     private List<Release> inTheirOrder() {
         return queues.releases().stream()

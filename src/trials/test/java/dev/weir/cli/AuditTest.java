@@ -80,8 +80,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * An audit of a real run, with every algorithm, queues, rules that change at once and bad records; and of forged copies
- * of it.
+ * Audits a real run, with every algorithm, queues, policy changes that take effect at once and bad records; and
+ * forged copies of the run.
  */
 class AuditTest {
 
@@ -160,7 +160,7 @@ class AuditTest {
     @TempDir
     static Path directory;
 
-    /** A record to be written elsewhere. */
+    /** A record to be copied. */
     @SuppressWarnings("ArrayRecordComponent") // carried, never compared
     private record Copied(ConsumerRecord<byte[], byte[]> from, byte[] value) {
         Decision decision() {
@@ -188,7 +188,7 @@ class AuditTest {
             for (int round = 0; round < ROUNDS; round++) {
                 for (int i = 0; i < A_ROUND; i++) {
                     sender.send(workload.next());
-                    if (i == A_ROUND / 2) { // among others
+                    if (i == A_ROUND / 2) { // in the middle of the round
                         apply(changes.next(0));
                     }
                 }
@@ -208,7 +208,8 @@ class AuditTest {
     }
 
     /**
-     * Requests for quota of all partitions, some of which wait for it, among others of the same clients; rules change.
+     * Runs requests for shared quota, some of which wait for it, among other requests of the same
+     * clients; then policies change.
      */
     private static void runShared() throws Exception {
         sharing = config("weir-shared", "shared.");
@@ -234,17 +235,17 @@ class AuditTest {
     }
 
     /**
-     * A request that waits for quota, while another one of its client is sent to a queue; then quota that is had over
-     * the topic and by a client that holds slices of it.
+     * Runs a request that waits for shared quota, while another one of its client is sent to a queue; then requests
+     * over the topic and by a client that holds leases.
      */
-    @SuppressWarnings("try") // it only runs
+    @SuppressWarnings("try") // the enforcer only has to run
     private static void runLeased() throws Exception {
         leasing = config("weir-leased", "leased.");
         try (Admin admin = Admin.create(KafkaSettings.admin(leasing))) {
             TopicSetup.createMissing(admin, leasing, TopicSetup.RequestTime.LOG_APPEND);
         }
         apply(leasing, LEASED_RULES);
-        try (RequestSender sender = new RequestSender(leasing)) { // all before there is anybody to lend
+        try (RequestSender sender = new RequestSender(leasing)) { // all before an enforcer runs
             for (String endpoint : List.of("/a", "/mail", "/mail")) {
                 sender.send(leasedRequest(endpoint));
             }
@@ -268,7 +269,7 @@ class AuditTest {
                 .timeout(PATIENCE);
     }
 
-    /** Returns how many of so many are allowed. */
+    /** Sends {@code requests} requests. Returns how many are allowed. */
     private static int countAllowed(WeirClient client, int requests) {
         int allowed = 0;
         for (int i = 0; i < requests; i++) {
@@ -282,7 +283,7 @@ class AuditTest {
         return RequestBuilder.of("alice").attribute("endpoint", endpoint).build();
     }
 
-    /** Named by its endpoint. */
+    /** Returns a request whose id starts with its endpoint. */
     private static Request sharedRequest(Random random, int number) {
         String endpoint = List.of("a", "a", "b", "c", "c", "o").get(random.nextInt(6));
         int draw = endpoint.equals("b") ? random.nextInt(10) : 9;
@@ -323,11 +324,11 @@ class AuditTest {
     }
 
     @Test
-    void what_was_decided_is_what_is_decided_anew() throws Exception {
+    void recomputed_decisions_equal_the_recorded_ones() throws Exception {
         CapturedRun result = audit("--json");
         assertThat(result.err()).isEmpty();
         JsonNode counts = counts(result);
-        assertThat(counts.get("differing").asLong()).isZero();
+        assertThat(counts.get("mismatches").asLong()).isZero();
         assertThat(result.exit()).isZero();
         assertThat(counts.get("requests").asLong()).isEqualTo(ROUNDS * (A_ROUND + 2));
         assertThat(counts.get("deadLetters").asLong()).isGreaterThan(2 * ROUNDS);
@@ -336,11 +337,11 @@ class AuditTest {
     }
 
     @Test
-    void a_range_is_judged_by_what_was_used_before() throws Exception {
+    void a_range_is_judged_with_the_usage_before_it() throws Exception {
         JsonNode late = counts(audit("--json", "--from", middle.toString()));
         JsonNode early = counts(audit("--json", "--to", middle.toString()));
         for (JsonNode counts : List.of(early, late)) {
-            assertThat(counts.get("differing").asLong()).isZero();
+            assertThat(counts.get("mismatches").asLong()).isZero();
             assertThat(counts.get("equal").asLong()).isPositive();
             assertThat(counts.get("notJudged").has("RELEASE_UNMATCHED")).isFalse();
         }
@@ -349,18 +350,18 @@ class AuditTest {
     }
 
     @Test
-    void a_table_tells_what_was_looked_at() {
+    void a_table_shows_the_counts() {
         CapturedRun result = audit();
         assertThat(result.exit()).isZero();
         assertThat(result.out().lines())
                 .anyMatch(line -> line.matches(" +4,016  requests"))
-                .anyMatch(line -> line.matches(" +0  differences"));
+                .anyMatch(line -> line.matches(" +0  mismatches"));
     }
 
     @Test
-    void each_forged_record_is_found_with_its_place() throws Exception {
+    void each_forged_record_is_found_with_its_position() throws Exception {
         List<Copied> decisions = read("weir.decisions", 0);
-        List<Integer> plain = new ArrayList<>(); // early, before rules changed
+        List<Integer> plain = new ArrayList<>(); // early, before policies changed
         for (int i = 0; i < decisions.size() && plain.size() < 12; i++) {
             if (isPlain(decisions.get(i).decision())) {
                 plain.add(i);
@@ -406,15 +407,16 @@ class AuditTest {
         List<JsonNode> found = lines(result);
         JsonNode counts = found.remove(found.size() - 1);
         assertThat(found)
-                .extracting(line -> line.get("difference").asText() + " "
+                .extracting(line -> line.get("mismatch").asText() + " "
                         + line.path("sourceOffset").asText("null"))
                 .containsExactlyInAnyOrderElementsOf(expected);
-        assertThat(counts.get("differing").asInt()).isEqualTo(expected.size());
+        assertThat(counts.get("mismatches").asInt()).isEqualTo(expected.size());
         JsonNode outcome = found.stream()
                 .filter(line -> line.get("fields").has("outcome"))
                 .findFirst()
                 .orElseThrow();
-        assertThat(outcome.get("fields")).hasToString("{\"outcome\":{\"told\":\"DENIED\",\"expected\":\"ALLOWED\"}}");
+        assertThat(outcome.get("fields"))
+                .hasToString("{\"outcome\":{\"recorded\":\"DENIED\",\"expected\":\"ALLOWED\"}}");
         Decision denied = decisions.get(plain.get(3)).decision();
         assertThat(outcome.get("client").asText()).isEqualTo(denied.client());
         assertThat(outcome.get("requestId").asText()).isEqualTo(denied.requestId());
@@ -426,29 +428,29 @@ class AuditTest {
                         .exit())
                 .isZero();
         JsonNode early = counts(audit("--json", "-c", configFile("forged."), "--to", middle.toString()));
-        assertThat(early.get("differing").asInt()).isEqualTo(expected.size() - 1); // not WRONG_QUEUE_EXITS
+        assertThat(early.get("mismatches").asInt()).isEqualTo(expected.size() - 1); // not WRONG_QUEUE_EXITS
         assertThat(early.get("notJudged").get("RELEASE_UNMATCHED").asInt()).isEqualTo(1);
 
-        CapturedRun few = audit("-c", configFile("forged."), "--most", "2");
+        CapturedRun few = audit("-c", configFile("forged."), "--max-mismatches", "2");
         assertThat(few.exit()).isEqualTo(1);
         assertThat(few.out()).contains("… and " + (expected.size() - 2) + " more");
     }
 
     @Test
-    void what_hangs_on_deleted_requests_is_not_judged_and_no_difference() throws Exception {
+    void decisions_that_depend_on_deleted_requests_are_not_judged() throws Exception {
         copy("late.", (topic, partition, index) -> null);
         delete("late.requests", 0, 300);
         delete("late.requests", 1, 300);
         CapturedRun result = audit("--json", "-c", configFile("late."));
         JsonNode counts = counts(result);
-        assertThat(counts.get("differing").asLong()).isZero();
+        assertThat(counts.get("mismatches").asLong()).isZero();
         assertThat(result.exit()).isZero();
         assertThat(counts.get("requests").asLong()).isEqualTo(ROUNDS * (A_ROUND + 2) - 600);
         assertThat(counts.get("notJudged").get("BEFORE_RETENTION").asLong()).isPositive();
     }
 
     @Test
-    void a_release_of_a_deleted_request_ends_no_later_wait_of_its_id() throws Exception {
+    void a_release_of_a_deleted_request_does_not_end_a_later_wait_of_its_id() throws Exception {
         Decision end = read("weir.decisions", 0).stream()
                 .map(Copied::decision)
                 .filter(decision -> decision.queueing() != null && decision.endsWait())
@@ -465,12 +467,12 @@ class AuditTest {
                         : null);
         delete("reused.requests", 0, 300);
         JsonNode counts = counts(audit("--json", "-c", configFile("reused.")));
-        assertThat(counts.get("differing").asInt()).isZero();
+        assertThat(counts.get("mismatches").asInt()).isZero();
         assertThat(counts.get("notJudged").get("RELEASE_UNMATCHED").asInt()).isPositive();
     }
 
     @Test
-    void what_is_deleted_during_an_audit_is_no_difference() throws Exception {
+    void records_deleted_during_an_audit_are_no_mismatch() throws Exception {
         copy(
                 "passing.",
                 (topic, partition, index) ->
@@ -481,14 +483,14 @@ class AuditTest {
         AuditSummary totals = Audit.run(
                 passing,
                 all,
-                difference -> { // of partition 0, before partition 1 is read
-                    found.add(difference.kind());
+                mismatch -> { // of partition 0, before partition 1 is read
+                    found.add(mismatch.kind());
                     delete("passing.requests", 1, 300);
                 });
         assertThat(found).containsExactlyInAnyOrder(Mismatch.Kind.UNREADABLE, Mismatch.Kind.UNDECIDED);
         assertThat(totals.unverified().get(UnverifiedReason.BEFORE_RETENTION)).isPositive();
 
-        assertThatThrownBy(() -> Audit.run(passing, all, difference -> delete("passing.releases", 0, 1)))
+        assertThatThrownBy(() -> Audit.run(passing, all, mismatch -> delete("passing.releases", 0, 1)))
                 .isInstanceOf(UnreachableException.class)
                 .hasMessage("the beginning of the topic passing.releases was deleted while it was read; try again");
     }
@@ -507,14 +509,14 @@ class AuditTest {
         delete("unlettered.dead-letters", 0, left);
         CapturedRun result = audit("--json", "-c", configFile("unlettered."));
         JsonNode counts = counts(result);
-        assertThat(counts.get("differences")).hasToString("{\"DEAD_LETTER\":1}");
+        assertThat(counts.get("mismatchesByKind")).hasToString("{\"DEAD_LETTER\":1}");
         assertThat(lines(result).get(0).get("sourceOffset").asText())
                 .isEqualTo(header(letters.get(missing), DeadLetterHeaders.OFFSET));
         assertThat(counts.get("notJudged").get("NOT_RETAINED").asInt()).isEqualTo(left - 1);
     }
 
     @Test
-    void a_dead_letter_of_no_request_is_told_where_its_own_time_is_in_the_range() throws Exception {
+    void a_dead_letter_without_a_request_is_reported_if_its_time_is_in_the_range() throws Exception {
         copy("stray.", (topic, partition, index) -> null);
         ConsumerRecord<byte[], byte[]> early = read("weir.dead-letters", 0).get(0).from;
         for (List<String> place :
@@ -526,7 +528,7 @@ class AuditTest {
             send("stray.dead-letters", 0, early, headers);
         }
         List<JsonNode> found = lines(audit("--json", "-c", configFile("stray.")));
-        assertThat(found.remove(found.size() - 1).get("differences")).hasToString("{\"NO_REQUEST\":4}");
+        assertThat(found.remove(found.size() - 1).get("mismatchesByKind")).hasToString("{\"NO_REQUEST\":4}");
         assertThat(found)
                 .extracting(line -> line.get("sourcePartition") + " " + line.get("sourceOffset"))
                 .containsExactlyInAnyOrder("7 0", "-1 0", "0 1000000", "0 -1");
@@ -538,10 +540,10 @@ class AuditTest {
     }
 
     @Test
-    void what_cannot_be_audited_is_one_line_and_exit_2() throws Exception {
+    void a_failed_audit_prints_one_line_and_exits_with_2() throws Exception {
         assertThat(audit("-c", configFile("nowhere.")))
                 .isEqualTo(new CapturedRun(
-                        2, "", "weir audit: there is no topic nowhere.requests; `weir run` creates it\n"));
+                        2, "", "weir audit: topic nowhere.requests does not exist; `weir run` creates it\n"));
         assertThat(audit("--from", "yesterday").exit()).isEqualTo(2);
         assertThat(audit("--from", "2026-11-21T00:00:00Z", "--to", "2026-11-20T00:00:00Z")
                         .exit())
@@ -549,11 +551,11 @@ class AuditTest {
     }
 
     @Test
-    void what_lacks_what_it_should_have_is_a_difference() throws Exception {
+    void a_missing_field_or_reason_is_a_mismatch() throws Exception {
         List<Copied> decisions = read("weir.decisions", 0);
         int plain = IntStream.range(0, decisions.size())
                 .filter(index -> isPlain(decisions.get(index).decision()))
-                .skip(3) // those before show which rules were in force
+                .skip(3) // earlier ones show which policies were in force
                 .findFirst()
                 .orElseThrow();
         copy("lacking.", (topic, partition, index) -> switch (topic + partition) {
@@ -569,12 +571,12 @@ class AuditTest {
         CapturedRun result = audit("--json", "-c", configFile("lacking."));
         assertThat(result.err()).isEmpty();
         assertThat(result.exit()).isEqualTo(1);
-        assertThat(result.out()).contains("it is there for null");
-        assertThat(counts(result).get("differences")).hasToString("{\"DIFFERS\":1,\"DEAD_LETTER\":1}");
+        assertThat(result.out()).contains("its reason is null");
+        assertThat(counts(result).get("mismatchesByKind")).hasToString("{\"DIFFERS\":1,\"DEAD_LETTER\":1}");
     }
 
     @Test
-    void what_is_shared_is_judged_by_its_sums_and_the_rest_anew() throws Exception {
+    void shared_limits_are_judged_by_totals_and_others_recomputed() throws Exception {
         List<Mismatch> found = new ArrayList<>();
         AuditSummary totals = Audit.run(sharing, ALL, found::add);
         assertThat(found).isEmpty();
@@ -588,24 +590,24 @@ class AuditTest {
     }
 
     @Test
-    void what_clients_decide_by_themselves_is_in_the_sums() throws Exception {
+    void the_usage_of_leased_clients_is_in_the_totals() throws Exception {
         List<Mismatch> found = new ArrayList<>();
         AuditSummary totals = Audit.run(leasing, ALL, found::add);
         assertThat(found).isEmpty();
-        assertThat(totals.summedByClients()).isEqualTo(byClient).isPositive();
+        assertThat(totals.reportedByClients()).isEqualTo(byClient).isPositive();
         assertThat(totals.summed()).isEqualTo(onTopic + byClient);
         assertThat(totals.decisions()).isEqualTo(totals.requests());
     }
 
     @Test
-    void what_is_sent_to_a_queue_while_another_one_waits_for_quota_is_judged() throws Exception {
-        AuditSummary totals = Audit.run(leasing, ALL, difference -> {});
+    void a_request_sent_to_a_queue_while_another_waits_for_quota_is_judged() throws Exception {
+        AuditSummary totals = Audit.run(leasing, ALL, mismatch -> {});
         assertThat(totals.sentToQueue()).isPositive();
         assertThat(totals.unverified().keySet()).isSubsetOf(UnverifiedReason.LIMIT_CHANGED);
     }
 
     @Test
-    void one_more_than_there_is_by_a_client_itself_is_found_with_its_place() throws Exception {
+    void excess_usage_by_a_leased_client_is_found_with_its_position() throws Exception {
         long atMs = 1;
         for (int partition = 0; partition < PARTITIONS; partition++) {
             for (Copied record : read("leased.decisions", partition)) {
@@ -623,19 +625,19 @@ class AuditTest {
             send(prefix + "lease-usage", 0, atMs, usage("lent", more, atMs));
             CapturedRun result = audit("--json", "-c", configFile(prefix));
             JsonNode counts = counts(result);
-            assertThat(counts.get("summedByClients").asInt()).isEqualTo(byClient + more);
-            assertThat(counts.get("differing").asInt()).isEqualTo(more - left);
+            assertThat(counts.get("reportedByClients").asInt()).isEqualTo(byClient + more);
+            assertThat(counts.get("mismatches").asInt()).isEqualTo(more - left);
         }
         int last = read(left + 1 + "-more.lease-usage", 0).size() - 1;
         CapturedRun above = audit("-c", configFile(left + 1 + "-more."));
         assertThat(above.exit()).isEqualTo(1);
         assertThat(above.out())
-                .startsWith("lease usage 0@" + last + ": takes more of a shared quota than there is"
+                .startsWith("lease usage 0@" + last + ": exceeds a shared limit"
                         + " (policy lent: 301 of 300 by sliding-window-log 300/1h at ")
-                .contains("  told by clients that decide by themselves\n");
+                .contains("  reported by leased clients\n");
     }
 
-    /** How many requests were decided after one behind them. */
+    /** Returns how many requests were decided after a later one of their partition. */
     private static int overtaken(int partition) {
         long furthest = -1;
         int overtaken = 0;
@@ -648,7 +650,7 @@ class AuditTest {
     }
 
     @Test
-    void one_more_than_there_is_of_a_shared_quota_is_found_with_its_place() throws Exception {
+    void excess_usage_of_a_shared_limit_is_found_with_its_position() throws Exception {
         List<Decision> all = sharedDecisions();
         long allowed = all.stream()
                 .filter(one -> one.outcome() == Outcome.ALLOWED && isOfAll(one))
@@ -664,20 +666,20 @@ class AuditTest {
         assertThat(auditShared("full.", denied.subList(0, left), AuditTest::allowed))
                 .isEmpty();
         List<Mismatch> found = auditShared("above.", denied.subList(0, left + 1), AuditTest::allowed);
-        assertThat(found).singleElement().satisfies(difference -> {
-            assertThat(difference.kind()).isEqualTo(Mismatch.Kind.ABOVE_SHARED_LIMIT);
-            assertThat(difference.note()).startsWith("policy all: 301 of 300 by sliding-window-log 300/1h at ");
-            Mismatch.RecordPosition place = difference.answer();
+        assertThat(found).singleElement().satisfies(mismatch -> {
+            assertThat(mismatch.kind()).isEqualTo(Mismatch.Kind.ABOVE_SHARED_LIMIT);
+            assertThat(mismatch.note()).startsWith("policy all: 301 of 300 by sliding-window-log 300/1h at ");
+            Mismatch.RecordPosition place = mismatch.answer();
             Decision last = read("above.decisions", place.partition())
                     .get((int) place.offset())
                     .decision();
-            assertThat(last.source()).isEqualTo(difference.request());
+            assertThat(last.source()).isEqualTo(mismatch.request());
             assertThat(isOfAll(last)).isTrue();
         });
     }
 
     @Test
-    void what_an_own_limit_says_beside_a_shared_one_is_decided_anew() throws Exception {
+    void a_limit_beside_a_shared_one_is_recomputed() throws Exception {
         List<Decision> all = sharedDecisions();
         for (Outcome outcome : List.of(Outcome.ALLOWED, Outcome.DENIED)) {
             Decision any = all.stream()
@@ -702,7 +704,7 @@ class AuditTest {
         }
     }
 
-    /** The endpoints that {@code all} is for; see the names of requests. */
+    /** Returns whether the policy {@code all} applies, by the endpoint in the request id. */
     private static boolean isOfAll(Decision decision) {
         return decision.requestId().startsWith("a") || decision.requestId().startsWith("o");
     }
@@ -729,7 +731,7 @@ class AuditTest {
         return decision.withStatus(status).withRetryAfterMs(retryAfterMs);
     }
 
-    /** What is found if these decisions are forged. */
+    /** Returns the mismatches of an audit in which these decisions are forged. */
     private static List<Mismatch> auditShared(String prefix, List<Request.Source> forged, UnaryOperator<Decision> forge)
             throws Exception {
         List<List<Copied>> decisions = List.of(read("shared.decisions", 0), read("shared.decisions", 1));
@@ -750,7 +752,7 @@ class AuditTest {
     }
 
     private interface Tampering {
-        /** What is written in place of a record; null: the same. */
+        /** Returns the values to write in place of a record, null to copy it. */
         List<byte[]> instead(String topic, int partition, int index) throws Exception;
     }
 
@@ -771,7 +773,7 @@ class AuditTest {
         return List.of(value, value);
     }
 
-    /** A decision with other figures. */
+    /** Returns a decision with changed fields. */
     private static byte[] encoded(List<Copied> decisions, int index, Edit edit) throws Exception {
         Decision decision = decisions.get(index).decision();
         StringWriter line = new StringWriter();
@@ -806,7 +808,7 @@ class AuditTest {
                 .withContext(decision.context()));
     }
 
-    /** What a client tells that it has decided by itself, all at one time. */
+    /** Returns a usage report of a leased client, for a single time. */
     private static byte[] usage(String policy, long cost, long atMs) {
         return USAGE.encode(new LeaseUsage(
                 new LeaseUsage.Origin("c-1", 1, 1),
@@ -817,7 +819,7 @@ class AuditTest {
                 atMs));
     }
 
-    /** Writes what is committed under another prefix, with times and offsets of requests as they were. */
+    /** Copies committed records to topics with another prefix. The times and offsets of requests stay the same. */
     private static void copy(String prefix, Tampering tampering) throws Exception {
         copy("weir.", prefix, tampering);
     }
@@ -894,7 +896,7 @@ class AuditTest {
         return headers;
     }
 
-    /** All records of a partition that nothing is written to any more. */
+    /** Returns all records of a partition that is no longer written. */
     private static List<Copied> read(String topic, int partition) {
         return RECORDS.computeIfAbsent(new TopicPartition(topic, partition), from -> {
             List<Copied> records = new ArrayList<>();
@@ -937,7 +939,7 @@ class AuditTest {
     private static void awaitAnswers(WeirConfig of, int requests) {
         Set<Request.Source> answered = new HashSet<>();
         try (TopicReader<Decision> reader = TopicReader.decisions(of, TopicReader.From.BEGINNING, true)) {
-            await(() -> answered.size() + " of " + requests + " answers", PATIENCE, () -> {
+            await(() -> answered.size() + " of " + requests + " decisions", PATIENCE, () -> {
                 reader.poll(Duration.ofMillis(100), decision -> answered.add(decision.source()));
                 return answered.size() >= requests;
             });
@@ -953,7 +955,7 @@ class AuditTest {
 
     private static KafkaProducer<byte[], byte[]> producer() {
         Properties settings = KafkaSettings.producer(config);
-        // To a topic that has just been created, a second batch in flight may get in before the first.
+        // On a topic that has just been created, a second batch in flight may be appended before the first.
         settings.put(ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION, 1);
         return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
     }

@@ -7,18 +7,18 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** All attacks at once, in short: {@link AttackSuite} measures for longer. */
+/** The short form of {@link AttackSuite}: all attacks at once. */
 @Tag("several-processes")
 class AttackTest {
 
-    /** Of some 40 that are possible in the time. */
+    /** A lower bound; some 40 requests fit into the time. */
     private static final int FEW = 5;
 
     @TempDir
     private Path directory;
 
     @Test
-    void an_enforcer_of_a_small_heap_decides_and_answers_while_it_is_attacked() throws Exception {
+    void an_enforcer_with_a_small_heap_decides_and_responds_under_attack() throws Exception {
         AttackSuite suite = new AttackSuite();
         suite.seconds = 4;
         suite.recent = 30_000;

@@ -31,7 +31,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is read from the topics of a real run, with a restart and a change of rules, is what the oracle needs. */
+/** Reads the topics of a real run, with a restart and a policy change, and checks the records with the oracle. */
 class EvidenceTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
@@ -46,7 +46,7 @@ class EvidenceTest {
     Path directory;
 
     @Test
-    void all_that_a_run_has_written_is_read_and_is_as_promised() throws Exception {
+    void the_records_of_a_run_are_read_and_satisfy_all_invariants() throws Exception {
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
             WeirConfig config = config(broker);
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
@@ -92,7 +92,7 @@ class EvidenceTest {
                 second.awaitRunning(PATIENCE);
                 long fromMs = System.currentTimeMillis() + NOTICE_MS;
                 apply(config, CHANGE.formatted(Instant.ofEpochMilli(fromMs)));
-                awaitVersion(second, 2); // none that it applies to comes before it is known
+                awaitVersion(second, 2); // known before the first request under it
                 while (System.currentTimeMillis() <= fromMs) {
                     send(sender, workload, 1);
                 }
@@ -102,7 +102,7 @@ class EvidenceTest {
         }
     }
 
-    /** As fast as a client that waits a moment after each. */
+    /** Sends requests with a short pause after each. */
     private static void send(RequestSender sender, TraceWorkload workload, int count) {
         for (int i = 0; i < count; i++) {
             sender.send(workload.next());
@@ -129,7 +129,8 @@ class EvidenceTest {
     }
 
     /**
-     * Leaves a decision and a release as one leaves them who dies before the commit: the decision as that of a repeat.
+     * Writes a decision, changed to that of a repeat, and a release in a transaction that is aborted, as after
+     * a crash before the commit.
      */
     private static void abort(WeirConfig config, Evidence evidence) throws Exception {
         Topics topics = Topics.of(config);

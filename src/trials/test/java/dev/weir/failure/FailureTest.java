@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The failure suite in short: {@link FailureSuite} has every kind of fault. */
+/** The short form of {@link FailureSuite}, which has every kind of fault. */
 @Tag("several-processes")
 class FailureTest {
 
@@ -18,7 +18,7 @@ class FailureTest {
     Path directory;
 
     @Test
-    void what_is_promised_holds_when_enforcers_and_a_broker_are_killed() throws Exception {
+    void all_invariants_hold_when_enforcers_and_a_broker_are_killed() throws Exception {
         List<InjectedFault> schedule = List.of(
                 new InjectedFault(InjectedFault.Kind.KILL_IN_COMMIT, 0, 0, 3),
                 new InjectedFault(InjectedFault.Kind.KILL_BOTH, 1, 1_000, 1_000));
@@ -39,7 +39,7 @@ class FailureTest {
                             .hasEntrySatisfying(
                                     "denials", count -> assertThat(count).isPositive()));
             assertThat(report.kills()).isEqualTo(3);
-            assertThat(report.recoveries()).hasSizeGreaterThan(4); // as many as partitions at least
+            assertThat(report.recoveries()).hasSizeGreaterThan(4); // at least one per partition
         }
     }
 }

@@ -27,9 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/**
- * Each invariant holds of a run in which nothing fails, and fails where somebody has tampered with what was written.
- */
+/** Tests that each invariant holds for a run without failures, and is violated if the records are tampered with. */
 class OracleTest {
 
     private static final DecisionAvro DECISIONS = new DecisionAvro();
@@ -38,7 +36,7 @@ class OracleTest {
     private static final long FIRST_CHANGE_MS = 3_000;
 
     private static Evidence good;
-    /** With routed requests, which are decided up to 200 ms later than those that were written with them. */
+    /** A run with routed requests, which are decided up to 200 ms later than requests written at the same time. */
     private static Evidence misplaced;
 
     private Evidence evidence;
@@ -68,14 +66,13 @@ class OracleTest {
     }
 
     @Test
-    void what_the_core_decides_is_as_promised() {
+    void a_run_without_failures_satisfies_all_invariants() {
         List<Breach> findings = Oracle.check(evidence);
         assertThat(findings).hasSize(8).allMatch(Breach::isOk);
         Set<Reason> reasons = new HashSet<>();
         evidence.decisions().forEach(entry -> reasons.add(entry.decision().reason()));
         assertThat(reasons)
-                .as(
-                        "all but NO_QUEUE, which takes two instances that disagree, and NO_QUEUE_KEY, since each has a client")
+                .as("all but NO_QUEUE, which needs instances that disagree, and NO_QUEUE_KEY, as each has a client")
                 .contains(
                         Reason.WITHIN_LIMITS,
                         Reason.THROTTLED,
@@ -94,7 +91,7 @@ class OracleTest {
     }
 
     @Test
-    void other_runs_are_too() throws Exception {
+    void runs_of_other_seeds_satisfy_all_invariants() throws Exception {
         for (int seed = 2; seed < 4; seed++) {
             Evidence other = CoreEvidence.of(seed, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), 0);
             assertThat(Oracle.check(other)).as("seed %d", seed).allMatch(Breach::isOk);
@@ -102,7 +99,7 @@ class OracleTest {
     }
 
     @Test
-    void misplaced_requests_are_judged_in_the_order_in_which_they_were_decided() {
+    void misplaced_requests_are_checked_in_the_order_of_their_decisions() {
         assertThat(misplaced.misplaced()).isGreaterThan(2_000);
         List<Breach> findings = Oracle.check(misplaced);
         assertThat(findings).allMatch(Breach::isOk);
@@ -111,7 +108,7 @@ class OracleTest {
     }
 
     @Test
-    void one_admission_too_many_of_a_misplaced_request_is_found() {
+    void an_excess_admission_of_a_misplaced_request_is_found() {
         evidence = copy(misplaced);
         int index = indexOf(decision -> decision.reason() == Reason.LIMIT_EXCEEDED
                 && "platinum".equals(decision.policyId())
@@ -128,7 +125,7 @@ class OracleTest {
     }
 
     @Test
-    void an_aborted_decision_that_differs_is_found_unless_a_routed_request_came_in_another_order() {
+    void a_different_aborted_decision_is_found_unless_the_order_of_routed_requests_differs() {
         evidence = copy(misplaced);
         DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
         RecordedOrder order = new RecordedOrder(evidence, answers, Set.of());
@@ -159,7 +156,7 @@ class OracleTest {
     }
 
     @Test
-    void a_misplaced_request_that_overtakes_another_one_is_found() {
+    void a_misplaced_request_that_overtakes_another_is_found() {
         evidence = copy(misplaced);
         int first = indexOf(decision -> decision.context().order() != null);
         Decision one = evidence.decisions().get(first).decision();
@@ -183,7 +180,7 @@ class OracleTest {
                 .orElseThrow();
     }
 
-    /** Whether a decision is a later one on the same client. */
+    /** Returns whether a decision is a later one of the same client. */
     private static boolean isLater(Entry entry, Entry than) {
         return entry.offset() > than.offset()
                 && entry.decision().queueing() == null
@@ -192,7 +189,7 @@ class OracleTest {
     }
 
     @Test
-    void a_finding_is_a_line_and_a_few_faults() {
+    void a_finding_prints_a_line_and_its_first_faults() {
         Breach.Notes notes = new Breach.Notes("1 decided-once", "requests", "dead letters");
         notes.count("requests", 123_456);
         assertThat(notes.done()).hasToString("1 decided-once: 123,456 requests, 0 dead letters: ok");
@@ -220,19 +217,19 @@ class OracleTest {
     }
 
     @Test
-    void a_decision_that_was_committed_twice_is_found() {
+    void a_decision_committed_twice_is_found() {
         evidence.decisions().add(evidence.decisions().get(100));
         assertThat(faulty()).contains("1 decided-once");
     }
 
     @Test
-    void a_decision_on_nothing_is_found() {
+    void a_decision_without_a_request_is_found() {
         evidence.requests().remove(evidence.requests().size() - 1);
         assertThat(faulty()).contains("1 decided-once");
     }
 
     @Test
-    void a_changed_figure_is_found() {
+    void a_changed_field_is_found() {
         int index = indexOf(decision -> decision.remaining() != null && decision.remaining() > 0);
         change(index, decision -> with(decision, decision.outcome(), decision.observed(), decision.remaining() - 1));
         evidence.abortedDecisions().clear();
@@ -240,12 +237,12 @@ class OracleTest {
     }
 
     @Test
-    void a_policy_that_changed_under_way_without_notice_is_found() {
+    void a_missing_policy_change_is_found() {
         evidence.rules().removeIf(version -> version.version() == 2);
         assertThat(faulty()).contains("2 as-recomputed");
     }
 
-    /** One admission too many, for each algorithm and each way to answer; the policies still are as they began. */
+    /** An excess admission, for each algorithm and {@code on-exceed} action, under the initial policies. */
     @ParameterizedTest
     @CsvSource({
         "free, token-bucket",
@@ -262,7 +259,7 @@ class OracleTest {
         "trial, sliding-window-log",
         "robots, token-bucket"
     })
-    void one_admission_too_many_is_found(String policy, String algorithm) {
+    void an_excess_admission_is_found(String policy, String algorithm) {
         int index = indexOf(decision -> policy.equals(decision.policyId())
                 && decision.reason() == Reason.LIMIT_EXCEEDED
                 && decision.limitedBy().startsWith(algorithm)
@@ -280,13 +277,13 @@ class OracleTest {
     }
 
     @Test
-    void a_release_that_is_missing_leaves_a_gap() {
+    void a_missing_release_leaves_a_gap() {
         evidence.releases().remove(200);
         assertThat(faulty()).contains("4 queued-ended-once", "5 sequences-gap-free");
     }
 
     @Test
-    void a_release_that_came_twice_is_found() {
+    void a_duplicate_release_is_found() {
         Release release = evidence.releases().get(200).release();
         int index = evidence.releases().size() - 1;
         long next = evidence.releases().get(index).release().sequence() + 1;
@@ -295,7 +292,7 @@ class OracleTest {
     }
 
     @Test
-    void a_release_too_early_is_found() {
+    void an_early_release_is_found() {
         int index = Stream.iterate(300, i -> i + 1)
                 .filter(i -> evidence.releases().get(i).release().queue().equals("mail"))
                 .findFirst()
@@ -310,7 +307,7 @@ class OracleTest {
     }
 
     @Test
-    void an_aborted_decision_that_differs_is_found() {
+    void a_different_aborted_decision_is_found() {
         Entry aborted = Stream.iterate(0, i -> i + 1)
                 .map(i -> evidence.abortedDecisions().get(i))
                 .filter(entry -> entry.decision().remaining() != null)
@@ -326,7 +323,7 @@ class OracleTest {
     }
 
     @Test
-    void an_aborted_release_may_come_at_another_time_but_not_with_another_content() {
+    void an_aborted_release_may_have_another_time_but_not_other_content() {
         Release release = evidence.abortedReleases().get(0).release();
         Release later = with(release, release.sequence() + 1, release.releaseAtNanos() + 1);
         evidence.abortedReleases().add(CoreEvidence.written(RELEASES.encode(later)));
@@ -349,7 +346,7 @@ class OracleTest {
     }
 
     @Test
-    void a_workload_is_that_of_its_seed_and_of_every_kind() {
+    void a_workload_depends_on_its_seed_and_has_every_kind() {
         TraceWorkload one = new TraceWorkload(7, () -> 1_000);
         TraceWorkload same = new TraceWorkload(7, () -> 1_000);
         Set<RequestKind> kinds = new HashSet<>();
@@ -375,14 +372,14 @@ class OracleTest {
                 .allMatch(entry -> evidence.request(entry).request().kind() == RequestKind.PEEK);
     }
 
-    /** The first decision like that, past those with which it begins. */
+    /** Returns the index of the first matching decision, without the first 500 decisions. */
     private int indexOf(Predicate<Decision> like) {
         for (int i = 500; i < evidence.decisions().size(); i++) {
             if (like.test(evidence.decisions().get(i).decision())) {
                 return i;
             }
         }
-        throw new AssertionError("there is no such decision");
+        throw new AssertionError("no decision matches");
     }
 
     private void change(int index, UnaryOperator<Decision> how) {
@@ -396,7 +393,7 @@ class OracleTest {
                 .set(index, new Entry(entry.partition(), entry.offset(), entry.timestampMs(), entry.key(), changed));
     }
 
-    /** The one finding that is not ok. */
+    /** Returns the only finding with faults, which must have this name. */
     private Breach only(String name) {
         List<Breach> faulty = Oracle.check(evidence).stream()
                 .filter(finding -> !finding.isOk())

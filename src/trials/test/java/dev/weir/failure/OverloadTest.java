@@ -37,13 +37,13 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** More than an enforcer can do, a full disk, and state that is broken: it costs time, and nothing is lost. */
+/** Tests that overload, a full disk and damaged state cost time, but lose nothing. */
 @Tag("several-processes")
 class OverloadTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);
     private static final Duration STANDSTILL = Duration.ofSeconds(5);
-    /** Each tells of its own stores, and deletes them. */
+    /** Each application reports and deletes its own damaged stores. */
     private static final int APPLICATIONS = 2;
 
     private static final int FLOOD = 100_000;
@@ -52,14 +52,15 @@ class OverloadTest {
     private static final int CLIENTS = 50;
     private static final int EACH = 500;
 
-    /** Counts for an hour, so that every decision shows what is remembered. */
+    /** Limits per hour, so that every decision depends on the stored state. */
     private static final String RULES = """
             policies:
               - {id: an-hour, limits: [{algorithm: sliding-window-log, limit: 15, per: 1h}], idempotency: 1h}
             """;
 
     /**
-     * Fills a small disk once the command runs, until there is a certain file; starts the command again when it ends.
+     * Runs a command on a small disk, and restarts it when it exits. Fills the disk once the instance is ready, and
+     * frees the space when a certain file exists.
      */
     private static final String ON_A_SMALL_DISK = """
             mount -t tmpfs -o size=192m tmpfs "$0" || exit 99
@@ -78,7 +79,7 @@ class OverloadTest {
     @TempDir
     Path directory;
 
-    /** What is done to the files of a state directory. */
+    /** A kind of damage to the files of a state directory. */
     enum Damage {
         TABLES_OVERWRITTEN {
             @Override
@@ -130,9 +131,9 @@ class OverloadTest {
         broker.close();
     }
 
-    /** With a heap that has no room for what waits. */
+    /** The heap is too small for the backlog. */
     @Test
-    void a_flood_costs_time_and_no_decision() throws Exception {
+    void a_flood_loses_no_decision() throws Exception {
         WeirConfig config = config("weir", 2);
         InstanceProcess.Setup setup = new InstanceProcess.Setup(
                 2,
@@ -146,7 +147,7 @@ class OverloadTest {
             crush.send(LARGE_FLOOD);
             instance.start();
             instance.awaitReady();
-            await("the backlog is worked off", PATIENCE, () -> {
+            await("the backlog is processed", PATIENCE, () -> {
                 instance.checkAlive();
                 return InstanceGauge.lag(admin, config) == 0;
             });
@@ -170,11 +171,11 @@ class OverloadTest {
         assertThat(totals.equal()).isEqualTo(requests);
     }
 
-    /** {@code mvn test -Dtest=OverloadTest -Dweir.overload=disk}: RocksDB fills a disk slowly. */
+    /** Run by {@code mvn test -Dtest=OverloadTest -Dweir.overload=disk}, because RocksDB fills a disk slowly. */
     @Test
     @EnabledIfSystemProperty(named = "weir.overload", matches = "disk")
-    void a_flood_and_a_full_disk_cost_time_and_no_decision() throws Exception {
-        assumeTrue(canMount(), "no small disk can be mounted here");
+    void a_flood_on_a_full_disk_loses_no_decision() throws Exception {
+        assumeTrue(canMount(), "cannot mount a small disk on this machine");
         WeirConfig config = config("weir", 1);
         Path state = Files.createDirectory(directory.resolve("enforcer"));
         Path room = directory.resolve("room");
@@ -202,18 +203,18 @@ class OverloadTest {
             await("the disk is full", PATIENCE, () -> instance.saidSinceStart().contains("the disk is full"));
             crush.send(FLOOD);
             awaitStandstill(config);
-            await("it is not ready", PATIENCE, () -> !instance.isReady());
+            await("the instance is not ready", PATIENCE, () -> !instance.isReady());
             assertThat(InstanceGauge.lag(admin, config)).isPositive();
             Files.createFile(room);
-            await("the backlog is worked off", PATIENCE, () -> InstanceGauge.lag(admin, config) == 0);
-            await("it is ready", PATIENCE, instance::isReady);
+            await("the backlog is processed", PATIENCE, () -> InstanceGauge.lag(admin, config) == 0);
+            await("the instance is ready", PATIENCE, instance::isReady);
         }
         assertAnswered(FLOOD, config);
     }
 
     @ParameterizedTest
     @EnumSource
-    void a_broken_state_directory_is_restored_from_the_changelogs(Damage damage) throws Exception {
+    void a_damaged_state_directory_is_restored_from_the_changelogs(Damage damage) throws Exception {
         WeirConfig config = config(damage.name().toLowerCase(Locale.ROOT), 2);
         try (LoadGenerators crush = crush(config)) {
             crush.send(EACH);
@@ -233,7 +234,7 @@ class OverloadTest {
     }
 
     @Test
-    void a_state_directory_that_cannot_be_used_is_named() throws Exception {
+    void an_unusable_state_directory_is_named() throws Exception {
         WeirConfig config = config("named", 1);
         Path state = config.state().directory();
         try (Enforcer enforcer = Enforcer.start(config)) {
@@ -247,18 +248,18 @@ class OverloadTest {
     private static String failureOf(WeirConfig config) {
         try (Enforcer enforcer = Enforcer.start(config)) {
             enforcer.awaitRunning(PATIENCE);
-            return "it runs";
+            return "the enforcer is running";
         } catch (UnreachableException e) {
             return e.getMessage();
         }
     }
 
-    /** Works until nothing is left to do, or it has failed. */
+    /** Runs an enforcer until the backlog is processed or it fails. Returns the failure. */
     private static Optional<String> work(WeirConfig config) {
         try (Enforcer enforcer = Enforcer.start(config)) {
             enforcer.awaitRunning(PATIENCE);
             await(
-                    "the backlog is worked off, or it has failed",
+                    "the backlog is processed, or the enforcer has failed",
                     PATIENCE,
                     () -> enforcer.health() == Health.FAILED || InstanceGauge.lag(admin, config) == 0);
             return enforcer.health() == Health.FAILED
@@ -286,7 +287,7 @@ class OverloadTest {
         return config;
     }
 
-    /** Waits until nothing is decided any more: for so long that a commit would have been. */
+    /** Waits until the lag has not changed for longer than a commit interval. */
     private static void awaitStandstill(WeirConfig config) throws Exception {
         long[] seen = {-1, System.nanoTime()};
         await("nothing is decided", PATIENCE, () -> {

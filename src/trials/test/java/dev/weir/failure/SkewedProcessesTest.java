@@ -48,9 +48,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
-/**
- * One shared limit, for instances and leased clients that are processes of their own, some of them with wrong clocks.
- */
+/** A shared limit for instances and leased clients in their own processes, some of them with wrong clocks. */
 @Tag("several-processes")
 class SkewedProcessesTest {
 
@@ -58,13 +56,13 @@ class SkewedProcessesTest {
     private static final Duration BEHIND = Duration.ofSeconds(-30);
     private static final Duration AHEAD = Duration.ofSeconds(30);
     private static final Duration HOUR = Duration.ofHours(1);
-    /** What the limit allows in 15 s. */
+    /** The number of requests that the limit allows in 15 s. */
     private static final int COUNTED = 300;
 
     private static final int PARTITIONS = 4;
     private static final int LIMIT = 20;
     private static final int WANTED = 40;
-    /** Each partition has a client of its own; one leased client has a process of its own, one runs in this process. */
+    /** One client per partition, one leased client in its own process, and one in this process. */
     private static final int CLIENTS = PARTITIONS + 2;
 
     /** Half of an even share. */
@@ -159,24 +157,23 @@ class SkewedProcessesTest {
     }
 
     @Test
-    void each_partition_and_client_gets_its_share_and_the_limit_holds_whatever_the_clocks_are_and_do()
-            throws Exception {
+    void all_clients_get_their_share_and_the_limit_holds_with_wrong_and_stepping_clocks() throws Exception {
         awaitReading("partition of the skewed instance", () -> !partitionsOf(SKEWED_INSTANCE)
                 .isEmpty());
         awaitAllowed("first requests", 1);
         assertThat(Duration.between(Instant.now(), instance.wallClock()))
-                .as("how far the clock of the instance is ahead")
+                .as("by how much the clock of the instance is ahead")
                 .isLessThan(BEHIND.dividedBy(2));
 
         assertShares();
         assertThat(client.allowed()).allSatisfy(each -> assertThat(each.wallMs() - each.decidedAtMs())
-                .as("how far the clock of the client is ahead")
+                .as("by how much the clock of the client is ahead")
                 .isGreaterThan(AHEAD.toMillis() / 2));
 
         instanceClock.set(BEHIND.minus(HOUR));
         clientClock.set(AHEAD.minus(HOUR));
-        awaitReading(
-                "restart of the instance", () -> instance.saidSinceStart().contains("starts over: the wall clock"));
+        awaitReading("restart of the instance", () -> instance.saidSinceStart()
+                .contains("The enforcer restarts: the wall clock"));
         awaitReading("ready instance after its restart", instance::isReady);
         awaitAllowed("requests after a step back", RESUMED);
         instanceClock.set(BEHIND);
@@ -195,8 +192,8 @@ class SkewedProcessesTest {
     }
 
     /**
-     * Each client has at least half of an even share, if not of the first requests then of more: the machine may have
-     * stalled.
+     * Checks that each client gets at least half of an even share. If the first requests are not enough, more are
+     * counted, because the machine may have stalled.
      */
     private void assertShares() throws Exception {
         Map<String, Integer> before = counts();
@@ -229,7 +226,7 @@ class SkewedProcessesTest {
         return counts.values().stream().mapToInt(Integer::intValue).sum();
     }
 
-    /** When the requests of each client were allowed. */
+    /** Returns the times at which requests of each client were allowed. */
     private Map<String, List<Long>> allowed() throws Exception {
         decisions.poll(Duration.ofMillis(20), overTopic::add);
         Map<String, List<Long>> allowed = new TreeMap<>();

@@ -12,16 +12,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Inputs whose time once grew with the square of their length, or would grow faster still if each way to match were
- * tried: a minute is for the slowest machine.
+ * Inputs that would take quadratic or exponential time in a naive implementation. The timeout of a minute
+ * is for the slowest machine.
  */
-@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // what is busy does not notice an interrupt
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // a busy thread does not notice interrupts
 class SlowInputTest {
 
     private static final int BITS = 15;
 
     @Test
-    void words_of_the_same_hash_are_found_by_their_order() throws Exception {
+    void strings_with_the_same_hash_are_found_by_their_order() throws Exception {
         StringBuilder file = new StringBuilder("policies:\n");
         for (int i = 0; i < 1 << BITS; i++) {
             file.append("- {id: p").append(i).append(", match: {client: ").append(colliding(i));
@@ -33,7 +33,7 @@ class SlowInputTest {
                 .containsExactly("p77");
     }
 
-    /** Words of the same length whose String hashes are the same. */
+    /** Returns a string with the same length and hash code as those of other numbers. */
     private static String colliding(int number) {
         StringBuilder word = new StringBuilder();
         for (int bit = 0; bit < BITS; bit++) {
@@ -43,7 +43,7 @@ class SlowInputTest {
     }
 
     @Test
-    void references_that_do_not_end_are_passed_over_once() throws Exception {
+    void unterminated_references_are_scanned_once() throws Exception {
         String value = "${env:".repeat(170_000);
         assertThat(ConfigFile.read("f", "kafka: {a.b: \"" + value + "\"}", Map.of())
                         .kafka())
@@ -51,7 +51,7 @@ class SlowInputTest {
     }
 
     @Test
-    void a_glob_of_many_wildcards_is_not_tried_in_every_way() throws Exception {
+    void a_glob_with_many_wildcards_is_not_tried_in_every_way() throws Exception {
         String glob = "*a".repeat(127) + "*";
         PolicyTable table = PolicyFile.read(
                         "f",
@@ -64,7 +64,7 @@ class SlowInputTest {
     }
 
     @Test
-    void undefined_queues_are_not_held_against_all_others() {
+    void undefined_queues_are_not_compared_with_all_others() {
         StringBuilder file = new StringBuilder("policies:\n");
         for (int i = 0; i < 8_000; i++) {
             file.append("- {id: p")

@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Every algorithm with windows from 1 s to 1 d, and clocks that are wrong: a stream task and a client library that want
- * twice the limit together get what they get with right clocks, and each of them its part.
+ * Tests every algorithm with windows from 1 s to 1 d and wrong clocks. A stream task and a client that request twice
+ * the limit together get as much as with correct clocks, and each of them gets its share.
  */
 class LeaseClocksTest {
 
@@ -27,10 +27,10 @@ class LeaseClocksTest {
     private static final long MOST_DRIFT_MS = 51; // 1 % of a term, rounded up
     private static final int SEEDS = 2;
 
-    /** Of an even share, to each holder. */
+    /** The least that each holder gets, as a fraction of an even share. */
     private static final double LEAST_SHARE = 0.7;
 
-    /** What happens besides. */
+    /** A disturbance besides the skew. */
     private enum Event {
         NOTHING(0, 0, 0),
         STEP_FORWARD(HOUR, 0, 0),
@@ -50,18 +50,18 @@ class LeaseClocksTest {
     }
 
     /**
-     * A limit and what is wanted of it.
+     * A limit and its demand.
      *
-     * @param perSecond by each of the holders
+     * @param perSecond requests a second by each of the two holders
      */
     record Row(Limit<?> limit, double perSecond, long forMs) {
 
-        /** Wanted twice, over some windows. */
+        /** Returns a row whose demand is twice the limit, over some windows. */
         static Row twice(Limit<?> limit, long tokens, long perMs, long forMs) {
             return new Row(limit, (double) tokens * SECOND / perMs, forMs);
         }
 
-        /** Used up within some terms. */
+        /** Returns a row whose limit is used up within some terms. */
         static Row usedUp(Limit<?> limit) {
             return new Row(limit, 10, 30 * SECOND);
         }
@@ -96,7 +96,7 @@ class LeaseClocksTest {
 
     @ParameterizedTest
     @MethodSource("rows")
-    void wrong_clocks_cost_no_quota_and_give_none(Row row) {
+    void wrong_clocks_neither_cost_nor_add_quota(Row row) {
         double leastPart = row.limit.windowMs(0) <= SECOND ? 0.9 : 0.95;
         for (Event event : Event.values()) {
             double[] right = new double[SEEDS];

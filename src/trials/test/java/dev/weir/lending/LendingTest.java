@@ -16,6 +16,7 @@ import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
+import dev.weir.testing.Effort;
 import dev.weir.testing.Promise.Use;
 import java.time.ZoneId;
 import java.util.Arrays;
@@ -27,16 +28,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What is lent, over many schedules: never above the limit, and most of it used. */
+/** Tests leases over many schedules: their sum is never above the limit, and most of it is used. */
 class LendingTest {
 
-    private static final int SCHEDULES = Integer.getInteger("weir.schedules", 500);
+    private static final int SCHEDULES = Effort.times(200);
 
     static Stream<Limit<?>> limits() {
         return LentLimits.of(40, 1_000);
     }
 
-    /** Those that are in force together. */
+    /** Returns sets of limits that are in force together. */
     static Stream<List<Limit<?>>> several() {
         return Stream.of(
                 List.of(new FixedWindow(10, 1_000, false), new FixedWindow(25, 3_000, false)),
@@ -91,20 +92,19 @@ class LendingTest {
 
     @ParameterizedTest
     @MethodSource("limits")
-    void whatever_happens_the_sum_is_never_above(Limit<?> limit) {
+    void the_sum_is_never_above_the_limit(Limit<?> limit) {
         assertNeverAbove(random -> List.of(List.of(limit)));
     }
 
     @ParameterizedTest
     @MethodSource("several")
-    void of_several_limits_each_is_kept(List<Limit<?>> several) {
+    void each_of_several_limits_is_kept(List<Limit<?>> several) {
         assertNeverAbove(random -> List.of(several));
     }
 
     @ParameterizedTest
     @MethodSource("limits")
-    void a_limit_that_is_replaced_is_kept_until_then_and_its_successor_once_the_leases_of_before_have_ended(
-            Limit<?> limit) {
+    void a_replaced_limit_is_kept_until_then_and_the_new_one_once_earlier_leases_have_ended(Limit<?> limit) {
         assertNeverAbove(random -> List.of(List.of(limit), List.of(another(random)), List.of(another(random))));
     }
 
@@ -125,9 +125,9 @@ class LendingTest {
         }
     }
 
-    /** One window for all the time, and time to give back nearly all that is not used. */
+    /** One window for the whole run, with enough time to return nearly all unused quota. */
     @Test
-    void what_is_used_and_what_is_settled_are_charged() {
+    void usage_and_settlements_are_charged() {
         Limit<?> limit = new FixedWindow(1_000_000, 4_000_000_000_000L, false);
         LeaseTerms terms = new LeaseTerms(3_000, 100, 0);
         Mishaps settles = new Mishaps(0, 0, 0, 0, 50, 0);
@@ -144,12 +144,12 @@ class LendingTest {
         }
     }
 
-    /** Two thousand a second wanted of a thousand, by eight alike. */
+    /** Returns a demand of 2,000 a second by eight equal holders. */
     private static double[] even() {
         return rates(8, 2_000 / 8.0);
     }
 
-    /** As much in all, one of the eight a hundred times as much as each of the others. */
+    /** Returns the same total demand, with one holder that requests a hundred times as much as each of the others. */
     private static double[] skewed() {
         double[] rates = rates(8, 2_000 / 107.0);
         rates[0] *= 100;
@@ -184,7 +184,7 @@ class LendingTest {
 
     @ParameterizedTest
     @MethodSource("wideLimits")
-    void of_a_limit_that_is_wanted_twice_nearly_all_is_had(Limit<?> limit) {
+    void a_limit_with_twice_its_demand_is_nearly_used_up(Limit<?> limit) {
         assertThat(calm(limit, even(), 60_000).share()).as("even, " + limit).isGreaterThan(0.97);
         assertThat(calm(limit, skewed(), 60_000).share()).as("skewed, " + limit).isGreaterThan(0.95);
     }
@@ -195,13 +195,13 @@ class LendingTest {
 
     @ParameterizedTest
     @MethodSource("narrowLimits")
-    void ten_a_second_are_had_by_64_that_want_twenty(Limit<?> limit) {
+    void a_limit_of_ten_a_second_is_used_by_64_holders(Limit<?> limit) {
         assertThat(calm(limit, rates(64, 20 / 64.0), 30_000).share()).isGreaterThan(0.9);
     }
 
     @ParameterizedTest
     @MethodSource("wideLimits")
-    void who_wants_half_of_it_hardly_ever_waits(Limit<?> limit) {
+    void requests_rarely_wait_at_half_the_limit(Limit<?> limit) {
         Lending lending = calm(limit, rates(8, 500 / 8.0), 30_000);
         assertThat(lending.share()).isGreaterThan(0.98);
         assertThat((double) lending.waited / lending.requests).isLessThan(0.015);
@@ -210,7 +210,7 @@ class LendingTest {
 
     @ParameterizedTest
     @MethodSource("limits")
-    void what_dead_holders_had_is_free_again_when_their_leases_have_ended(Limit<?> limit) {
+    void quota_of_dead_holders_is_free_again_when_their_leases_have_ended(Limit<?> limit) {
         for (int seed = 0; seed < 50; seed++) {
             SplittableRandom random = new SplittableRandom(seed);
             Scene scene = scene(List.of(List.of(limit)), LendingTest::anyButSettles, random);

@@ -29,20 +29,19 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.openqa.selenium.Keys;
 
-/** The live page in a real browser, of a real run. */
+/** Tests the live page of a real run in a real browser. */
 class LivePageTest {
 
     private static final int WIDTH = 1280;
     private static final int PHONE_WIDTH = 360;
     private static final int HEIGHT = 900;
 
-    /** A client whose name would do something if it were markup. */
-    /** Would run a script, and turn the direction of the text behind it. */
+    /** A client name that would run a script if it were markup, and turns the direction of the text after it. */
     private static final String MARKUP = "<img src=x onerror=\"window.ran=true\">\u202e";
 
     private static final String SHOWN = MARKUP.replace("\u202e", "\\u202e");
 
-    /** The browser itself tells of each answer that is no success; the page has to do with them. */
+    /** The browser logs each response without success. The page handles these statuses. */
     private static final String ANSWERS_THAT_MAY_BE = ".*/v1/.*status of (401|404|412|422|503).*";
 
     @TempDir
@@ -69,7 +68,7 @@ class LivePageTest {
     }
 
     @BeforeEach
-    void forget() {
+    void deleteDefinitions() {
         browser.size(WIDTH, HEIGHT);
         browser.prefer("light");
         browser.go(run.url());
@@ -78,7 +77,7 @@ class LivePageTest {
     }
 
     @AfterEach
-    void nothing_was_wrong() {
+    void checkConsole() {
         assertThat(browser.complaints()).allMatch(complaint -> complaint.matches(ANSWERS_THAT_MAY_BE));
         assertThat((List<?>) browser.run("return performance.getEntriesByType('resource')"
                         + ".map(entry => new URL(entry.name).host).filter(host => host !== location.host)"))
@@ -92,7 +91,7 @@ class LivePageTest {
     }
 
     @Test
-    void the_overview_fills_with_what_is_decided() {
+    void the_overview_shows_decisions() {
         open("overview");
         browser.find("#pulse", "live");
         browser.await("decisions", () -> browser.text(".figure:first-child b").matches("[1-9][0-9,]*/s"));
@@ -116,43 +115,43 @@ class LivePageTest {
     }
 
     @Test
-    void who_is_denied_is_named_and_leads_to_why() {
+    void a_denied_client_is_listed_and_links_to_the_reason() {
         open("overview");
         browser.click("main td a, main th a", LiveRun.GREEDY);
         assertThat(browser.find("h2.name", "").getText()).isEqualTo(LiveRun.GREEDY);
         browser.find(".usage", "sliding-window-counter 600/1m");
         browser.find(".usage", "used");
         browser.find("tbody tr", "Denied");
-        assertThat(browser.find("tbody tr .why", "Over token-bucket").getText())
-                .contains("passes in", "LIMIT_EXCEEDED");
+        assertThat(browser.find("tbody tr .why", "Exceeds token-bucket").getText())
+                .contains("allowed in", "LIMIT_EXCEEDED");
     }
 
     @Test
-    void a_client_sees_what_all_share_and_who_holds_what() {
+    void a_client_page_shows_shared_limits_and_their_leases() {
         open("client/" + LiveRun.GREEDY);
         browser.find(".usages h3", "shared by all clients");
         browser.find(".usage", "token-bucket 100000/1m");
-        assertThat(browser.find(".usages .note", " lent to partition ").getText())
+        assertThat(browser.find(".usages .note", " leased to partition ").getText())
                 .endsWith(" free");
     }
 
     @Test
-    void a_policy_that_all_share_shows_what_is_used_and_who_holds_what() {
+    void a_shared_policy_shows_its_usage_and_leases() {
         open("policies");
         browser.click(".rules a", "whole-site shared");
         browser.find("h2", "Shared by all clients");
         browser.find(".usage", "token-bucket 100000/1m");
-        assertThat(browser.find(".card > .note", " lent to partition ").getText())
+        assertThat(browser.find(".card > .note", " leased to partition ").getText())
                 .endsWith(" free");
         open("policies/policy/each-region");
-        browser.find(".card > .note", "Counted by region: a client’s page shows");
+        browser.find(".card > .note", "Counted by region: see the page of a client");
         open("policies/policy/search");
         browser.find(".versions", "Version 1");
         assertThat(browser.text("main")).doesNotContain("Shared by all clients");
     }
 
     @Test
-    void a_name_with_markup_is_text_and_runs_nothing() {
+    void a_name_with_markup_is_shown_as_text() {
         open("overview");
         browser.click("main th a", SHOWN);
         assertThat(browser.find("h2.name", "").getText()).isEqualTo(SHOWN);
@@ -162,7 +161,7 @@ class LivePageTest {
     }
 
     @Test
-    void a_queue_is_a_vessel_with_its_tiers_those_first_that_go_first() {
+    void a_queue_shows_its_tiers_in_order_of_priority() {
         open("queues");
         browser.find(".queue h2", "sms");
         browser.await("tiers", () -> tiers().matches("gold [0-9,]+ priority 1 · weight 1"
@@ -171,24 +170,25 @@ class LivePageTest {
                 const heights = [...document.querySelectorAll('.layer.some')].map(layer => layer.offsetHeight);
                 return heights.length > 0 && heights.every(height => height > 0)"""));
         assertThat((String) browser.run("return document.querySelector('.vessel').getAttribute('aria-label')"))
-                .contains(" of ", " wait; ");
+                .contains(" of ", " waiting; ");
         browser.find(".queue .legend", "limit 16/s");
     }
 
     @Test
-    void a_queue_with_a_key_shows_its_longest_keys_and_when_they_are_drained() {
+    void a_queue_with_a_key_shows_its_longest_keys_and_their_drain_times() {
         open("queues");
         browser.find(".queue .depth", "keys in use");
         browser.find(".queue h3", "Longest keys");
         browser.await("a key, as text", () -> keys().matches(
-                        "(?s)client=" + Pattern.quote(SHOWN) + " [0-9,]+ oldest waits .* · drained in .*"));
+                        "(?s)client=" + Pattern.quote(SHOWN) + " [0-9,]+ oldest .* · drains in .*"));
         assertThat(browser.count(".keys img")).isZero();
         browser.await("bars to scale", () -> (Boolean) browser.run("""
                 const widths = [...document.querySelectorAll('.keys .bar > span')].map(bar => bar.offsetWidth);
                 return widths.length > 1 && widths.length <= 8 && widths[0] > 0
                     && widths.every((width, i) => i === 0 || width <= widths[i - 1])"""));
-        browser.await("the time to drain", () -> browser.text("main").matches("(?s).*All keys drained in\\s+[0-9].*"));
-        browser.await("and of a queue without key", () -> browser.text("main").matches("(?s).*\\sDrained in\\s.*"));
+        browser.await("the time to drain", () -> browser.text("main").matches("(?s).*All keys drain in\\s+[0-9].*"));
+        browser.await(
+                "the time to drain without a key", () -> browser.text("main").matches("(?s).*\\sDrains in\\s.*"));
     }
 
     @Test
@@ -199,7 +199,7 @@ class LivePageTest {
     }
 
     @Test
-    void a_policy_is_checked_tried_out_and_put_in_force_with_the_token() throws Exception {
+    void a_policy_is_validated_backtested_and_applied_with_the_token() throws Exception {
         open("policies/policy/search");
         browser.await("the definition", () -> value().contains("limit: 30"));
 
@@ -220,10 +220,10 @@ class LivePageTest {
 
         browser.click("button", "Apply");
         browser.write("#token-field", "not the token of it");
-        browser.click("dialog button", "Use it");
+        browser.click("dialog button", "Use token");
         browser.find("#token-why", "wrong");
         browser.write("#token-field", LiveRun.TOKEN);
-        browser.click("dialog button", "Use it");
+        browser.click("dialog button", "Use token");
         browser.find(".result", "In force as version 2");
         assertThat(run.caller(null)
                         .get("/v1/policies/search")
@@ -253,15 +253,15 @@ class LivePageTest {
     }
 
     @Test
-    void a_wrong_token_is_forgotten_and_hinders_no_reading() {
+    void a_wrong_token_is_discarded_and_does_not_prevent_reading() {
         open("policies/policy/search");
         browser.await("the definition", () -> value().contains("limit: 3"));
         write(value().replace("limit: 3", "limit: 4"));
         browser.find(".verdict", "Valid");
         browser.click("button", "Apply");
-        browser.find("#token-why", "changes need the token");
+        browser.find("#token-why", "changes need a token");
         browser.write("#token-field", "not the token of it");
-        browser.click("dialog button", "Use it");
+        browser.click("dialog button", "Use token");
         browser.find("#token-why", "wrong");
         browser.click("dialog button", "Cancel");
         browser.find(".result", "wrong");
@@ -273,7 +273,7 @@ class LivePageTest {
     }
 
     @Test
-    void who_was_slower_is_told_and_overwrites_nothing() throws Exception {
+    void a_stale_change_is_reported_and_overwrites_nothing() throws Exception {
         open("policies/policy/partners");
         browser.await("the definition", () -> value().contains("limit: 200"));
         Caller other = run.caller(LiveRun.TOKEN);
@@ -287,11 +287,11 @@ class LivePageTest {
         write(value().replace("limit: 200", "limit: 300"));
         browser.find(".verdict", "Valid");
         browser.click("button", "Apply");
-        browser.find(".meanwhile", "version 2 is in force since");
+        browser.find(".meanwhile", "version 2 has been in force since");
         browser.find(".meanwhile del", "limit: 150");
         assertThat(other.get("/v1/policies/partners").header("ETag")).isEqualTo("\"2\"");
 
-        browser.click("button", "Keep mine, over version 2");
+        browser.click("button", "Keep mine as a change of version 2");
         browser.click("button", "Apply");
         browser.find(".result", "In force as version 3");
         assertThat(other.get("/v1/policies/partners")
@@ -345,7 +345,7 @@ class LivePageTest {
     }
 
     @Test
-    void dark_is_another_colour_and_stays_if_chosen() {
+    void the_dark_theme_has_other_colours_and_stays_if_chosen() {
         String light = background();
         browser.prefer("dark");
         browser.await("dark", () -> !background().equals(light));
@@ -361,7 +361,7 @@ class LivePageTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"light", "dark"})
-    void what_is_written_can_be_read(String scheme) {
+    void text_has_enough_contrast(String scheme) {
         browser.prefer(scheme);
         for (String view : List.of("overview", "queues", "client/acme", "policies/policy/free-articles", "instances")) {
             open(view);
@@ -391,15 +391,15 @@ class LivePageTest {
     }
 
     @Test
-    void a_lost_stream_is_told_and_found_again() {
+    void a_lost_stream_is_reported_and_reconnected() {
         WeirService other = run.openAnother("127.0.0.1", 0);
         int port = other.port();
         browser.go(LiveRun.url(other));
         browser.find("#pulse", "live");
         other.close();
-        browser.find("#banner", "The live figures are lost");
-        browser.find("#pulse", "lost");
-        browser.complaints(); // of a host that is not there
+        browser.find("#banner", "The live feed is disconnected");
+        browser.find("#pulse", "disconnected");
+        browser.complaints(); // about the closed service
         try (WeirService again = run.openAnother("127.0.0.1", port)) {
             assertThat(again.port()).isEqualTo(port);
             browser.find("#pulse", "live");
@@ -410,7 +410,7 @@ class LivePageTest {
     }
 
     @Test
-    void a_hidden_page_gives_its_connection_back_until_it_is_seen() {
+    void a_hidden_page_closes_its_connection_until_it_is_visible() {
         open("overview");
         browser.find("#pulse", "live");
         browser.run("window.another = open('about:blank')");
@@ -426,40 +426,41 @@ class LivePageTest {
     }
 
     @Test
-    void figures_that_are_missing_are_told() {
+    void missing_figures_are_reported() {
         try (ToldFigures told = new ToldFigures()) {
             browser.go(told.url());
             browser.find("#banner", "The figures are more than 16 s old");
-            browser.find("#banner", "The figures of some instances are missing: is a clock behind?");
+            browser.find("#banner", "The figures of some instances are missing: a clock may be behind.");
             browser.find("#pulse", "live");
             assertThat(browser.text(".figures"))
                     .containsPattern("Waiting\\s+4,711")
                     .containsPattern("p99\\s+> 1 min\\s+p50 ≤ 5 ms")
-                    .containsPattern("Lag\\s+–\\s+not known of all partitions");
-            assertThat(lastDrawn("From request to decision")).isEqualTo(List.of(5L, 60_000L));
+                    .containsPattern("Lag\\s+–\\s+unknown for some partitions");
+            assertThat(lastDrawn("Decision latency")).isEqualTo(List.of(5L, 60_000L));
             assertThat(lastDrawn("Lag")).isEqualTo(Collections.singletonList(null));
 
             browser.go(told.url() + "#/queues");
-            browser.find("main .note", "the 1 with most waiting, of 25");
-            assertThat(browser.find(".facts", "Waited, p99").getText()).containsPattern("Waited, p99\\s+> 30 min");
+            browser.find("main .note", "1 of 25 queues: those with the most waiting requests");
+            assertThat(browser.find(".facts", "Wait p99").getText())
+                    .containsPattern("Wait p99, last minute\\s+> 30 min");
             browser.go("about:blank");
         }
     }
 
     @Test
-    void beyond_loopback_the_token_is_asked_for_and_then_all_is_read() {
+    void beyond_loopback_reading_requires_the_token() {
         try (WeirService other = run.openAnother("0.0.0.0", 0)) {
             browser.go(LiveRun.url(other));
-            browser.find("#token-why", "this needs the token");
+            browser.find("#token-why", "this request needs a token");
             browser.write("#token-field", LiveRun.TOKEN);
-            browser.click("dialog button", "Use it");
+            browser.click("dialog button", "Use token");
             browser.find("#pulse", "live");
             browser.find("main table", "free-articles");
             browser.go("about:blank");
         }
     }
 
-    /** The last value of each line of a chart. */
+    /** Returns the last value of each line of a chart. */
     private static Object lastDrawn(String title) {
         return browser.run("""
                 const canvas = [...document.querySelectorAll('canvas')]
@@ -467,7 +468,7 @@ class LivePageTest {
                 return Chart.getChart(canvas).data.datasets.map(({data}) => data.at(-1).y)""", title);
     }
 
-    /** Of the queue that has some. */
+    /** Returns the tiers of the queue that has some. */
     private static String tiers() {
         return (String) browser.run("""
                 return [...document.querySelectorAll('.tiers')].map(tiers => tiers.innerText.replaceAll(/\\s+/g, ' ').trim())
@@ -495,7 +496,7 @@ class LivePageTest {
         return (String) browser.run("return getComputedStyle(document.body).backgroundColor");
     }
 
-    /** The page with figures that a run does not have when one wants them. */
+    /** A service that sends the page figures which a real run does not produce on demand. */
     private static final class ToldFigures implements AutoCloseable {
 
         private static final int TICKS = 11;
@@ -518,7 +519,7 @@ class LivePageTest {
         ToldFigures() {
             javalin = Javalin.create(settings -> {
                         settings.startup.showJavalinBanner = false;
-                        settings.http.compressionStrategy = CompressionStrategy.NONE; // which would wait for more
+                        settings.http.compressionStrategy = CompressionStrategy.NONE; // compression would delay events
                         settings.routes.get("/live", LivePage::page);
                         settings.routes.get("/live/{file}", LivePage::file);
                         settings.routes.get("/v1/live", this::tell);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.weir.simulation.Schedules.Report;
 import dev.weir.simulation.Schedules.ScheduleFailure;
+import dev.weir.testing.Effort;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -14,17 +15,17 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * What is promised holds in every schedule, and would be missed if it did not. {@code -Dweir.simulation.seed=N} runs
- * one schedule, with {@code -Dweir.simulation.schedules=M} as many from there on.
+ * Tests that the promises hold in every schedule, and that the checks find injected flaws.
+ * {@code -Dweir.simulation.seed=N} runs one schedule, with {@code -Dweir.simulation.schedules=M} the next M ones.
  */
 class SimulationTest {
 
     private static final String SEED = "weir.simulation.seed";
     private static final String SCHEDULES = "weir.simulation.schedules";
-    private static final int BY_DEFAULT = 250;
+    private static final int BY_DEFAULT = Effort.times(100);
     private static final int MOST_TO_FIND_A_FLAW = 300;
 
-    /** All that a schedule may run into, so that none of it is left out unnoticed. */
+    /** Everything that a schedule can run into, so that nothing is missing unnoticed. */
     private static final List<String> TO_HAPPEN = List.of(
             "ALLOWED WITHIN_LIMITS",
             "ALLOWED THROTTLED",
@@ -56,7 +57,7 @@ class SimulationTest {
             "KILLED_WHILE_FLUSHING");
 
     @Test
-    void what_is_promised_holds_in_every_schedule() {
+    void the_promises_hold_in_every_schedule() {
         long seed = Long.getLong(SEED, 1);
         int schedules = Integer.getInteger(SCHEDULES, System.getProperty(SEED) == null ? BY_DEFAULT : 1);
         Report report = Schedules.run(seed, schedules, InjectedFlaw.NONE);
@@ -74,19 +75,19 @@ class SimulationTest {
 
     @ParameterizedTest
     @EnumSource(value = InjectedFlaw.class, mode = EnumSource.Mode.EXCLUDE, names = "NONE")
-    void what_is_broken_on_purpose_is_found(InjectedFlaw flaw) {
+    void an_injected_flaw_is_found(InjectedFlaw flaw) {
         assertThat(failure(flaw).getMessage())
                 .as(flaw.name().toLowerCase(Locale.ROOT))
                 .contains(flaw.breaks.name());
     }
 
     @Test
-    void of_each_promise_it_is_shown_that_its_breach_is_found() {
+    void each_promise_has_a_flaw_that_breaks_it() {
         assertThat(EnumSet.allOf(InjectedFlaw.class).stream().map(flaw -> flaw.breaks))
                 .contains(Violation.Promise.values());
     }
 
-    /** The first failure by the check that is to find a flaw. */
+    /** Returns the first failure by the check that must find a flaw. */
     private static ScheduleFailure failure(InjectedFlaw flaw) {
         for (long seed = 1; seed <= MOST_TO_FIND_A_FLAW; seed++) {
             try {
@@ -101,7 +102,7 @@ class SimulationTest {
     }
 
     @Test
-    void a_failure_tells_its_seed_and_what_happened_and_is_the_same_when_it_is_run_again() {
+    void a_failure_reports_its_seed_and_events_and_can_be_repeated() {
         ScheduleFailure first = failure(InjectedFlaw.ZOMBIES_COMMIT);
         assertThat(first)
                 .hasMessageContaining("-Dweir.simulation.seed=" + first.seed)
@@ -112,7 +113,7 @@ class SimulationTest {
     }
 
     @Test
-    void a_seed_makes_the_same_schedule_each_time_and_another_seed_another() {
+    void a_schedule_depends_only_on_its_seed() {
         long fingerprint = Schedules.run(3, InjectedFlaw.NONE).fingerprint();
         assertThat(Schedules.run(3, InjectedFlaw.NONE).fingerprint()).isEqualTo(fingerprint);
         assertThat(Schedules.run(4, InjectedFlaw.NONE).fingerprint()).isNotEqualTo(fingerprint);

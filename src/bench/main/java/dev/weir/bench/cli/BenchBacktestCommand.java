@@ -10,19 +10,22 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "backtest",
         mixinStandardHelpOptions = true,
-        description = "Requests a second that a backtest decides, from a file and from memory.",
-        footer = {"", "One thread in a process of its own, by the clock and by its CPU time. Takes a minute."})
+        description = {
+            "Measures the requests per second of a backtest.",
+            "Reads requests from a file or from memory, with one thread in a separate process. Reports requests per"
+                    + " second and per CPU second. Takes a minute."
+        })
 final class BenchBacktestCommand implements Callable<Integer> {
 
     @Option(
             names = "--clients",
-            description = "How many clients ask, the k-th in proportion to 1/k (default: ${DEFAULT-VALUE}).")
+            description = "The number of clients; requests have a Zipf distribution (default: ${DEFAULT-VALUE}).")
     private long clients = 100_000;
 
-    @Option(names = "--requests", description = "How many are decided in each round (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--requests", description = "The number of requests in each round (default: ${DEFAULT-VALUE}).")
     private int requests = 500_000;
 
-    @Option(names = "--rounds", description = "How often each has its turn (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--rounds", description = "How often each mode is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
     @ParentCommand

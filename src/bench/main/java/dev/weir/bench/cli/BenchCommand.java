@@ -17,9 +17,9 @@ import picocli.CommandLine.ScopeType;
         name = "weir-bench",
         mixinStandardHelpOptions = true,
         versionProvider = RootCommand.Version.class,
-        description = "Measures Weir on this machine, side by side with what it is compared with.",
+        description = "Measures Weir and other rate limiters on this machine.",
         synopsisSubcommandLabel = "[COMMAND]",
-        footer = {"", "Without a command: all of them, one after the other, which takes an hour and more."},
+        footer = {"", "Without a command, runs all of them one after the other, which takes more than an hour."},
         subcommands = {
             BenchDecideCommand.class,
             BenchLatencyCommand.class,
@@ -27,7 +27,7 @@ import picocli.CommandLine.ScopeType;
             BenchShapeCommand.class,
             BenchKeysCommand.class,
             BenchShareCommand.class,
-            BenchLendCommand.class,
+            BenchLeasesCommand.class,
             BenchRedisCommand.class,
             BenchBacktestCommand.class,
             BenchGrowthCommand.class,
@@ -35,14 +35,14 @@ import picocli.CommandLine.ScopeType;
         })
 public final class BenchCommand extends RootCommand {
 
-    @Option(names = "--json", scope = ScopeType.INHERIT, description = "Print each table as a line of JSON.")
+    @Option(names = "--json", scope = ScopeType.INHERIT, description = "Print each table as one line of JSON.")
     private boolean json;
 
     @Option(
             names = "--report",
             paramLabel = "FILE",
             scope = ScopeType.INHERIT,
-            description = "A Markdown page whose tables of what is measured are replaced; made if it is not there.")
+            description = "A Markdown file in which to replace the tables of the measurement. Created if missing.")
     private Path report;
 
     public static void main(String[] args) {
@@ -71,12 +71,12 @@ public final class BenchCommand extends RootCommand {
         return 0;
     }
 
-    /** Where a measurement tells how far it is. */
+    /** Returns the writer for progress messages. */
     PrintWriter progress() {
         return spec().commandLine().getErr();
     }
 
-    /** Prints the tables of one measure. */
+    /** Prints the tables of one measurement, and updates the report. */
     void print(List<ResultTable> tables) throws IOException {
         String machine = MachineInfo.describe();
         PrintWriter out = spec().commandLine().getOut();

@@ -22,50 +22,50 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "decide",
         mixinStandardHelpOptions = true,
-        description = "Decisions a second, against a topology that only passes requests through.",
-        footer = {
-            "",
-            "Starts a broker in this process, and each candidate in one of its own; they work in turns. Takes some minutes."
+        description = {
+            "Measures decisions per second.",
+            "Compares Weir with a topology that only forwards requests. Starts a broker in this process, and each"
+                    + " candidate in a separate process; the candidates run in turns. Takes some minutes."
         })
 final class BenchDecideCommand implements Callable<Integer> {
 
-    /** All that a client has asked is known before, if they are more than come by while it warms up. */
+    /** With this many clients or more, each sends a request first: the warm-up does not reach all of them. */
     private static final long MANY_CLIENTS = 1_000_000;
 
     @Option(
             names = "--clients",
             split = ",",
-            description = "How many clients ask, the k-th in proportion to 1/k (default: ${DEFAULT-VALUE}).")
+            description = "The number of clients; requests have a Zipf distribution (default: ${DEFAULT-VALUE}).")
     private List<Long> clients = List.of(100_000L);
 
-    @Option(names = "--algorithms", split = ",", description = "What decides (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--algorithms", split = ",", description = "The algorithms (default: ${DEFAULT-VALUE}).")
     private List<String> algorithms = List.of("sliding-window-counter");
 
     @Option(
             names = {"-p", "--policies"},
             paramLabel = "FILE",
-            description = "Policies to decide by instead, for requests with an endpoint, an ip and an agent.")
+            description = "A policy file to measure instead. Requests have the attributes endpoint, ip and agent.")
     private Path policies;
 
-    @Option(names = "--rounds", description = "How often each has its turn (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
-    @Option(names = "--turn", description = "How long a turn lasts (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
     private Duration turn = Duration.ofSeconds(4);
 
-    @Option(names = "--warm-up", description = "Requests that each does before (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--warm-up", description = "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}).")
     private long warmUp = 8_000_000;
 
     @Option(
             names = "--hot-memory",
             split = ",",
-            description = "state.hot-memory in bytes, each a candidate (default: an eighth of a candidate's heap).")
+            description = "Values of state.hot-memory in bytes, one candidate each (default: an eighth of the heap).")
     private List<Long> hotMemory = List.of(WeirConfig.DEFAULTS.state().hotMemoryBytes());
 
-    @Option(names = "--threads", description = "Stream threads of each (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--threads", description = "The stream threads of each candidate (default: ${DEFAULT-VALUE}).")
     private int threads = 1;
 
-    @Option(names = "--kafka", description = "A setting of the candidates' Kafka clients, as KEY=VALUE.")
+    @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
     @ParentCommand
@@ -86,18 +86,17 @@ final class BenchDecideCommand implements Callable<Integer> {
         return 0;
     }
 
-    /** Policy files by what they are called. */
+    /** Returns the texts of the policy files by name. */
     private Map<String, String> rules() throws FaultsException {
         Map<String, String> rules = new LinkedHashMap<>();
         if (policies != null) {
-            UserFiles.read(policies, PolicyFile::read); // tells what is wrong with them
+            UserFiles.read(policies, PolicyFile::read); // reports faults
             rules.put(policies.getFileName().toString(), UserFiles.read(policies, Files::readString));
             return rules;
         }
         for (String algorithm : algorithms) {
             String text = DecideBench.policyYaml(algorithm);
-            PolicyFile.read(
-                    "--algorithms " + algorithm, text); // tells that there is none, before the first is measured
+            PolicyFile.read("--algorithms " + algorithm, text); // rejects an unknown algorithm before any measurement
             rules.put(algorithm, text);
         }
         return rules;

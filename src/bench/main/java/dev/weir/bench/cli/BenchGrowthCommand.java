@@ -15,24 +15,24 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "growth",
         mixinStandardHelpOptions = true,
-        description = "What a decision, a release and a start cost as something grows, against the smallest.",
-        footer = {
-            "",
-            "Decisions and releases are measured in process, by JMH, each in JVMs of their own; starts with a broker in this",
-            "process. Takes half an hour. How decisions a second go with the clients: bench decide --clients."
+        description = {
+            "Measures how the costs of decisions, releases and starts grow.",
+            "Compares each size with the smallest. JMH measures decisions and releases without Kafka in separate JVMs;"
+                    + " starts use a broker in this process. Takes half an hour. For decisions per second by number of"
+                    + " clients, use decide --clients."
         })
 final class BenchGrowthCommand implements Callable<Integer> {
 
-    @Option(names = "--of", split = ",", description = "What grows: ${COMPLETION-CANDIDATES} (default: all).")
+    @Option(names = "--of", split = ",", description = "The factors: ${COMPLETION-CANDIDATES} (default: all).")
     private List<GrowthBench.GrowthFactor> of = List.of(GrowthBench.GrowthFactor.values());
 
-    @Option(names = "--most", description = "Larger sizes of these are left out (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--most", description = "The maximum size of a factor (default: ${DEFAULT-VALUE}).")
     private int most = 1_000_000;
 
     @Option(
             names = "--keys",
-            description =
-                    "How many clients' states an instance restores that starts, 0: none (default: ${DEFAULT-VALUE}).")
+            description = "The number of clients whose states an instance restores; 0 omits this measurement"
+                    + " (default: ${DEFAULT-VALUE}).")
     private long keys = 1_000_000;
 
     @Mixin

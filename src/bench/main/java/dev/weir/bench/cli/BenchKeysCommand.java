@@ -13,31 +13,30 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "keys",
         mixinStandardHelpOptions = true,
-        description = "Releases a second of a queue with a key, how late they are, and what the keys take.",
-        footer = {
-            "",
-            "Runs in this process, on RocksDB. Takes some minutes; filling takes a minute for a million requests."
+        description = {
+            "Measures a queue with a key: releases, lateness, memory and disk.",
+            "Runs in this process, with RocksDB. Takes some minutes: a minute to queue a million requests."
         })
 final class BenchKeysCommand implements Callable<Integer> {
 
-    @Option(names = "--keys", split = ",", description = "How many keys are in use (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--keys", split = ",", description = "The numbers of keys in use (default: ${DEFAULT-VALUE}).")
     private List<Integer> keys = List.of(1, 1_000, 10_000, 100_000, 1_000_000);
 
     @Option(
             names = "--waiting",
             split = ",",
-            description = "How many requests wait in each key (default: ${DEFAULT-VALUE}).")
+            description = "The numbers of waiting requests per key (default: ${DEFAULT-VALUE}).")
     private List<Integer> waiting = List.of(1, 100);
 
     @Option(
             names = "--most",
-            description = "Combinations in which more requests wait are left out (default: ${DEFAULT-VALUE}).")
+            description = "The maximum number of waiting requests of a combination (default: ${DEFAULT-VALUE}).")
     private long most = 1_000_000;
 
-    @Option(names = "--hot-keys", description = "How many keys are on the heap at most (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--hot-keys", description = "The maximum number of keys on the heap (default: ${DEFAULT-VALUE}).")
     private int hotKeys = WeirConfig.DEFAULTS.shaping().hotKeys();
 
-    @Option(names = "--turn", description = "How long releases are measured (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
     private Duration turn = Duration.ofSeconds(10);
 
     @ParentCommand

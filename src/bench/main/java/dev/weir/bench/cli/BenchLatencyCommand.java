@@ -14,37 +14,37 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "latency",
         mixinStandardHelpOptions = true,
-        description = "The time from a request to its decision, against a topology that only passes requests through.",
-        footer = {
-            "",
-            "Starts a broker in this process, and each candidate in one of its own; they work in turns, at a steady"
-                    + " rate. A request counts from when it is due, also if it cannot be sent then. Takes some minutes."
+        description = {
+            "Measures the time from a request to its decision.",
+            "Compares Weir with a topology that only forwards requests. Starts a broker in this process, and each"
+                    + " candidate in a separate process; the candidates run in turns, at a steady rate. A latency is"
+                    + " measured from when a request is due, even if it is sent later. Takes some minutes."
         })
 final class BenchLatencyCommand implements Callable<Integer> {
 
-    @Option(names = "--rates", split = ",", description = "Requests a second (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--rates", split = ",", description = "The rates in requests/s (default: ${DEFAULT-VALUE}).")
     private List<Long> rates = List.of(1_000L, 10_000L);
 
     @Option(
             names = "--clients",
-            description = "How many clients ask, the k-th in proportion to 1/k (default: ${DEFAULT-VALUE}).")
+            description = "The number of clients; requests have a Zipf distribution (default: ${DEFAULT-VALUE}).")
     private long clients = 100_000;
 
-    @Option(names = "--algorithm", description = "What decides (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--algorithm", description = "The algorithm of the limit (default: ${DEFAULT-VALUE}).")
     private String algorithm = "sliding-window-counter";
 
-    @Option(names = "--rounds", description = "How often each has its turn at each rate (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--rounds", description = "How often each rate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 5;
 
-    @Option(names = "--seconds", description = "How long a turn lasts (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--seconds", description = "The duration of a measurement in seconds (default: ${DEFAULT-VALUE}).")
     private long seconds = 10;
 
     @Option(
             names = "--warm-up",
-            description = "Seconds at the highest rate that each has had before (default: ${DEFAULT-VALUE}).")
+            description = "The warm-up at the highest rate, in seconds (default: ${DEFAULT-VALUE}).")
     private long warmUp = 20;
 
-    @Option(names = "--kafka", description = "A setting of the candidates' Kafka clients, as KEY=VALUE.")
+    @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
     @ParentCommand

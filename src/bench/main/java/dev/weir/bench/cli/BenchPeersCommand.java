@@ -11,12 +11,14 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "peers",
         mixinStandardHelpOptions = true,
-        description = "A decision in process, without Kafka: the algorithms against Bucket4j, Resilience4j and Guava,"
-                + " and the whole core.",
-        footer = {"", "Each benchmark runs in JVMs of its own, by JMH. Takes some minutes."})
+        description = {
+            "Measures decisions without Kafka, of Weir and of other libraries.",
+            "Measures the algorithms, the complete core, Bucket4j, Resilience4j and Guava. JMH runs each benchmark in"
+                    + " separate JVMs. Takes some minutes."
+        })
 final class BenchPeersCommand implements Callable<Integer> {
 
-    @Option(names = "--only", description = "Those whose names contain a match of this regular expression.")
+    @Option(names = "--only", description = "Run only benchmarks whose names match this regular expression.")
     private String only = "";
 
     @Mixin

@@ -15,45 +15,44 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "redis",
         mixinStandardHelpOptions = true,
-        description = "Decisions a second by GCRA, against a script in Redis.",
-        footer = {
-            "",
-            "Starts a broker in this process, Weir and Redis in processes of their own; they work in turns. Takes some",
-            "minutes; nothing where there is no redis-server (5 or later)."
+        description = {
+            "Measures decisions per second by GCRA, of Weir and of Redis.",
+            "Starts a broker in this process, and Weir and Redis in separate processes, which run in turns. Takes some"
+                    + " minutes. Redis runs a Lua script. Without redis-server (5 or later), nothing is measured."
         })
 final class BenchRedisCommand implements Callable<Integer> {
 
     @Option(
             names = "--redis-server",
             paramLabel = "NAME",
-            description = "The program, which is looked for on the PATH (default: ${DEFAULT-VALUE}).")
+            description = "The Redis server on the PATH, or its path (default: ${DEFAULT-VALUE}).")
     private String redisServer = "redis-server";
 
     @Option(
             names = "--clients",
-            description = "How many clients ask, the k-th in proportion to 1/k (default: ${DEFAULT-VALUE}).")
+            description = "The number of clients; requests have a Zipf distribution (default: ${DEFAULT-VALUE}).")
     private long clients = 100_000;
 
     @Option(
             names = "--connections",
-            description = "How many ask Redis for one decision at a time (default: ${DEFAULT-VALUE}).")
+            description = "The number of connections with one outstanding command (default: ${DEFAULT-VALUE}).")
     private int connections = 50;
 
     @Option(
             names = "--pipelined",
-            description = "How many connections send commands ahead (default: ${DEFAULT-VALUE}).")
+            description = "The number of connections with several outstanding commands (default: ${DEFAULT-VALUE}).")
     private int pipelined = 2;
 
-    @Option(names = "--ahead", description = "How many commands these send ahead (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--ahead", description = "The number of outstanding commands of each (default: ${DEFAULT-VALUE}).")
     private int ahead = 500;
 
-    @Option(names = "--rounds", description = "How often each has its turn (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
-    @Option(names = "--turn", description = "How long a turn lasts (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
     private Duration turn = Duration.ofSeconds(4);
 
-    @Option(names = "--warm-up", description = "Requests that Weir decides before (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--warm-up", description = "The number of warm-up requests of Weir (default: ${DEFAULT-VALUE}).")
     private long warmUp = 8_000_000;
 
     @ParentCommand
@@ -63,7 +62,7 @@ final class BenchRedisCommand implements Callable<Integer> {
     public Integer call() throws Exception {
         Optional<Path> program = RedisServer.find(redisServer);
         if (program.isEmpty()) {
-            bench.progress().println("weir-bench redis: no " + redisServer + " on the PATH, so nothing is measured");
+            bench.progress().println("weir-bench redis: no " + redisServer + " on the PATH; nothing was measured");
             return 0;
         }
         RedisBench.RedisClients asking = new RedisBench.RedisClients(connections, pipelined, ahead);

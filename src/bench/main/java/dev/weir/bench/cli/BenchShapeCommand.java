@@ -14,33 +14,32 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "shape",
         mixinStandardHelpOptions = true,
-        description = "Releases a second of few queues and of many, and how well they keep their queues' rates.",
-        footer = {
-            "",
-            "Starts a broker in this process, and each candidate in one of its own; they work in turns. What is released"
-                    + " waits before. Takes some minutes."
+        description = {
+            "Measures releases per second, and how exactly queues keep rates.",
+            "Starts a broker in this process and each candidate in a separate process; the candidates run in turns."
+                    + " Requests are queued before a measurement. Takes some minutes."
         })
 final class BenchShapeCommand implements Callable<Integer> {
 
     @Option(
             names = "--queues",
             split = ",",
-            description = "How many queues there are, each a candidate (default: ${DEFAULT-VALUE}).")
+            description = "The numbers of queues, one candidate each (default: ${DEFAULT-VALUE}).")
     private List<Integer> queues = List.of(1, 100, 10_000);
 
-    @Option(names = "--rounds", description = "How often each has its turn (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 5;
 
-    @Option(names = "--turn", description = "How long a turn lasts (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
     private Duration turn = Duration.ofSeconds(2);
 
-    @Option(names = "--warm-up", description = "Releases that each does before (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--warm-up", description = "The warm-up releases of each candidate (default: ${DEFAULT-VALUE}).")
     private long warmUp = 500_000;
 
-    @Option(names = "--pacing", description = "How long steady queues are watched (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--pacing", description = "How long the pace is measured (default: ${DEFAULT-VALUE}).")
     private Duration pacing = Duration.ofSeconds(20);
 
-    @Option(names = "--kafka", description = "A setting of the candidates' Kafka clients, as KEY=VALUE.")
+    @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
     @ParentCommand

@@ -14,37 +14,37 @@ import picocli.CommandLine.ParentCommand;
 @Command(
         name = "share",
         mixinStandardHelpOptions = true,
-        description = "Decisions a second by one limit, and by one that all clients share beside it.",
-        footer = {
-            "",
-            "Starts a broker in this process, and each candidate in one of its own; they work in turns. Takes some minutes."
+        description = {
+            "Measures decisions per second with and without a shared limit.",
+            "Compares a limit per client with the same limit and an additional shared one. Starts a broker in this"
+                    + " process, and each candidate in a separate process; they run in turns. Takes some minutes."
         })
 final class BenchShareCommand implements Callable<Integer> {
 
     @Option(
             names = "--clients",
-            description = "How many clients ask, the k-th in proportion to 1/k (default: ${DEFAULT-VALUE}).")
+            description = "The number of clients; requests have a Zipf distribution (default: ${DEFAULT-VALUE}).")
     private long clients = 100_000;
 
-    @Option(names = "--algorithm", description = "What decides (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--algorithm", description = "The algorithm of the limit (default: ${DEFAULT-VALUE}).")
     private String algorithm = "sliding-window-counter";
 
     @Option(
             names = "--key",
             split = ",",
-            description = "The fields by which the shared limit counts (default: none, all requests together).")
+            description = "The key fields of the shared limit (default: none, one limit for all requests).")
     private List<String> key = List.of();
 
-    @Option(names = "--rounds", description = "How often each has its turn (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
-    @Option(names = "--turn", description = "How long a turn lasts (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
     private Duration turn = Duration.ofSeconds(4);
 
-    @Option(names = "--warm-up", description = "Requests that each does before (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--warm-up", description = "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}).")
     private long warmUp = 4_000_000;
 
-    @Option(names = "--kafka", description = "A setting of the candidates' Kafka clients, as KEY=VALUE.")
+    @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
     @ParentCommand

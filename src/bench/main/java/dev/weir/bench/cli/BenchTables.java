@@ -16,10 +16,10 @@ import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The forms in which tables of measurements are told. */
+/** Formats tables of measurements as text, JSON and Markdown. */
 final class BenchTables {
 
-    /** Where values have as many digits before the point, none are told after it. */
+    /** Values from here on are printed without decimals. */
     private static final double NO_DECIMALS_FROM = 100;
 
     private BenchTables() {}
@@ -58,7 +58,7 @@ final class BenchTables {
         return root.toString();
     }
 
-    /** Puts the tables, all of one measure, in the place of those that the page has of it, or at its end. */
+    /** Replaces the tables of a measurement in a Markdown file, or appends them. All tables have the same measure. */
     static void report(List<ResultTable> tables, String machine, Path page) throws IOException {
         String before = Files.exists(page) ? Files.readString(page) : "";
         Files.writeString(page, reported(before, tables, machine), UTF_8);

@@ -4,15 +4,15 @@ import dev.weir.bench.PeerBench;
 import java.time.Duration;
 import picocli.CommandLine.Option;
 
-/** How long to measure what runs by JMH. */
+/** The options for benchmarks that run with JMH. */
 final class IterationOptions {
 
-    @Option(names = "--rounds", description = "How many JVMs measure each (default: ${DEFAULT-VALUE}).")
+    @Option(names = "--rounds", description = "The number of JVMs for each benchmark (default: ${DEFAULT-VALUE}).")
     private int rounds = 3;
 
     @Option(
             names = "--turn",
-            description = "How long an iteration lasts, of which five warm up (default: ${DEFAULT-VALUE}).")
+            description = "The duration of an iteration; the first five are the warm-up (default: ${DEFAULT-VALUE}).")
     private Duration turn = Duration.ofSeconds(1);
 
     PeerBench.IterationPlan effort() {

@@ -4,14 +4,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 
-/** GCRA as a script that Redis runs. */
+/** GCRA as a Lua script for Redis. */
 final class GcraScript {
 
     private static final String RESOURCE = "/bench/gcra.lua";
 
     private GcraScript() {}
 
-    /** Gives Redis the script; the name that it calls it by. */
+    /** Loads the script into Redis. Returns the hash by which {@code EVALSHA} runs it. */
     static String load(RedisConnection connection) throws IOException {
         try (InputStream script = GcraScript.class.getResourceAsStream(RESOURCE)) {
             String text = new String(script.readAllBytes(), StandardCharsets.UTF_8);

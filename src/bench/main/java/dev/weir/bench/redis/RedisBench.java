@@ -16,15 +16,15 @@ import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
 
-/** Decisions a second by GCRA: Weir's against those of a script in Redis. */
+/** Compares decisions per second by GCRA of Weir and of a script in Redis. */
 public final class RedisBench {
 
     /**
-     * How Redis is asked.
+     * The connections to Redis.
      *
-     * @param connections that ask for one decision at a time
-     * @param pipelined connections that send ahead
-     * @param ahead how many commands these send ahead
+     * @param connections the number of connections with one outstanding command
+     * @param pipelined the number of connections with several outstanding commands
+     * @param ahead the number of outstanding commands on each pipelined connection
      */
     public record RedisClients(int connections, int pipelined, int ahead) {}
 
@@ -35,10 +35,10 @@ public final class RedisBench {
     private final TimeSlices slices;
 
     /**
-     * What is to be measured.
+     * Creates a benchmark.
      *
-     * @param program redis-server
-     * @param progress is told what was measured
+     * @param program the path of redis-server
+     * @param progress receives a line for each measurement
      */
     public RedisBench(Path program, RedisClients asking, RunPlan effort, Consumer<String> progress) {
         this.program = program;
@@ -48,7 +48,11 @@ public final class RedisBench {
         this.slices = new TimeSlices(effort, DecideBench.FIRST_GUESS, progress);
     }
 
-    /** @param clients of whom the k-th asks in proportion to 1/k */
+    /**
+     * Measures Weir and Redis.
+     *
+     * @param clients the number of clients; the k-th sends a share of requests proportional to 1/k
+     */
     public ResultTable run(long clients) throws Exception {
         RedisLoad.LoadTerms terms = new RedisLoad.LoadTerms(DecideBench.LIMIT, DecideBench.PER_MS, clients);
         try (BenchCluster rig = new BenchCluster();
@@ -65,7 +69,7 @@ public final class RedisBench {
                     slices.participant(weir, (lane, requests) -> workload.ensureRequests(requests, zipf)),
                     participant("redis, pipelined", ahead),
                     participant("redis, one at a time", singly));
-            candidates.get(1).measurement().perSecond(); // makes the keys of those who come often
+            candidates.get(1).measurement().perSecond(); // creates the keys of frequent clients
             List<CandidateSeries> series = Rounds.run(candidates, effort.rounds(), progress);
             return table(series, clients, version(server));
         }
@@ -86,12 +90,12 @@ public final class RedisBench {
                     candidates.get(0).ratioTo(candidate)));
         }
         List<String> notes = List.of(
-                "%,d clients, by Zipf's law, %,d a minute each; Redis %s, a script, appendfsync everysec"
+                "%,d clients with a Zipf distribution, %,d a minute each; Redis %s, Lua script, appendfsync everysec"
                         .formatted(clients, DecideBench.LIMIT, version),
-                "pipelined: %d connections, %d commands ahead on each; one at a time: %d connections"
+                "pipelined: %d connections, %d outstanding commands on each; one at a time: %d connections"
                         .formatted(redisClients.pipelined, redisClients.ahead, redisClients.connections),
-                "each server shares the machine with what feeds it: Redis with two threads that ask, Weir with its broker");
-        return new ResultTable("redis", "gcra", List.of("decisions/s", "min", "max", "weir / it"), rows, notes);
+                "each server shares the machine with its load: Redis with two client threads, Weir with its broker");
+        return new ResultTable("redis", "gcra", List.of("decisions/s", "min", "max", "weir ratio"), rows, notes);
     }
 
     private static String version(RedisServer server) throws IOException {
@@ -101,7 +105,7 @@ public final class RedisBench {
                     .filter(line -> line.startsWith("redis_version:"))
                     .map(line -> line.substring(line.indexOf(':') + 1))
                     .findFirst()
-                    .orElse("of no version");
+                    .orElse("(unknown version)");
         }
     }
 }

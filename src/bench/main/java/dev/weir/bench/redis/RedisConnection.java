@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Speaks RESP2 with Redis: commands are gathered until they are sent, replies are read in the same order. */
+/** A connection to Redis with RESP2. Commands are buffered until {@link #send}; replies arrive in the same order. */
 final class RedisConnection implements Closeable {
 
     private final InputStream in;
@@ -29,14 +29,14 @@ final class RedisConnection implements Closeable {
         this.socket = socket;
     }
 
-    /** Connects to a server of this machine. */
+    /** Connects to a server on this machine. */
     static RedisConnection open(int port) throws IOException {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.setTcpNoDelay(true);
         return new RedisConnection(socket.getInputStream(), socket.getOutputStream(), socket);
     }
 
-    /** A command as it is sent: an array of strings. */
+    /** Encodes a command as an array of strings. */
     static byte[] command(String... words) {
         StringBuilder text = new StringBuilder("*" + words.length + "\r\n");
         for (String word : words) {
@@ -46,27 +46,28 @@ final class RedisConnection implements Closeable {
         return text.toString().getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Sends one command and awaits its reply. */
+    /** Sends the buffered commands and one more. Returns the next reply, so no other reply may be outstanding. */
     Object ask(String... words) throws IOException {
         add(command(words));
         send();
         return reply();
     }
 
+    /** Adds an encoded command to the buffer. */
     void add(byte[] command) {
         gathered.writeBytes(command);
     }
 
-    /** Sends what was added. */
+    /** Sends the buffered commands. */
     void send() throws IOException {
         gathered.writeTo(out);
         gathered.reset();
     }
 
     /**
-     * The next reply: a {@link Long}, a {@link String}, a {@link List} of these, or null.
+     * Returns the next reply: a {@link Long}, a {@link String}, a {@link List} of these, or null.
      *
-     * @throws IOException if it is an error, with what Redis says
+     * @throws IOException if the reply is an error, with its message
      */
     Object reply() throws IOException {
         String line = line();
@@ -76,8 +77,8 @@ final class RedisConnection implements Closeable {
             case ':' -> Long.valueOf(rest);
             case '$' -> string(Integer.parseInt(rest));
             case '*' -> list(Integer.parseInt(rest));
-            case '-' -> throw new IOException("Redis answers: " + rest);
-            default -> throw new IOException("Redis answers what is no RESP: " + line);
+            case '-' -> throw new IOException("Redis returned an error: " + rest);
+            default -> throw new IOException("Redis returned an invalid reply: " + line);
         };
     }
 
@@ -124,7 +125,7 @@ final class RedisConnection implements Closeable {
             next = 0;
             end = in.read(buffer);
             if (end < 0) {
-                throw new EOFException("Redis has closed the connection");
+                throw new EOFException("Redis closed the connection");
             }
         }
         return buffer[next++];

@@ -11,8 +11,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * Asks Redis for decisions, as fast as it answers. Each of some threads sends on all of its connections what may be
- * outstanding there, then reads all replies, which are only counted.
+ * A load generator that requests decisions from Redis as fast as it replies. Each thread sends the outstanding commands
+ * on all its connections, then reads all replies, which are only counted.
  */
 final class RedisLoad implements AutoCloseable {
 
@@ -22,14 +22,15 @@ final class RedisLoad implements AutoCloseable {
     private final ExecutorService threads = Executors.newFixedThreadPool(THREADS);
 
     /**
-     * What is asked for.
+     * The limit and the clients.
      *
-     * @param limit how many tokens a client has, at once too
-     * @param clients of whom the k-th asks in proportion to 1/k
+     * @param limit the number of tokens per period, which is also the burst
+     * @param perMs the period in milliseconds
+     * @param clients the number of clients; the k-th sends a share of requests proportional to 1/k
      */
     record LoadTerms(long limit, long perMs, long clients) {
 
-        /** The command but for its key, as it is before and behind it. */
+        /** Returns the parts of the encoded command before and after its key. */
         private String[] commandParts(String script) {
             String command = new String(
                     RedisConnection.command("EVALSHA", script, "1", "", limit + "", limit + "", perMs + "", "1"),
@@ -38,7 +39,12 @@ final class RedisLoad implements AutoCloseable {
         }
     }
 
-    /** @param outstanding commands on each connection */
+    /**
+     * Opens the connections.
+     *
+     * @param connections the number of connections, divided among the threads
+     * @param outstanding the number of outstanding commands on each connection
+     */
     RedisLoad(RedisServer server, LoadTerms terms, int connections, int outstanding) throws IOException {
         for (int thread = 0; thread < THREADS; thread++) {
             int own = (connections + thread) / THREADS;
@@ -50,7 +56,7 @@ final class RedisLoad implements AutoCloseable {
         }
     }
 
-    /** The decisions a second of so long a time. */
+    /** Sends commands for a time. Returns the decisions per second. */
     double perSecond(long nanos) {
         long begin = System.nanoTime();
         List<CompletableFuture<Long>> counts = loadThreads.stream()
@@ -70,7 +76,7 @@ final class RedisLoad implements AutoCloseable {
         }
     }
 
-    /** What one thread does. */
+    /** The connections of one thread, and its requests. */
     private static final class LoadThread {
         private final List<RedisConnection> connections;
         private final int outstanding;

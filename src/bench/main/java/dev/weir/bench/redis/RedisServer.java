@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import org.apache.kafka.common.utils.Utils;
 
-/** A Redis of this machine's, which appends each change to a file that is synced every second. */
+/** A Redis server process on this machine, which appends each change to a file that is synced every second. */
 public final class RedisServer implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -36,7 +36,7 @@ public final class RedisServer implements AutoCloseable {
         Runtime.getRuntime().addShutdownHook(atExit);
     }
 
-    /** Finds a program, as a shell would. */
+    /** Finds a program on the PATH; a name with a slash is a path. Empty if there is none. */
     public static Optional<Path> find(String program) {
         String path = program.contains(File.separator) ? "" : System.getenv().getOrDefault("PATH", "");
         return Arrays.stream(path.split(File.pathSeparator))
@@ -45,7 +45,7 @@ public final class RedisServer implements AutoCloseable {
                 .findFirst();
     }
 
-    /** Starts a server, which ends with {@link #close}. */
+    /** Starts a server, to be stopped by {@link #close}. */
     static RedisServer start(Path program) throws IOException, InterruptedException {
         RedisServer server = new RedisServer(program);
         try {
@@ -86,7 +86,7 @@ public final class RedisServer implements AutoCloseable {
         long deadline = System.nanoTime() + PATIENCE.toNanos();
         while (!answers()) {
             if (!process.isAlive() || System.nanoTime() > deadline) {
-                throw new IOException("redis-server does not start: " + lastLine());
+                throw new IOException("redis-server did not start: " + lastLine());
             }
             Thread.sleep(20);
         }
@@ -102,7 +102,7 @@ public final class RedisServer implements AutoCloseable {
 
     private String lastLine() throws IOException {
         List<String> lines = Files.readAllLines(log);
-        return lines.isEmpty() ? "it says nothing" : lines.get(lines.size() - 1);
+        return lines.isEmpty() ? "it logged nothing" : lines.get(lines.size() - 1);
     }
 
     @Override

@@ -10,16 +10,16 @@ import org.junit.jupiter.api.Test;
 class RedisBenchTest {
 
     @Test
-    void where_there_is_no_redis_nothing_is_measured_and_nothing_fails() {
+    void without_redis_nothing_is_measured_and_nothing_fails() {
         CapturedRun result = BenchShell.run("redis", "--redis-server", "no-such-redis");
         assertThat(result.exit()).isZero();
         assertThat(result.out()).isEmpty();
         assertThat(result.err())
-                .isEqualToIgnoringNewLines("weir-bench redis: no no-such-redis on the PATH, so nothing is measured");
+                .isEqualToIgnoringNewLines("weir-bench redis: no no-such-redis on the PATH; nothing was measured");
     }
 
     @Test
-    void redis_is_held_against_weir() {
+    void redis_is_compared_with_weir() {
         assumeTrue(RedisServer.find("redis-server").isPresent(), "there is no redis-server on the PATH");
         CapturedRun result =
                 BenchShell.run("redis", "--clients", "50", "--rounds", "1", "--turn", "PT0.2S", "--warm-up", "1000");
@@ -28,6 +28,6 @@ class RedisBenchTest {
                 .containsPattern("weir +[1-9][0-9,]* .* 1\\.00\n")
                 .containsPattern("redis, pipelined +[1-9][0-9,]* .* [0-9.,]+\n")
                 .containsPattern("redis, one at a time +[1-9][0-9,]* .* [0-9.,]+\n")
-                .containsPattern("50 clients, .*; Redis [0-9.]+, .*everysec\n");
+                .containsPattern("50 clients .*; Redis [0-9.]+, .*everysec\n");
     }
 }

@@ -24,7 +24,7 @@ class RedisConnectionTest {
     }
 
     @Test
-    void replies_are_read_in_their_order_and_commands_sent_together() throws Exception {
+    void commands_are_pipelined_and_replies_read_in_order() throws Exception {
         ByteArrayOutputStream sent = new ByteArrayOutputStream();
         RedisConnection connection = new RedisConnection(
                 in("+OK\r\n:-7\r\n$5\r\na\r\nbc\r\n$-1\r\n*3\r\n:1\r\n$0\r\n\r\n*-1\r\n"), sent, () -> {});
@@ -42,7 +42,7 @@ class RedisConnectionTest {
     }
 
     @Test
-    void an_error_and_an_end_are_told() {
+    void errors_and_closed_connections_are_reported() {
         RedisConnection connection =
                 new RedisConnection(in("-NOSCRIPT No matching script.\r\n:1"), new ByteArrayOutputStream(), () -> {});
         assertThatIOException().isThrownBy(connection::reply).withMessageContaining("NOSCRIPT No matching");
@@ -50,7 +50,7 @@ class RedisConnectionTest {
     }
 
     @Test
-    void the_script_allows_a_burst_and_then_tells_when_to_come_back() throws Exception {
+    void the_script_allows_a_burst_and_then_returns_the_retry_time() throws Exception {
         Optional<Path> program = RedisServer.find("redis-server");
         assumeTrue(program.isPresent(), "there is no redis-server on the PATH");
         try (RedisServer server = RedisServer.start(program.get());
@@ -65,7 +65,7 @@ class RedisConnectionTest {
         }
     }
 
-    /** Of 10 that may come in 10 hours. */
+    /** Runs the script with a limit of 10 per 10 hours. */
     private static Object ask(RedisConnection connection, String script, String cost) throws Exception {
         return connection.ask("EVALSHA", script, "1", "client-1", "10", "10", "36000000", cost);
     }

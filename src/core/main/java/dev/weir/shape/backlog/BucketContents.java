@@ -3,17 +3,17 @@ package dev.weir.shape.backlog;
 import java.util.List;
 
 /**
- * What waits in a bucket, in figures: enough to continue without reading the requests.
+ * A summary of what waits in a bucket, sufficient to continue without reading the requests.
  *
- * @param flows those with requests waiting, in the order in which {@link FlowTable} lists them
- * @param order the tags of fair queueing; null if at most one flow waits and none is remembered beside it
- * @param expiryTimers by slot
+ * @param flows the flows with waiting requests, in the order in which {@link FlowTable} lists them
+ * @param order the tags of fair queueing; null if at most one flow waits and no other tag is stored
+ * @param expiryTimers the expiry timers by tenth of a second
  */
 public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers) {
 
     public static final BucketContents EMPTY = new BucketContents(List.of(), null, List.of());
 
-    /** The figures of a {@link FlowQueue} in which at least one request waits. */
+    /** The state of a {@link FlowQueue} in which at least one request waits. */
     public record FlowSummary(
             Flow flow,
             long first,
@@ -27,7 +27,7 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
             long tailNumber,
             long latestExpiryMs) {
 
-        /** The tokens that count of the cost of a request. */
+        /** Returns the tokens that a request of this cost counts for in sums. */
         public static long cappedCost(long cost) {
             return QueueOccupancy.cappedCost(cost);
         }
@@ -45,11 +45,13 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
     /**
      * The state of a {@link StartTimeFairQueue}.
      *
-     * @param members those with a lower order first
+     * @param virtualTime the virtual time
+     * @param ahead the weighted sum of how far the tags are ahead of the virtual time
+     * @param members the tags, by ascending order
      */
     public record Tags(long virtualTime, long ahead, List<MemberTag> members) {}
 
-    /** The tag of one member; {@code isAway} if nothing of it waits. */
+    /** The tag of one member; {@code isAway} if none of its requests wait. */
     public record MemberTag(String member, long start, long weight, boolean isAway) {}
 
     /** The {@link ExpiryTimers} of one tenth of a second. */
@@ -60,12 +62,12 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
         expiryTimers = List.copyOf(expiryTimers);
     }
 
-    /** How many requests wait. */
+    /** Returns the number of waiting requests. */
     public long size() {
         return flows.stream().mapToLong(FlowSummary::size).sum();
     }
 
-    /** When the request that has waited longest began to wait, ms since the epoch; null if none waits. */
+    /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
     public Long oldestEnqueuedAtMs() {
         return flows.isEmpty()
                 ? null
@@ -75,7 +77,7 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
                         .getAsLong();
     }
 
-    /** Adds what waits to that of the queue. */
+    /** Adds what waits in this bucket to the backlog of the queue. */
     public void addTo(QueueBacklog backlog) {
         for (FlowSummary flow : flows) {
             backlog.add(flow.flow().tier(), flow.size(), flow.tokens());

@@ -8,11 +8,13 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Names one leaky bucket. A queue without key fields has one; a queue with key fields has one for each combination of
- * their values. Ids are ordered, so that a hash table stays fast if a client chooses values whose hashes collide.
+ * Identifies one leaky bucket. A queue without key fields has one; a queue with key fields has one for each
+ * combination of their values. Ids are comparable, so that hash tables stay fast even if a client chooses values whose
+ * hash codes collide.
  *
- * @param key the names and values of the key fields by turns, in the order of the names; empty for a queue without key
- *     fields
+ * @param queue the id of the queue
+ * @param key the names and values of the key fields, alternating, in the order of the names; empty for a queue without
+ *     key fields
  */
 public record BucketId(String queue, List<String> key) implements Comparable<BucketId> {
 
@@ -20,7 +22,7 @@ public record BucketId(String queue, List<String> key) implements Comparable<Buc
         key = List.copyOf(key);
     }
 
-    /** The bucket of a queue for these values of its key fields, by name. */
+    /** Returns the bucket of a queue for the given values of its key fields, by name. */
     public static BucketId of(String queue, Map<String, String> values) {
         if (values.isEmpty()) {
             return new BucketId(queue, List.of());
@@ -34,17 +36,17 @@ public record BucketId(String queue, List<String> key) implements Comparable<Buc
         return new BucketId(queue, key);
     }
 
-    /** The bucket that an admission is on its way into. */
+    /** Returns the bucket of an admission. */
     public static BucketId of(Admission admission) {
         return of(admission.queue(), admission.key());
     }
 
-    /** Whether it is one of several of its queue. */
+    /** Returns whether the queue has key fields. */
     public boolean isKeyed() {
         return !key.isEmpty();
     }
 
-    /** The values of the key fields, by name. */
+    /** Returns the values of the key fields, by name. */
     public Map<String, String> values() {
         if (key.isEmpty()) {
             return Map.of();

@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Wakes requests that may expire before others that are ahead of them in their flow; those that expire in order are
- * found at the heads. Alarms are numbered within tenths of a second, so that they are found one by one, without walking
- * over those that were called off. Memory grows with the tenths of a second that have alarms.
+ * Timers for requests that may expire before others ahead of them in their flow. (Requests that expire in order are
+ * found at the heads of flows.) Timers are numbered within tenths of a second and found one by one, so no iteration
+ * passes over cancelled ones. Memory grows with the number of tenths of a second that have timers.
  */
 final class ExpiryTimers {
 
@@ -31,7 +31,7 @@ final class ExpiryTimers {
         this.table = table;
     }
 
-    /** Continues from what {@link #counts} returned. */
+    /** Restores what {@link #counts} returned. */
     void restore(List<ExpiryTimerCount> counts) {
         for (ExpiryTimerCount count : counts) {
             Bucket bucket = bucket(count.bucket());
@@ -41,7 +41,7 @@ final class ExpiryTimers {
         }
     }
 
-    /** The counts of each tenth of a second that has alarms. */
+    /** Returns the counters of each tenth of a second that has timers. */
     List<ExpiryTimerCount> counts() {
         List<ExpiryTimerCount> counts = new ArrayList<>(buckets.size());
         buckets.forEach(
@@ -49,43 +49,44 @@ final class ExpiryTimers {
         return counts;
     }
 
-    /** How many tenths of a second have alarms. */
+    /** Returns how many tenths of a second have timers. */
     int buckets() {
         return buckets.size();
     }
 
-    /** Sets an alarm; it rings within a tenth of a second after the time. */
+    /** Sets a timer, which fires within a tenth of a second after its time. */
     ExpiryTimer set(long expiresAtMs, Place place) {
         long bucket = Math.floorDiv(expiresAtMs, SLOT_MS);
-        ExpiryTimer alarm = new ExpiryTimer(bucket, bucket(bucket).next);
-        table.put(alarm, place);
-        restore(alarm);
-        return alarm;
+        ExpiryTimer timer = new ExpiryTimer(bucket, bucket(bucket).next);
+        table.put(timer, place);
+        restore(timer);
+        return timer;
     }
 
-    /** Takes note of an alarm that is set. */
-    void restore(ExpiryTimer alarm) {
-        Bucket bucket = bucket(alarm.bucket());
-        bucket.next = Math.max(bucket.next, alarm.index() + 1);
+    /** Restores a timer that is in the table. */
+    void restore(ExpiryTimer timer) {
+        Bucket bucket = bucket(timer.bucket());
+        bucket.next = Math.max(bucket.next, timer.index() + 1);
         bucket.live++;
     }
 
-    /** Calls an alarm off. */
-    void cancel(ExpiryTimer alarm) {
-        table.delete(alarm);
-        Bucket bucket = bucket(alarm.bucket());
+    /** Cancels a timer. */
+    void cancel(ExpiryTimer timer) {
+        table.delete(timer);
+        Bucket bucket = bucket(timer.bucket());
         if (--bucket.live == 0) {
-            buckets.remove(alarm.bucket());
+            buckets.remove(timer.bucket());
         }
     }
 
-    /** When the next alarm may ring, in ms; {@link Long#MAX_VALUE} if none is set. */
+    /** Returns when the next timer may fire, in milliseconds; {@link Long#MAX_VALUE} if none is set. */
     long dueMs() {
         return buckets.isEmpty() ? Long.MAX_VALUE : (buckets.firstKey() + 1) * SLOT_MS;
     }
 
     /**
-     * Who is to be woken, null if nobody is or the budget is spent. Goes on with the next one when it is asked again.
+     * Returns the place of a request whose timer has fired; null if there is none, or if the budget is spent. Each call
+     * continues with the next timer.
      */
     Place nextDue(long nowMs, WorkBudget budget) {
         while (dueMs() <= nowMs && budget.trySpend()) {

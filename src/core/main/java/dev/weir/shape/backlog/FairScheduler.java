@@ -9,26 +9,26 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * In which order the requests of one queue leave: a higher priority first, always; within a priority, tiers by weight;
- * within a tier, clients evenly; and one client's requests in their own order. It knows only who waits, not for what:
- * the head of each {@link Flow} is the caller's.
+ * The order in which the requests of one queue leave: higher priorities first; within a priority, tiers by weight;
+ * within a tier, clients evenly; and the requests of one client in order. The scheduler knows which flows wait; the
+ * requests of each {@link Flow} are the caller's.
  *
- * <p>Shares and priorities are asked for when a request is served, so a change acts on what already waits. Every call
- * is O(log active flows); memory grows with the flows that wait, not with what waits behind their heads.
+ * <p>Shares and priorities are read when a request is served, so a change applies to waiting requests too. Each call
+ * takes O(log flows). Memory grows with the flows that wait, not with the requests behind their heads.
  */
 public final class FairScheduler {
 
     private Map<String, TierShare> shares;
-    private Flow onlyFlow; // while one flow waits and none is remembered beside it, it needs no tags
+    private Flow onlyFlow; // a single waiting flow without other tags needs no tag
     private long onlyWeight;
     private Tags tags; // null until a second flow enters, and again when none waits
 
-    /** @param shares by tier; a tier that is not named gets {@link TierShare#DEFAULT} */
+    /** @param shares the shares by tier; a tier that is not named gets {@link TierShare#DEFAULT} */
     public FairScheduler(Map<String, TierShare> shares) {
         this.shares = Map.copyOf(shares);
     }
 
-    /** Continues from what {@link #state} returned, with other shares perhaps. */
+    /** Restores what {@link #state} returned, possibly with other shares. */
     void restore(FlowOrder order) {
         tags = new Tags(shares);
         tags.tiers.restore(order.priorities());
@@ -37,7 +37,7 @@ public final class FairScheduler {
         }
     }
 
-    /** The tags; null if at most one flow waits and it needs none. */
+    /** Returns the tags; null if at most one flow waits and it needs none. */
     FlowOrder state() {
         if (tags == null) {
             return null;
@@ -48,7 +48,7 @@ public final class FairScheduler {
         return new FlowOrder(tiers, tags.tiers.state());
     }
 
-    /** How many tags it holds. */
+    /** Returns the number of tags. */
     int tags() {
         if (tags == null) {
             return 0;
@@ -60,7 +60,7 @@ public final class FairScheduler {
         return count;
     }
 
-    /** Changes the shares, for what waits as well. */
+    /** Changes the shares, also for waiting requests. */
     public void setShares(Map<String, TierShare> newShares) {
         shares = Map.copyOf(newShares);
         if (tags != null) {
@@ -68,12 +68,12 @@ public final class FairScheduler {
         }
     }
 
-    /** Lets a flow in, none of which waited. */
+    /** Adds a flow that did not wait. */
     public void enter(Flow flow) {
         enter(flow, 1);
     }
 
-    /** Lets a flow in, none of which waited, that gets so many times the share of one of weight 1. */
+    /** Adds a flow that did not wait and gets {@code weight} times the share of a flow of weight 1. */
     public void enter(Flow flow, long weight) {
         if (tags == null && onlyFlow == null) {
             onlyFlow = flow;
@@ -88,26 +88,26 @@ public final class FairScheduler {
         tags.enter(flow, weight);
     }
 
-    /** The flow whose head leaves next. */
+    /** Returns the flow whose head leaves next. */
     public Optional<Flow> next() {
         return tags == null ? Optional.ofNullable(onlyFlow) : Optional.of(tags.next());
     }
 
     /**
-     * Takes note that a waiting flow's head has left.
+     * Records that the head of a waiting flow has left.
      *
-     * @param cost of what has left, in tokens
-     * @param waitsOn whether the flow has more
+     * @param cost the cost of the head, in tokens
+     * @param waitsOn whether the flow has more requests
      */
     public void served(Flow flow, long cost, boolean waitsOn) {
         served(flow, cost, 1, waitsOn);
     }
 
-    /** As {@link #served(Flow, long, boolean)}, for a flow of this weight. */
+    /** Like {@link #served(Flow, long, boolean)}, for a flow of this weight. */
     public void served(Flow flow, long cost, long weight, boolean waitsOn) {
         if (tags != null) {
             tags.served(flow, cost, weight, waitsOn);
-            forget();
+            removeTagsIfEmpty();
         } else if (waitsOn) {
             onlyWeight = weight;
         } else {
@@ -115,17 +115,17 @@ public final class FairScheduler {
         }
     }
 
-    /** Takes note that a flow has nothing left that waits, though its head was not served. */
+    /** Removes a flow that has no waiting requests left, although its head was not served. */
     public void leave(Flow flow) {
         if (tags != null) {
             tags.leave(flow);
-            forget();
+            removeTagsIfEmpty();
         } else {
             onlyFlow = null;
         }
     }
 
-    private void forget() {
+    private void removeTagsIfEmpty() {
         if (tags.tiers.isEmpty()) {
             tags = null;
         }
@@ -158,7 +158,7 @@ public final class FairScheduler {
             StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
             clients.serve(flow.client(), cost, weight, waitsOn);
             tiers.served(flow.tier(), cost, !clients.isEmpty());
-            forget(flow.tier(), clients);
+            removeTierIfEmpty(flow.tier(), clients);
         }
 
         void leave(Flow flow) {
@@ -167,10 +167,10 @@ public final class FairScheduler {
             if (clients.isEmpty()) {
                 tiers.leave(flow.tier());
             }
-            forget(flow.tier(), clients);
+            removeTierIfEmpty(flow.tier(), clients);
         }
 
-        private void forget(String tier, StartTimeFairQueue<String> clients) {
+        private void removeTierIfEmpty(String tier, StartTimeFairQueue<String> clients) {
             if (clients.hasNoTags()) {
                 clientsByTier.remove(tier);
             }

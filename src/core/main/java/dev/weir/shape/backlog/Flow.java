@@ -1,14 +1,14 @@
 package dev.weir.shape.backlog;
 
 /**
- * One client's requests of one tier: they leave in the order in which they came.
+ * The requests of one client in one tier. They leave in the order of their arrival.
  *
- * @param tier the plan that decides priority and share; empty for requests without one
- * @param client who asks
+ * @param tier the tier, which determines priority and share; empty for requests without one
+ * @param client the client
  */
 public record Flow(String tier, String client) implements Comparable<Flow> {
 
-    /** By tier, then client: settles ties where an order must not depend on chance. */
+    /** Orders by tier, then client, to break ties deterministically. */
     @Override
     public int compareTo(Flow other) {
         int byTier = tier.compareTo(other.tier);

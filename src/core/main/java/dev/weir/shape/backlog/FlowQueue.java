@@ -7,8 +7,8 @@ import dev.weir.shape.backlog.Slot.Gap;
 import dev.weir.shape.backlog.Slot.Waiting;
 
 /**
- * The requests of one flow, first come first served, in consecutive slots; of them, only the head's figures are in
- * memory.
+ * The waiting requests of one flow, first in first out, in consecutive slots. Only the values of the head are
+ * in memory.
  *
  * <pre>
  *   slot      3     4        5    6        7     8
@@ -18,8 +18,9 @@ import dev.weir.shape.backlog.Slot.Waiting;
  *             head                               tail
  * </pre>
  *
- * <p>Neighbouring gaps are always one, and both of its ends tell where the other is. So the next request from either
- * side is at most one gap away, and no call touches more than a handful of slots, however many have left.
+ * <p>Adjacent gaps are merged, and each end of a gap holds the position of the other. So the next request in either
+ * direction is at most one gap away, and each call reads and writes a small constant number of slots, however many
+ * requests have left.
  */
 public final class FlowQueue {
 
@@ -36,7 +37,7 @@ public final class FlowQueue {
     private long tailNumber;
     private long latestExpiryMs;
 
-    /** A line in which nobody waits. */
+    /** Creates an empty flow. */
     FlowQueue(Flow flow, KeyValueTable<Place, Slot> slots) {
         this.flow = flow;
         this.slots = slots;
@@ -44,7 +45,7 @@ public final class FlowQueue {
         this.latestExpiryMs = Long.MIN_VALUE;
     }
 
-    /** Continues from what {@link #summary} returned. */
+    /** Restores what {@link #summary} returned. */
     FlowQueue(FlowSummary figures, KeyValueTable<Place, Slot> slots) {
         flow = figures.flow();
         this.slots = slots;
@@ -83,12 +84,12 @@ public final class FlowQueue {
         return size == 0;
     }
 
-    /** How many wait. */
+    /** Returns the number of waiting requests. */
     long size() {
         return size;
     }
 
-    /** What they cost, as far as a {@link QueueOccupancy} counts it. */
+    /** Returns their total cost, as counted by {@link QueueOccupancy}. */
     long tokens() {
         return tokens;
     }
@@ -121,23 +122,23 @@ public final class FlowQueue {
         return tailNumber;
     }
 
-    /** Whether one that came now would expire no earlier than all those ahead of it. */
+    /** Returns whether a request that arrives now would expire no earlier than all those ahead of it. */
     boolean expiresInOrder(long expiresAtMs) {
         return expiresAtMs >= latestExpiryMs;
     }
 
-    /** Where one that came now would wait. */
+    /** Returns the place of the next request that arrives. */
     Place next() {
         return new Place(flow, last + 1);
     }
 
-    /** Lets one wait behind the others. */
+    /** Appends a request. */
     void append(Waiting waiting) {
         slots.put(next(), waiting);
         recordLast(last + 1, waiting);
     }
 
-    /** Takes note of what a slot holds, in the order of the slots, when the line is built anew from its store. */
+    /** Restores the request in a slot. Slots must be restored in order. */
     void restore(long position, Waiting waiting) {
         if (isEmpty()) {
             first = position;
@@ -145,7 +146,7 @@ public final class FlowQueue {
         recordLast(position, waiting);
     }
 
-    /** Lets one go, from wherever it waits. */
+    /** Removes a request, from any position. */
     void remove(long position, Waiting waiting) {
         size--;
         tokens -= QueueOccupancy.cappedCost(waiting.cost());
@@ -187,7 +188,7 @@ public final class FlowQueue {
 
     private record Found(long position, Waiting waiting) {}
 
-    /** The next request in a direction; a gap in between is closed. */
+    /** Returns the next request in a direction, and removes a gap in between. */
     private Found next(long position, int direction) {
         long beside = position + direction;
         Slot slot = slots.get(place(beside));
@@ -200,7 +201,7 @@ public final class FlowQueue {
         if (slot instanceof Waiting waiting) {
             return new Found(beside, waiting);
         }
-        throw new IllegalStateException("nobody waits at " + beside + " of " + flow);
+        throw new IllegalStateException("no request waits at " + beside + " of " + flow);
     }
 
     private void leaveGap(long position) {

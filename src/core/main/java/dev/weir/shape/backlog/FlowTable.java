@@ -8,13 +8,13 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * The lines of a bucket that are not empty, by flow, by expiry of their heads, and as a {@link QueueOccupancy}. Up to
- * {@value #MAX_UNINDEXED} lines are kept in a list and compared one by one: most keys of a keyed queue have one client.
- * More are indexed.
+ * The flows of a bucket that have waiting requests: by flow, by expiry of their heads, and as a {@link QueueOccupancy}.
+ * Up to {@value #MAX_UNINDEXED} flows are kept in a list and searched linearly, since most keys of a keyed queue have
+ * one client. Above that, they are indexed.
  */
 final class FlowTable {
 
-    /** How many lines are compared one by one. */
+    /** The most flows that are searched linearly. */
     static final int MAX_UNINDEXED = 4;
 
     private static final Comparator<FlowQueue> SOONEST_EXPIRY_FIRST = Comparator.comparingLong(
@@ -51,13 +51,13 @@ final class FlowTable {
 
     private QueueRules rules;
     private List<FlowQueue> unindexed = new ArrayList<>(1);
-    private Index index; // null while there are few lines
+    private Index index; // null while there are few flows
 
     FlowTable(QueueRules rules) {
         this.rules = rules;
     }
 
-    /** Changes what the tiers get. */
+    /** Changes the shares of the tiers. */
     void setRules(QueueRules newRules) {
         rules = newRules;
         if (index != null) {
@@ -65,12 +65,12 @@ final class FlowTable {
         }
     }
 
-    /** How many flows have requests waiting. */
+    /** Returns the number of flows with waiting requests. */
     int flows() {
         return index == null ? unindexed.size() : index.byFlow.size();
     }
 
-    /** How many requests wait. */
+    /** Returns the number of waiting requests. */
     long size() {
         if (index != null) {
             return index.occupancy.size();
@@ -82,7 +82,7 @@ final class FlowTable {
         return size;
     }
 
-    /** The line of a flow, null if nothing of it waits. */
+    /** Returns the queue of a flow, null if it has no waiting requests. */
     FlowQueue get(Flow flow) {
         if (index != null) {
             return index.byFlow.get(flow);
@@ -95,7 +95,7 @@ final class FlowTable {
         return null;
     }
 
-    /** Adds a line that is not empty, or adds it again after it changed. */
+    /** Adds a flow that is not empty, or adds it again after it changed. */
     void add(FlowQueue line) {
         if (index == null) {
             unindexed.add(line);
@@ -108,7 +108,7 @@ final class FlowTable {
         }
     }
 
-    /** Removes a line: call before it changes, and {@link #add} afterwards if it is not empty. */
+    /** Removes a flow before it changes. If it is not empty afterwards, {@link #add} must follow. */
     void remove(FlowQueue line) {
         if (index == null) {
             unindexed.remove(line);
@@ -117,11 +117,11 @@ final class FlowTable {
         }
     }
 
-    /** Forgets a line that was removed and is now empty. */
-    void forget(FlowQueue line) {
+    /** Removes all traces of a flow that was removed and is now empty. */
+    void removeEmpty(FlowQueue line) {
         if (index != null) {
             index.byFlow.remove(line.flow());
-            index.occupancy.forget(line.flow().tier());
+            index.occupancy.removeIfEmpty(line.flow().tier());
             if (index.byFlow.size() <= MAX_UNINDEXED / 2) {
                 unindexed = new ArrayList<>(index.byExpiry);
                 index = null;
@@ -129,7 +129,7 @@ final class FlowTable {
         }
     }
 
-    /** The line whose head expires first; null if nothing waits. */
+    /** Returns the flow whose head expires first; null if nothing waits. */
     FlowQueue soonestExpiry() {
         if (index != null) {
             return index.byExpiry.first();
@@ -143,7 +143,7 @@ final class FlowTable {
         return soonest;
     }
 
-    /** When the request that has waited longest began to wait, ms since the epoch; null if nothing waits. */
+    /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
     Long oldestEnqueuedAtMs() {
         if (index != null) {
             return index.byAge.first().headEnqueuedAtMs();
@@ -155,19 +155,19 @@ final class FlowTable {
         return oldestMs;
     }
 
-    /** All lines, in an order that depends on nothing but them and the calls so far. */
+    /** Returns all flows, in an order that depends only on the calls so far. */
     Iterable<FlowQueue> flowQueues() {
         return index == null ? unindexed : index.byExpiry;
     }
 
-    /** What waits, by priority and tier; valid until the next change. */
+    /** Returns what waits by priority and tier. The result is valid until the next change. */
     QueueOccupancy occupancy() {
         if (index != null) {
             return index.occupancy;
         }
-        QueueOccupancy crowd = new QueueOccupancy(rules);
-        unindexed.forEach(crowd::add);
-        return crowd;
+        QueueOccupancy occupancy = new QueueOccupancy(rules);
+        unindexed.forEach(occupancy::add);
+        return occupancy;
     }
 
     private void buildIndex() {

@@ -5,14 +5,14 @@ import dev.weir.limit.Rate;
 import java.math.BigInteger;
 
 /**
- * When the requests of a queue may leave: GCRA (ITU-T I.371) in nanoseconds. Over every interval of length t, what
- * leaves costs at most {@code burst + t · rate}, however long the queue stood still: time that passed unused is lost. A
- * request of cost c takes c slots; one that costs more than the burst leaves when the burst is free, and those after it
- * wait until its slots have passed. A moment is a whole nanosecond, rounded up: never early, and where the rate is no
- * whole number of nanoseconds a slot, up to one late.
+ * The times at which the requests of a queue can leave: GCRA (ITU-T I.371) in nanoseconds. In each interval of length
+ * t, the requests that leave cost at most {@code burst + t · rate}, however long the queue was idle: unused time is
+ * lost. A request of cost c takes c slots. If it costs more than the burst, it leaves when the whole burst is free, and
+ * those behind it wait until its slots have passed. Times are rounded up to whole nanoseconds, so a request never
+ * leaves early, and at most 1 ns late. Each operation takes O(1).
  *
  * <pre>
- *   100 a second, burst 1:   a at 0 ms (cost 1),  b at 10 ms (cost 3),  c at 40 ms
+ *   100 a second, burst 1:   a (cost 1) at 0 ms,  b (cost 3) at 10 ms,  c at 40 ms
  * </pre>
  */
 public final class Pacing {
@@ -20,10 +20,10 @@ public final class Pacing {
     private static final long NANOS_PER_MS = 1_000_000;
     private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
 
-    /** No arrival is put later, in nanoseconds since the epoch: in the year 2223. */
+    /** The latest arrival, in nanoseconds since the epoch: in the year 2223. */
     private static final long MAX_ARRIVAL_NANOS = 8_000_000_000_000_000_000L;
 
-    private final Rate rate; // its units are those of a nanosecond: one has rate.unitsPerMs() of them
+    private final Rate rate; // in nanoseconds, not milliseconds: one nanosecond has rate.unitsPerMs() units
     private final long burst;
 
     private Pacing(Rate rate, long burst) {
@@ -32,28 +32,28 @@ public final class Pacing {
     }
 
     /**
-     * The theoretical arrival time: when the slots of all that has left will have passed.
+     * The theoretical arrival time: the end of the slots of all requests that have left.
      *
      * @param nanos whole nanoseconds since the epoch
-     * @param part of one more, in units of the rate: 0 to the tokens of its lowest terms − 1
+     * @param part the part of the next nanosecond, in units of the rate: 0 to {@code rate.unitsPerMs() − 1}
      */
     public record Arrival(long nanos, long part) {
 
-        /** The first whole nanosecond that is not before it. */
+        /** Returns the first whole nanosecond that is not before this time. */
         public long ceilNanos() {
             return part > 0 ? nanos + 1 : nanos;
         }
     }
 
-    /** How long some tokens take, exactly. */
+    /** The exact duration of some tokens. */
     private record Span(long nanos, long part) {}
 
     /**
-     * A pace.
+     * Returns the pacing for a rate and a burst.
      *
-     * @param limit how much leaves in {@code perMs}, 1 to 2<sup>61</sup>
+     * @param limit the tokens that leave per {@code perMs}, 1 to 2<sup>61</sup>
      * @param perMs 1 ms to 30 days
-     * @param burst how much may leave back to back, 1 to 2<sup>61</sup>
+     * @param burst the tokens that can leave back to back, 1 to 2<sup>61</sup>
      * @throws IllegalArgumentException if a number is out of its range
      */
     public static Pacing of(long limit, long perMs, long burst) {
@@ -65,19 +65,19 @@ public final class Pacing {
         return new Pacing(Rate.of(limit, perMs * NANOS_PER_MS), burst);
     }
 
-    /** The state of a queue that has released nothing. */
+    /** Returns the state of a queue that has released nothing. */
     public Arrival fresh(long nowNanos) {
         return new Arrival(nowNanos, 0);
     }
 
-    /** The first moment, from now on, at which a request of this cost may leave. */
+    /** Returns the first time from {@code nowNanos} on at which a request of this cost can leave. */
     public long earliestNanos(Arrival arrival, long cost, long nowNanos) {
         Span free = span(burst - Math.min(cost, burst));
         long nanos = arrival.nanos - free.nanos + (arrival.part > free.part ? 1 : 0);
         return Math.max(nanos, nowNanos);
     }
 
-    /** The state once a request of this cost has left at a moment that was {@linkplain #earliestNanos early enough}. */
+    /** Returns the state after a request of this cost has left at a time not before {@link #earliestNanos}. */
     public Arrival released(Arrival arrival, long cost, long atNanos) {
         Span slots = span(cost);
         boolean idle = arrival.nanos < atNanos;
@@ -88,12 +88,12 @@ public final class Pacing {
         return new Arrival(nanos, part % rate.unitsPerMs());
     }
 
-    /** The moment so many slots after another. */
+    /** Returns the time that lies {@code tokens} slots after another. */
     public Arrival after(Arrival arrival, long tokens) {
         return released(arrival, tokens, arrival.nanos);
     }
 
-    /** How many whole slots fit into so many nanoseconds. */
+    /** Returns how many whole slots fit into {@code nanos} nanoseconds. */
     public long slotsIn(long nanos) {
         if (Math.multiplyHigh(nanos, rate.unitsPerMs()) == 0 && nanos * rate.unitsPerMs() >= 0) {
             return Math.min(Limit.MAX_LEVEL, nanos * rate.unitsPerMs() / rate.unitsPerToken());
@@ -106,8 +106,8 @@ public final class Pacing {
     }
 
     /**
-     * The state after a change of pace, from that under the old one: what has been used of the burst stays used, in
-     * tokens, and what waits goes on at the new pace from now on.
+     * Returns the state after a change of pace. The used part of the burst stays used, in tokens, and waiting requests
+     * continue at the new pace from now on.
      */
     public Arrival adopt(Pacing old, Arrival arrival, long nowNanos) {
         if (old.rate.equals(rate)) {
@@ -134,7 +134,7 @@ public final class Pacing {
         return new Span(saturate(parts[0]), parts[1].longValueExact());
     }
 
-    /** Some 73 years at most: longer is as long. */
+    /** Clamps a duration to some 73 years. */
     private static long saturate(BigInteger nanos) {
         return nanos.min(BigInteger.valueOf(Limit.MAX_LEVEL)).longValueExact();
     }

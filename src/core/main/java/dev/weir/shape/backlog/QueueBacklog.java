@@ -6,12 +6,12 @@ import java.util.TreeMap;
 import java.util.function.LongConsumer;
 
 /**
- * How much waits in all buckets of a queue together. The times at which the first requests of all flows began to wait
- * are counted in at most {@value #MAX_INTERVALS} intervals, of 1 ms each or of as many as it takes.
+ * The number of requests that wait in all buckets of a queue together. The times at which the first requests of all
+ * flows were queued are counted in at most {@value #MAX_INTERVALS} intervals of equal length, 1 ms at first.
  */
 public final class QueueBacklog {
 
-    /** In how many intervals the heads are counted at most; if there are more, neighbours are merged. */
+    /** The most intervals in which heads are counted; beyond it, adjacent intervals are merged. */
     public static final int MAX_INTERVALS = 4_096;
 
     private final LongConsumer onChange;
@@ -34,7 +34,7 @@ public final class QueueBacklog {
         onChange.accept(moreRequests);
     }
 
-    /** Adds the time at which the first request of a flow began to wait. */
+    /** Adds the time at which the first request of a flow was queued. */
     public void addHead(long enqueuedAtMs) {
         headsByTime.merge(enqueuedAtMs >> intervalBits, 1, Integer::sum);
         if (headsByTime.size() > MAX_INTERVALS) {
@@ -51,7 +51,7 @@ public final class QueueBacklog {
         }
     }
 
-    /** Makes the intervals twice as long until there are half as many as there may be. */
+    /** Doubles the length of intervals until at most half of the permitted number is left. */
     private void mergeIntervals() {
         while (headsByTime.size() > MAX_INTERVALS / 2) {
             Map<Long, Integer> finer = Map.copyOf(headsByTime);
@@ -62,15 +62,16 @@ public final class QueueBacklog {
     }
 
     /**
-     * When the one began to wait that has waited longest, ms since the epoch; null if nobody waits. Exact if the heads
-     * began to wait in at most {@value #MAX_INTERVALS} different milliseconds; else too early by at most a 1,024th of
-     * the longest time that there was between the first and the last since nobody waited.
+     * Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. It
+     * is exact if the heads were queued in at most {@value #MAX_INTERVALS} different milliseconds. Otherwise it is
+     * too early by at most a 1,024th of the longest time between the first and the last head since the backlog was
+     * last empty.
      */
     public Long oldestEnqueuedAtMs() {
         return headsByTime.isEmpty() ? null : (Long) (headsByTime.firstKey() << intervalBits);
     }
 
-    /** In how many intervals the heads are counted. */
+    /** Returns the number of intervals in which heads are counted. */
     public int intervals() {
         return headsByTime.size();
     }
@@ -79,12 +80,12 @@ public final class QueueBacklog {
         return requests;
     }
 
-    /** What they cost, as far as a {@link QueueOccupancy} counts it. */
+    /** Returns the total cost, as counted by {@link QueueOccupancy}. */
     public long tokens() {
         return tokens;
     }
 
-    /** How many of each tier wait, of which any do, by tier. */
+    /** Returns the number of waiting requests of each tier that has any. */
     public Map<String, Long> requestsByTier() {
         return new TreeMap<>(requestsByTier);
     }

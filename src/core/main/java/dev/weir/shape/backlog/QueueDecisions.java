@@ -17,10 +17,10 @@ public final class QueueDecisions {
     private QueueDecisions() {}
 
     /**
-     * What is known of the answer to a request that is not asked of its queue: that there is none, that it waits, or
-     * that it came before.
+     * Returns what is known of a queue's answer without asking the queue: that there is no queue, that the request
+     * waits, or that it is a repeat.
      *
-     * @param rules the queue's, null if there is none
+     * @param rules the rules of the queue, null if there is none
      */
     public static Decision provisional(Admission admission, QueueRules rules, long nowMs) {
         if (admission.repeated()) {
@@ -29,16 +29,16 @@ public final class QueueDecisions {
         return rules == null ? noQueue(admission, nowMs) : queued(admission, null, null, nowMs);
     }
 
-    /** It came before and was taken in, as far as is known. */
+    /** Returns the answer to a repeat whose first answer is unknown: the request was queued, at an unknown position. */
     public static Decision acceptedRepeat(Admission repeat, long nowMs) {
         return queued(repeat, null, null, nowMs).asRepeated(repeat.request().source());
     }
 
     /**
-     * It waits, or would if it did more than ask.
+     * Returns the decision that the request waits or, for a {@code PEEK}, would wait.
      *
-     * @param position null if it is not known
-     * @param expectedWaitMs null if it is not known
+     * @param position null if unknown
+     * @param expectedWaitMs null if unknown
      */
     public static Decision queued(Admission admission, Long position, Long expectedWaitMs, long nowMs) {
         Decision.Queueing queueing =
@@ -47,45 +47,45 @@ public final class QueueDecisions {
                 .withLimit(admission.policy(), admission.exceeded());
     }
 
-    /** There is no queue for it, or none any more. */
+    /** Returns the denial of a request whose queue does not exist. */
     public static Decision noQueue(Admission admission, long nowMs) {
         return denied(admission, Reason.NO_QUEUE, UNAVAILABLE, null, nowMs);
     }
 
     /**
-     * The queue does not take it in, or takes it out.
+     * Returns the decision that the queue does not admit the request, or removes it.
      *
-     * @param bound what of the queue's rules or of the request it exceeds
-     * @param retryAfterMs when the same request would be taken if nothing else comes, null if it never would
+     * @param bound the bound that the request exceeds
+     * @param retryAfterMs when the same request would be admitted if nothing else arrives, null if it never would
      */
     public static Decision denied(
             Admission admission, Reason reason, LimitStatus bound, Long retryAfterMs, long nowMs) {
         return denied(admission, reason, UNAVAILABLE, bound, nowMs).withRetryAfterMs(retryAfterMs);
     }
 
-    /** It lacks a key field of the queue, so there is no bucket for it. */
+    /** Returns the denial of a request that lacks a key field of the queue. */
     public static Decision noKey(Admission admission, String field, long nowMs) {
         return denied(admission, Reason.NO_QUEUE_KEY, BAD_REQUEST, LimitStatus.of(field, null), nowMs);
     }
 
-    /** It costs more than the queue lets in. */
+    /** Returns the denial of a request that costs more than the queue admits. */
     public static Decision neverFits(Admission admission, long maxCost, long nowMs) {
         return denied(admission, Reason.COST_NEVER_FITS, TOO_MANY, LimitStatus.of("cost", maxCost), nowMs);
     }
 
-    /** It waited for too long. */
+    /** Returns the decision that the request expired. */
     public static Decision expired(Admission admission, String limitedBy, Long retryAfterMs, long atMs) {
         return Decision.expired(admission.request(), notQueued(admission), atMs)
                 .withLimit(admission.policy(), LimitStatus.of(limitedBy, null))
                 .withRetryAfterMs(retryAfterMs);
     }
 
-    /** It was withdrawn. */
+    /** Returns the decision that the request was withdrawn. */
     public static Decision cancelled(Admission admission, long nowMs) {
         return denied(admission, Reason.CANCELLED, GONE, null, nowMs);
     }
 
-    /** The answer to who withdraws. */
+    /** Returns the answer to the request that withdraws another. */
     public static Decision cancelResult(Admission cancel, boolean found, long nowMs) {
         return found
                 ? Decision.allowed(cancel.request(), Reason.CANCELLED, nowMs)

@@ -9,16 +9,19 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** All who wait in a queue, by priority and tier: how many are ahead of a newcomer, and who has to give way to it. */
+/**
+ * The waiting requests of a bucket by priority and tier. It estimates what is ahead of a new request, and finds the
+ * request to evict.
+ */
 public final class QueueOccupancy {
 
-    /** What one request counts for at most, so that sums do not overflow: 2<sup>35</sup> tokens. */
+    /** The most that one request counts for, so that sums do not overflow: 2<sup>35</sup> tokens. */
     private static final long MAX_COUNTED_COST = 1L << 35;
 
-    /** Beyond so many tiers of one priority, those beside the newcomer's are counted as one. */
+    /** If a priority has more tiers than this, those other than the request's own are counted as one. */
     private static final int MAX_TIERS_COMPARED = 64;
 
-    /** What is ahead of somebody. */
+    /** What is ahead of a request. */
     public record Ahead(long requests, long tokens) {}
 
     private static final class Tier {
@@ -30,7 +33,7 @@ public final class QueueOccupancy {
     }
 
     private static final class PriorityLevel {
-        final Set<Tier> tiers = new HashSet<>(); // only sums are taken over it
+        final Set<Tier> tiers = new HashSet<>(); // the order does not matter: only sums are computed
         final TreeSet<FlowQueue> newestLast =
                 new TreeSet<>(Comparator.comparingLong(FlowQueue::tailNumber).thenComparing(FlowQueue::flow));
         long requests;
@@ -48,33 +51,33 @@ public final class QueueOccupancy {
         this.rules = rules;
     }
 
-    /** The tokens that count of a request's cost. */
+    /** Returns the tokens that a request of this cost counts for. */
     static long cappedCost(long cost) {
         return Math.min(cost, MAX_COUNTED_COST);
     }
 
-    /** How many wait. */
+    /** Returns the number of waiting requests. */
     public long size() {
         return size;
     }
 
-    /** What they cost together, as far as it counts. */
+    /** Returns their total cost, with each cost capped. */
     public long tokens() {
         return tokens;
     }
 
-    /** How many of a tier wait. */
+    /** Returns the number of waiting requests of a tier. */
     public long size(String tier) {
         Tier of = tiers.get(tier);
         return of == null ? 0 : of.requests;
     }
 
-    /** The tiers that somebody waits in. */
+    /** Returns the tiers with waiting requests. */
     public Set<String> tiers() {
         return tiers.keySet();
     }
 
-    /** Changes what the tiers get, for those who wait as well. */
+    /** Changes the shares of the tiers, also for waiting requests. */
     void setRules(QueueRules newRules) {
         rules = newRules;
         List<PriorityLevel> old = List.copyOf(byPriority.values());
@@ -92,7 +95,7 @@ public final class QueueOccupancy {
         }
     }
 
-    /** Takes a line in, or back in after it has changed. */
+    /** Adds a flow, or adds it again after it has changed. */
     void add(FlowQueue line) {
         Tier tier = tiers.computeIfAbsent(line.flow().tier(), name -> {
             Tier fresh = new Tier();
@@ -106,7 +109,7 @@ public final class QueueOccupancy {
         tier.tokensByClient.add(line.tokens());
     }
 
-    /** Takes a line out, as it was when it was taken in: to change it, or for good if {@link #forget} follows. */
+    /** Removes a flow before it changes. If it became empty, {@link #removeIfEmpty} must follow. */
     void remove(FlowQueue line) {
         Tier tier = tiers.get(line.flow().tier());
         PriorityLevel rank = rank(tier);
@@ -116,8 +119,8 @@ public final class QueueOccupancy {
         count(tier, rank, -line.size(), -line.tokens());
     }
 
-    /** Forgets a tier in which nobody waits any more. */
-    void forget(String name) {
+    /** Removes a tier if it has no waiting requests. */
+    void removeIfEmpty(String name) {
         Tier tier = tiers.get(name);
         if (tier.requests == 0) {
             tiers.remove(name);
@@ -130,17 +133,17 @@ public final class QueueOccupancy {
         }
     }
 
-    /** The lowest priority of those who wait. */
+    /** Returns the lowest priority with waiting requests. */
     public int lowestPriority() {
         return byPriority.firstKey();
     }
 
-    /** The line whose tail came last of all who have the lowest priority. */
+    /** Returns the flow with the newest request of the lowest priority. */
     public FlowQueue newestOfLowest() {
         return byPriority.firstEntry().getValue().newestLast.last();
     }
 
-    /** All of a higher priority than a tier's. */
+    /** Returns what waits in all higher priorities than a tier's. */
     Ahead above(String tier) {
         long requests = 0;
         long tokens = 0;
@@ -153,8 +156,9 @@ public final class QueueOccupancy {
     }
 
     /**
-     * Who leaves before somebody of a tier, if each other client of the tier gets as much before: all of a higher
-     * priority; of its own tier, up to this much of each client; of others of its priority, by their weights.
+     * Returns what leaves before a request of a tier if each other client of the tier gets the given service before:
+     * all higher priorities; in its own tier, up to that much of each client; in other tiers of its priority, in
+     * proportion to their weights.
      */
     Ahead ahead(String tier, long requestsEach, long tokensEach) {
         TierShare share = rules.share(tier);
@@ -183,7 +187,10 @@ public final class QueueOccupancy {
         return new Ahead(requests, tokens);
     }
 
-    /** What others get of what they wait for, while one with that weight gets so much. */
+    /**
+     * Returns how much of what waits in other tiers is served while a tier of the given weight is served
+     * {@code meanwhile}.
+     */
     private static long beside(long waiting, long meanwhile, long weight, long ownWeight) {
         boolean more = meanwhile > Long.MAX_VALUE / weight;
         return more ? waiting : Math.min(waiting, meanwhile * weight / ownWeight);

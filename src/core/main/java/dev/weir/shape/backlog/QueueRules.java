@@ -8,20 +8,20 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What a queue is to do. With key fields, it is one leaky bucket for each combination of their values, and rate, burst,
- * capacity and the longest wait are those of each bucket.
+ * The rules of a queue. A queue with key fields has one leaky bucket for each combination of their values; then rate,
+ * burst, capacity and the longest wait apply to each bucket.
  *
- * @param id names it: 1 to 128 letters, digits, and {@code . _ -}
- * @param version counts its changes, from 1
- * @param limit how many tokens leave in {@code perMs}, 1 or more
+ * @param id identifies the queue: 1 to 128 letters, digits, and {@code . _ -}
+ * @param version the version number, from 1
+ * @param limit the tokens that leave per {@code perMs}, 1 or more
  * @param perMs 1 ms to 30 days
- * @param burst how many tokens may leave back to back, 1 or more
- * @param capacity how many requests may wait, 1 to {@value #MAX_CAPACITY}
- * @param maxWaitMs how long one may wait, {@value #NO_MAX_WAIT} for as long as it takes
- * @param lookAheadMs how far ahead of its time a release may be written, 0 to {@value #MAX_LOOK_AHEAD_MS}
- * @param tiers what each tier gets; one that is not named gets {@link TierShare#DEFAULT}
- * @param key the fields by whose values requests wait in different buckets; none: all wait in one
- * @param total what all buckets together may do, null if they may do what each of them may; only with key fields
+ * @param burst the tokens that can leave back to back, 1 or more
+ * @param capacity the most waiting requests, 1 to {@value #MAX_CAPACITY}
+ * @param maxWaitMs the longest wait, {@value #NO_MAX_WAIT} for no bound
+ * @param lookAheadMs how far ahead of its time a release can be written, 0 to {@value #MAX_LOOK_AHEAD_MS} ms
+ * @param tiers the share of each tier; a tier that is not named gets {@link TierShare#DEFAULT}
+ * @param key the key fields; if empty, all requests wait in one bucket
+ * @param total the bounds of all buckets together, null if there are none; only with key fields
  */
 public record QueueRules(
         String id,
@@ -46,7 +46,7 @@ public record QueueRules(
 
     private static final long HOUR_MS = 3_600_000;
 
-    /** @throws IllegalArgumentException if a part is out of its range; the message begins with the part's name */
+    /** @throws IllegalArgumentException if a part is out of its range; the message starts with the part's name */
     public QueueRules {
         tiers = Map.copyOf(tiers);
         requireRange("capacity", capacity, 1, MAX_CAPACITY);
@@ -59,12 +59,12 @@ public record QueueRules(
         }
         if (total != null && key.isEmpty()) {
             throw new IllegalArgumentException(
-                    "total needs a key: without one, limit and per are those of the whole queue");
+                    "total requires key; without it, limit and per apply to the whole queue already");
         }
         Pacing.of(limit, perMs, burst);
     }
 
-    /** The rules of a queue without key fields. */
+    /** Creates the rules of a queue without key fields. */
     public QueueRules(
             String id,
             long version,
@@ -78,14 +78,14 @@ public record QueueRules(
         this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, List.of(), null);
     }
 
-    /** Whether it is one bucket for each combination of the values of some fields. */
+    /** Returns whether the queue has key fields, and so one bucket for each combination of their values. */
     public boolean isKeyed() {
         return !key.isEmpty();
     }
 
     /**
-     * The request's values of the key fields, by name, without those that it lacks; empty if the queue has no key
-     * fields.
+     * Returns the request's values of the key fields, by name, without those that it lacks; empty if the queue has no
+     * key fields.
      */
     public Map<String, String> keyOf(Request request) {
         if (key.isEmpty()) {
@@ -105,14 +105,14 @@ public record QueueRules(
         return values;
     }
 
-    /** When its requests may leave. */
+    /** Returns the pacing of each bucket. */
     public Pacing pacing() {
         return Pacing.of(limit, perMs, burst);
     }
 
     /**
-     * The largest cost that is let in: what leaves in an hour, by the total if that is less, but at least the burst and
-     * {@value #MIN_COST_BOUND}. A larger one would stand in everybody's way.
+     * Returns the largest cost that is admitted: what leaves in an hour, by the total if that is less, but at least the
+     * burst and {@value #MIN_COST_BOUND}. A larger request would block all others.
      */
     public long maxCost() {
         long ofBucket = maxCost(limit, perMs, burst);
@@ -125,18 +125,18 @@ public record QueueRules(
         return Math.max(Math.max(anHours, burst), MIN_COST_BOUND);
     }
 
-    /** The same with another look-ahead. */
+    /** Returns these rules with another look-ahead. */
     public QueueRules withLookAheadMs(long ms) {
         return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, key, total);
     }
 
-    /** The same with another rate. */
+    /** Returns these rules with another rate. */
     public QueueRules withRate(long newLimit, long newPerMs) {
         return new QueueRules(
                 id, version, newLimit, newPerMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key, total);
     }
 
-    /** Whether what waits leaves at the same times and in the same order under these rules. */
+    /** Returns whether waiting requests leave at the same times and in the same order under both rules. */
     public boolean hasSamePaceAs(QueueRules other) {
         return limit == other.limit
                 && perMs == other.perMs
@@ -146,15 +146,15 @@ public record QueueRules(
                 && (total == null) == (other.total == null);
     }
 
-    /** What a tier gets. */
+    /** Returns the share of a tier. */
     public TierShare share(String tier) {
         return tiers.getOrDefault(tier, TierShare.DEFAULT);
     }
 
     /**
-     * An admission on its way into its bucket.
+     * Returns the admission with the key of its bucket.
      *
-     * @param rules those of its queue, null if there is none
+     * @param rules the rules of its queue, null if there is none
      */
     public static Admission withKey(Admission admission, QueueRules rules) {
         return rules == null ? admission : admission.withKey(rules.keyOf(admission.request()));

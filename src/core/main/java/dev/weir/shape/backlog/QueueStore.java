@@ -3,11 +3,11 @@ package dev.weir.shape.backlog;
 import dev.weir.decision.KeyValueTable;
 
 /**
- * Where one queue keeps what waits. Whoever works on a queue is alone with its store.
+ * The store of the waiting requests of one bucket. It is used by one thread at a time.
  *
- * @param slots each flow's slots
- * @param tickets where a request waits; of several with one ticket, the newest
- * @param expiryTimers where the requests wait that may expire before others that are ahead of them
+ * @param slots the slots of each flow
+ * @param tickets the places of requests; of several requests with the same ticket, the newest
+ * @param expiryTimers the places of requests that may expire before others ahead of them
  */
 public record QueueStore(
         KeyValueTable<Place, Slot> slots,
@@ -17,18 +17,19 @@ public record QueueStore(
     /**
      * A slot of a flow.
      *
-     * @param position counts from 0 since the flow last was empty
+     * @param flow the flow
+     * @param position counts from 0 since the flow was last empty
      */
     public record Place(Flow flow, long position) {}
 
-    /** What a requester knows a request by. */
+    /** The identity by which a request can be withdrawn. */
     public record Ticket(String client, String requestId) {}
 
     /**
-     * A note of when a request expires.
+     * The key of an expiry timer.
      *
-     * @param bucket the tenth of a second in which it does
-     * @param index counts the notes of the bucket
+     * @param bucket the tenth of a second in which the request expires
+     * @param index the number of the timer in that tenth of a second
      */
     public record ExpiryTimer(long bucket, long index) {}
 }

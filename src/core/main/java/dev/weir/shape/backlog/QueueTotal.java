@@ -3,17 +3,17 @@ package dev.weir.shape.backlog;
 import dev.weir.limit.Limit;
 
 /**
- * What the keys of a queue may do together.
+ * The bounds of all keys of a queue together.
  *
- * @param limit how many tokens leave in {@code perMs} at most, 1 to 2<sup>61</sup>
+ * @param limit the most tokens that leave per {@code perMs}, 1 to 2<sup>61</sup>
  * @param perMs 1 ms to 30 days
- * @param capacity how many requests may wait, 1 to {@link QueueRules#MAX_CAPACITY}
+ * @param capacity the most waiting requests, 1 to {@link QueueRules#MAX_CAPACITY}
  */
 public record QueueTotal(long limit, long perMs, long capacity) {
 
     public static final long DEFAULT_CAPACITY = 100_000;
 
-    /** @throws IllegalArgumentException if a part is out of its range; the message begins with the part's name */
+    /** @throws IllegalArgumentException if a part is out of its range; the message starts with the part's name */
     public QueueTotal {
         if (capacity < 1 || capacity > QueueRules.MAX_CAPACITY) {
             throw new IllegalArgumentException(
@@ -25,12 +25,12 @@ public record QueueTotal(long limit, long perMs, long capacity) {
         pacing(limit, perMs);
     }
 
-    /** When slots follow each other. */
+    /** Returns the pacing of slots. */
     Pacing pacing() {
         return pacing(limit, perMs);
     }
 
-    /** How long so many tokens take, rounded up. */
+    /** Returns how long the slots of {@code tokens} tokens take, rounded up. */
     public long drainMs(long tokens) {
         long nanos = pacing().after(new Pacing.Arrival(0, 0), tokens).ceilNanos();
         return -Math.floorDiv(-nanos, 1_000_000);

@@ -3,9 +3,9 @@ package dev.weir.shape.backlog;
 import java.util.Arrays;
 
 /**
- * How sizes are spread: enough to tell how much all have together if none has more than so much. Sizes are kept by
- * powers of two, so it is exact but for those between the same two powers as the bound: of them, all have the bound or
- * all their own.
+ * A histogram of sizes that estimates the sum of all sizes when each is capped. Sizes are grouped by powers of two. The
+ * result is exact except for sizes in the same group as the cap: these count either all in full or all as the cap,
+ * whichever sum is smaller.
  */
 final class SizeHistogram {
 
@@ -29,7 +29,7 @@ final class SizeHistogram {
         sums[power] -= size;
     }
 
-    /** The sum of all sizes, none of which counts for more than {@code most}. */
+    /** Returns the sum of all sizes, each capped at {@code most}. */
     long sumCappedAt(long most) {
         int power = power(most);
         long sum = 0;

@@ -2,17 +2,21 @@ package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
 
-/** What a flow's slot holds: a request that waits, or an end of a gap where requests have left from the middle. */
+/**
+ * The content of a flow's slot: a waiting request, or an end of a gap that was left by requests which left from
+ * the middle.
+ */
 public sealed interface Slot {
 
     /**
-     * A request that waits.
+     * A waiting request.
      *
-     * @param number its place in the order of arrival, over all flows of the queue
-     * @param enqueuedAtMs when it began to wait, ms since the epoch
-     * @param expiresAtMs the last moment at which it may leave, {@link #NEVER} if it may wait for as long as it takes
-     * @param hasTicket whether it is found by its ticket: not if a newer one has the same
-     * @param expiryTimer the note of when it expires, null if it expires no earlier than those ahead of it in its flow
+     * @param admission the request
+     * @param number its number in the order of arrival, over all flows of the queue
+     * @param enqueuedAtMs when it was queued, in milliseconds since the epoch
+     * @param expiresAtMs the last time at which it can be released; {@link #NEVER} if it can wait indefinitely
+     * @param hasTicket whether it can be found by its ticket; false if a newer one has the same ticket
+     * @param expiryTimer its expiry timer, null if it expires no earlier than those ahead of it in its flow
      */
     record Waiting(
             Admission admission,
@@ -25,22 +29,22 @@ public sealed interface Slot {
 
         public static final long NEVER = Long.MAX_VALUE;
 
-        /** The same, to be found no more. */
+        /** Returns this request without a ticket. */
         Waiting withoutTicket() {
             return new Waiting(admission, number, enqueuedAtMs, expiresAtMs, false, expiryTimer);
         }
 
-        /** In tokens. */
+        /** Returns the cost in tokens. */
         public long cost() {
             return admission.request().cost();
         }
 
-        /** Its flow: which tier's share it waits for, and behind whom. */
+        /** Returns the flow in which it waits. */
         public Flow flow() {
             return flowOf(admission);
         }
 
-        /** The flow in which a request waits. */
+        /** Returns the flow in which a request waits. */
         public static Flow flowOf(Admission admission) {
             String tier = admission.request().tier();
             return new Flow(tier == null ? "" : tier, admission.request().client());
@@ -48,9 +52,9 @@ public sealed interface Slot {
     }
 
     /**
-     * An end of a gap: its first or its last slot.
+     * The first or the last slot of a gap.
      *
-     * @param otherEnd the position of the other end; its own if the gap has one slot
+     * @param otherEnd the position of the other end; its own position if the gap has one slot
      */
     record Gap(long otherEnd) implements Slot {}
 }

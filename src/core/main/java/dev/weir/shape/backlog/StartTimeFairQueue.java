@@ -9,51 +9,56 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Which of several members is served next, so that each gets its share: start-time fair queueing (Goyal, Vin, Cheng,
- * 1996), by the clock of the fluid that it imitates. Between any two members that wait throughout, from the first time
- * that the one which got less was served, what they were served, divided by their weights, differs by no more than the
- * largest cost of each divided by its weight.
+ * A scheduler that divides service among members by weight: start-time fair queueing (P. Goyal, H. Vin, H. Cheng:
+ * <i>Start-time fair queueing</i>, SIGCOMM 1996), with the virtual time of the fluid server that it approximates.
+ *
+ * <p>For any two members that have requests waiting throughout an interval which starts no earlier than the first
+ * service of the one that got less, the services that they get, each divided by its member's weight, differ by at most
+ * the sum of their largest costs, each divided by its member's weight.
  *
  * <pre>
- *   start  = max(virtual time, finish of the member's last)     when its head comes to the front
- *   finish = start + cost / weight                              when it is served, by the weight of that moment
+ *   start  = max(virtual time, finish of the member's last request)   when a request becomes the member's head
+ *   finish = start + cost / weight                                    when it is served, by the weight at that time
  *   served next: the smallest start
- *   virtual time = the mean, by weight, of the starts of all that wait
- *                  and the finishes that lie ahead of it of those away
+ *   virtual time = the mean, by weight, of the starts of all waiting members
+ *                  and of the finishes, if they lie ahead of it, of members that are away
  * </pre>
  *
- * <p>Goyal's virtual time is the start of the last one served. It stands still while members that were never seen come
- * with a request each, and whoever waits with a start ahead of it starves. So here every service moves it on, by
- * cost / (sum of weights), as in WF2Q+ (Bennett, Zhang, 1996): what some are ahead of it the others are behind, which
- * is to say that it is their mean. Those away count while their finish lies ahead, for the fluid (Parekh, Gallager,
- * 1993) serves them still; without them the virtual time would overtake the fluid's. A member served one request each,
- * at weight 1:
+ * <p>Goyal's virtual time is the start of the request served last. It stands still while new members arrive with one
+ * request each, and a waiting member with a later start starves. So here each service advances it by cost / (sum of
+ * weights), as in WF2Q+ (J. Bennett, H. Zhang: <i>Hierarchical packet fair queueing algorithms</i>, SIGCOMM 1996). Then
+ * some members are ahead of it by as much as the others are behind, that is, it is their mean. A member that is away
+ * counts while its finish lies ahead, because the fluid server (A. Parekh, R. Gallager, 1993) would still be serving
+ * it; otherwise the virtual time would overtake that of the fluid server.
+ *
+ * <p>An example with weights of 1, in which a new member with one request arrives before each service:
  *
  * <pre>
- *   a comes, with many more     start 0         a leaves, cost 4: 0 → 4            virtual time 4
- *   b comes                     start 4         a leaves, cost 4: 4 → 8            (8 + 4) / 2 = 6
- *   c comes                     start 6         b leaves, cost 1: 4 → 5, behind    (8 + 6) / 2 = 7
- *   d comes                     start 7         c leaves, cost 3: 6 → 9, ahead     (8 + 9 + 7) / 3 = 8
- *   e comes                     start 8         d leaves, cost 1: 7 → 8, level     (8 + 9 + 8) / 3 = 8 1/3
- *   f comes                     start 8 1/3     a is next: e came to 8 after it
+ *   arrives                      served                                  virtual time afterwards
+ *   a, with many   start 0       head of a, cost 4: 0 → 4                4
+ *   b              start 4       head of a, cost 4: 4 → 8                (8 + 4) / 2 = 6
+ *   c              start 6       b, cost 1: 4 → 5, behind                (8 + 6) / 2 = 7
+ *   d              start 7       c, cost 3: 6 → 9, ahead                 (8 + 9 + 7) / 3 = 8
+ *   e              start 8       d, cost 1: 7 → 8, level                 (8 + 9 + 8) / 3 = 8 1/3
+ *   f              start 8 1/3   next is a, which has start 8 for longer than e
  * </pre>
  *
- * <p>A member has one tag, that of its head, so a changed weight acts on all that waits behind. A member that was away
- * starts at the virtual time: it banks nothing; one that comes back at once goes on where it was. One that comes waits
- * until those behind have drawn level, and they are behind by what others are ahead: in all it waits for no more than
- * one largest cost of each other member. A call is O(log members), on the average of all calls.
+ * <p>A member has one tag, that of its head, so a changed weight applies to all requests behind it. A member that was
+ * away starts at the virtual time, so it cannot save up service; one that returns at once continues where it was. A new
+ * member waits until the members behind the virtual time have caught up. They are behind by as much as others are
+ * ahead, so it waits for at most the largest cost of each other member. Each call takes amortized O(log members).
  *
- * @param <K> names a member
+ * @param <K> the type of members
  */
 public final class StartTimeFairQueue<K> {
 
-    /** One token at weight 1, in virtual time: at the largest weight, what is rounded up is less than a thousandth. */
+    /** One token at weight 1, in virtual time. At the largest weight, rounding up adds less than a thousandth. */
     public static final long TOKEN = 1L << 24;
 
-    /** The virtual time is set back before it could overflow. */
+    /** The virtual time is rebased before it could overflow. */
     private static final long REBASE_AT = 1L << 61;
 
-    /** A member's tag; {@code order} settles ties by who came first. */
+    /** The tag of a member; {@code order} breaks ties by which tag is older. */
     private record Tag<K>(long start, long weight, long order, K member) implements Comparable<Tag<K>> {
         @Override
         public int compareTo(Tag<K> other) {
@@ -64,7 +69,7 @@ public final class StartTimeFairQueue<K> {
 
     private final Map<K, Tag<K>> waiting = new HashMap<>();
     private final TreeSet<Tag<K>> byStart = new TreeSet<>();
-    private final Map<K, Tag<K>> away = new HashMap<>(); // whose last finish lies ahead of the virtual time
+    private final Map<K, Tag<K>> away = new HashMap<>(); // those whose last finish lies ahead of the virtual time
     private final TreeSet<Tag<K>> awayByFinish = new TreeSet<>();
     private long virtualTime; // the mean, rounded down
     private long weights; // of those that wait or are away
@@ -73,7 +78,7 @@ public final class StartTimeFairQueue<K> {
 
     StartTimeFairQueue() {}
 
-    /** Continues from what {@link #state} returned. */
+    /** Returns a queue that continues from what {@link #state} returned. */
     static StartTimeFairQueue<String> of(BucketContents.Tags state) {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         queue.virtualTime = state.virtualTime();
@@ -87,7 +92,7 @@ public final class StartTimeFairQueue<K> {
         return queue;
     }
 
-    /** All that later calls depend on. */
+    /** Returns everything that later calls depend on. */
     static BucketContents.Tags state(StartTimeFairQueue<String> queue) {
         List<Tag<String>> tags = new ArrayList<>(queue.waiting.values());
         tags.addAll(queue.away.values());
@@ -100,7 +105,7 @@ public final class StartTimeFairQueue<K> {
         return new BucketContents.Tags(queue.virtualTime, queue.ahead, members);
     }
 
-    /** The member to be served next, null if none waits. */
+    /** Returns the member to be served next, null if none waits. */
     K first() {
         return byStart.isEmpty() ? null : byStart.first().member;
     }
@@ -109,23 +114,23 @@ public final class StartTimeFairQueue<K> {
         return waiting.isEmpty();
     }
 
-    /** Whether it remembers nobody, so that a new one would do the same. */
+    /** Returns whether there are no tags, so that a new queue would behave the same. */
     boolean hasNoTags() {
         return waiting.isEmpty() && away.isEmpty();
     }
 
-    /** How many members it remembers, those that wait and those that were served ahead of their time. */
+    /** Returns the number of tags: of members that wait, and of members that are away with a finish ahead. */
     int tagCount() {
         return waiting.size() + away.size();
     }
 
-    /** Where a member starts that was never seen, 0 when none waits. */
+    /** Returns the start of a new member; 0 when none waits. */
     long virtualTime() {
         return virtualTime;
     }
 
     /**
-     * Lets a member in that was away.
+     * Adds a member that did not wait.
      *
      * @param weight 1 or more
      */
@@ -140,18 +145,18 @@ public final class StartTimeFairQueue<K> {
     }
 
     /**
-     * Serves a waiting member's head.
+     * Records the service of a waiting member's head.
      *
-     * @param cost in tokens, 0 or more
+     * @param cost tokens, 0 or more
      * @param weight 1 or more
-     * @param waitsOn whether the member has more
+     * @param waitsOn whether the member has more requests
      */
     void serve(K member, long cost, long weight, boolean waitsOn) {
         Tag<K> tag = take(member);
-        if (tag.start > virtualTime) { // the mean of those that wait is not less, unless it was cut off
+        if (tag.start > virtualTime) { // possible only if the mean was cut off
             virtualTime = tag.start;
             ahead = 0;
-            forgetPast();
+            expirePastTags();
         }
         long finish = tag.start + length(cost, weight);
         if (waitsOn) {
@@ -162,7 +167,7 @@ public final class StartTimeFairQueue<K> {
         advance();
     }
 
-    /** Lets a waiting member go that was not served; it keeps its place if it comes back. */
+    /** Removes a waiting member that was not served. It keeps its tag if it returns. */
     void leave(K member) {
         Tag<K> tag = take(member);
         remember(member, tag.start, tag.weight);
@@ -187,7 +192,7 @@ public final class StartTimeFairQueue<K> {
         count(tag);
     }
 
-    /** Only those ahead: the others would start at the virtual time anyway. */
+    /** Keeps only tags that lie ahead. Other members would start at the virtual time anyway. */
     private void remember(K member, long finish, long weight) {
         if (finish > virtualTime) {
             Tag<K> tag = new Tag<>(finish, weight, nextOrder++, member);
@@ -207,15 +212,15 @@ public final class StartTimeFairQueue<K> {
         ahead -= ahead(tag);
     }
 
-    /** By weight, cut off where it could overflow. */
+    /** Returns how far a tag is ahead of the virtual time, by weight, clamped so that it cannot overflow. */
     private long ahead(Tag<K> tag) {
         long most = REBASE_AT / tag.weight;
         return Math.max(-most, Math.min(most, tag.start - virtualTime)) * tag.weight;
     }
 
-    /** Moves the virtual time up to the mean, over the finishes that lie on the way; never back. */
+    /** Advances the virtual time to the mean, past the finishes that it reaches. It never decreases. */
     private void advance() {
-        if (waiting.isEmpty()) { // nobody is owed anything: all begin anew
+        if (waiting.isEmpty()) { // no member is owed service, so all start at 0 again
             away.clear();
             awayByFinish.clear();
             virtualTime = 0;
@@ -230,7 +235,7 @@ public final class StartTimeFairQueue<K> {
             }
             virtualTime += by;
             ahead -= by * weights;
-            forgetPast();
+            expirePastTags();
         }
         ahead = Math.max(ahead, -REBASE_AT);
         if (virtualTime > REBASE_AT) {
@@ -238,7 +243,7 @@ public final class StartTimeFairQueue<K> {
         }
     }
 
-    private void forgetPast() {
+    private void expirePastTags() {
         while (!awayByFinish.isEmpty() && awayByFinish.first().start <= virtualTime) {
             Tag<K> tag = awayByFinish.pollFirst();
             away.remove(tag.member);

@@ -10,8 +10,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Which of several tiers is served next: the higher priority first, always; within a priority by weight. Shares are
- * asked for when a tier is served, so a change acts on what waits.
+ * The order of tiers: higher priorities first; within a priority by weight. Shares are read when a tier is served, so a
+ * change applies to waiting requests too. Each call takes amortized O(log tiers).
  */
 public final class TierScheduler {
 
@@ -19,12 +19,12 @@ public final class TierScheduler {
     private final TreeMap<Integer, StartTimeFairQueue<String>> byPriority = new TreeMap<>(Comparator.reverseOrder());
     private final Set<String> waiting = new TreeSet<>();
 
-    /** @param shares by tier; a tier that is not named gets {@link TierShare#DEFAULT} */
+    /** @param shares the shares by tier; a tier that is not named gets {@link TierShare#DEFAULT} */
     public TierScheduler(Map<String, TierShare> shares) {
         this.shares = Map.copyOf(shares);
     }
 
-    /** Continues from what {@link #state} returned, with other shares perhaps. */
+    /** Restores what {@link #state} returned, possibly with other shares. */
     void restore(List<PriorityOrder> order) {
         for (PriorityOrder priority : order) {
             byPriority.put(priority.priority(), StartTimeFairQueue.of(priority.tiers()));
@@ -39,7 +39,7 @@ public final class TierScheduler {
         }
     }
 
-    /** The tags of all tiers. */
+    /** Returns the tags of all tiers. */
     List<PriorityOrder> state() {
         List<PriorityOrder> order = new ArrayList<>();
         byPriority.forEach(
@@ -47,7 +47,7 @@ public final class TierScheduler {
         return order;
     }
 
-    /** How many tags it holds. */
+    /** Returns the number of tags. */
     int tags() {
         int count = 0;
         for (StartTimeFairQueue<String> tiers : byPriority.values()) {
@@ -56,7 +56,7 @@ public final class TierScheduler {
         return count;
     }
 
-    /** Changes the shares, for tiers that wait as well. */
+    /** Changes the shares, also for tiers that wait. */
     public void setShares(Map<String, TierShare> newShares) {
         Map<String, TierShare> old = shares;
         shares = Map.copyOf(newShares);
@@ -86,7 +86,7 @@ public final class TierScheduler {
         return waiting.isEmpty();
     }
 
-    /** The tier to be served next, null if none waits. */
+    /** Returns the tier to be served next, null if none waits. */
     public String first() {
         return byPriority.isEmpty() ? null : byPriority.firstEntry().getValue().first();
     }
@@ -94,19 +94,19 @@ public final class TierScheduler {
     /**
      * Records that a waiting tier was served.
      *
-     * @param cost in tokens
-     * @param waitsOn whether it has more
+     * @param cost tokens
+     * @param waitsOn whether the tier has more requests
      */
     public void served(String tier, long cost, boolean waitsOn) {
         TierShare share = share(tier);
         byPriority.get(share.priority()).serve(tier, cost, share.weight(), waitsOn);
         if (!waitsOn) {
             waiting.remove(tier);
-            forget(share.priority());
+            removeIfEmpty(share.priority());
         }
     }
 
-    /** Removes a tier that has nothing left that waits, though it was not served. */
+    /** Removes a tier that has no waiting requests left, although it was not served. */
     public void leave(String tier) {
         waiting.remove(tier);
         remove(share(tier).priority(), tier);
@@ -121,10 +121,10 @@ public final class TierScheduler {
 
     private void remove(int priority, String tier) {
         byPriority.get(priority).leave(tier);
-        forget(priority);
+        removeIfEmpty(priority);
     }
 
-    private void forget(int priority) {
+    private void removeIfEmpty(int priority) {
         if (byPriority.get(priority).isEmpty()) {
             byPriority.remove(priority);
         }

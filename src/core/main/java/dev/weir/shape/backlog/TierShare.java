@@ -1,10 +1,10 @@
 package dev.weir.shape.backlog;
 
 /**
- * What a tier gets of a queue's outflow.
+ * The share of a tier in a queue's outflow.
  *
- * @param priority a higher one leaves first
- * @param weight its share among tiers of the same priority, 1 to {@value #MAX_WEIGHT}
+ * @param priority tiers with a higher priority leave first
+ * @param weight the share among tiers of the same priority, 1 to {@value #MAX_WEIGHT}
  */
 public record TierShare(int priority, int weight) {
 

@@ -13,11 +13,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Who waits in a queue, in every order that matters: who leaves next, who expires next, who came last. It knows nothing
- * of the pace and gives no answers.
+ * The waiting requests of a bucket, in each order that is needed: which leaves next, which expires next, which is
+ * newest. It has no notion of pace and emits no decisions.
  *
- * <p>Those of a flow mostly expire in the order in which they wait, so it is enough to watch the heads; one that
- * expires before another ahead of it has an alarm. Memory grows with the flows, not with those behind their heads.
+ * <p>The requests of a flow usually expire in the order in which they wait, so only the heads are watched. A request
+ * that expires before another ahead of it has an expiry timer. Memory grows with the flows, not with the requests
+ * behind their heads.
  */
 public final class WaitingRequests {
 
@@ -27,13 +28,14 @@ public final class WaitingRequests {
     private final ExpiryTimers expiryTimers;
     private final FairScheduler scheduler;
     private boolean isChanged;
-    private Map<Flow, FlowQueue> restored; // null unless slots are being read
+    private Map<Flow, FlowQueue> restored; // null unless slots are being restored
 
     /**
-     * A room with what waits in it; if that is not given, once all slots are {@linkplain #restore restored}.
+     * Creates the waiting requests of a bucket. Without a summary, all slots must be
+     * {@linkplain #restore restored} afterwards.
      *
-     * @param contents what waits, as the backlog counts it already; null if it has to be restored from the slots
-     * @param backlog what waits in all buckets of the queue, which this one updates
+     * @param contents a summary of what waits, which the backlog already counts; null if it is restored from the slots
+     * @param backlog counts what waits in all buckets of the queue; this one updates it
      */
     public WaitingRequests(QueueRules rules, BucketContents contents, QueueStore store, QueueBacklog backlog) {
         this.store = store;
@@ -56,7 +58,7 @@ public final class WaitingRequests {
         }
     }
 
-    /** What waits, in figures. */
+    /** Returns a summary of what waits. */
     public BucketContents contents() {
         if (isEmpty()) {
             return BucketContents.EMPTY;
@@ -66,19 +68,19 @@ public final class WaitingRequests {
         return new BucketContents(flows, scheduler.state(), expiryTimers.counts());
     }
 
-    /** How many parts {@link #contents} has: flows, tags and slots of alarms. */
+    /** Returns the number of parts of {@link #contents}: flows, tags and slots of timers. */
     public int partCount() {
         return flowTable.flows() + scheduler.tags() + expiryTimers.buckets();
     }
 
-    /** Whether {@link #contents} may have changed since this was called last. */
+    /** Returns whether {@link #contents} may have changed since the last call. */
     public boolean testAndClearChanged() {
         boolean changed = isChanged;
         isChanged = false;
         return changed;
     }
 
-    /** Takes note of what a slot holds; each flow's slots in their order. */
+    /** Restores the request in a slot. The slots of each flow must be restored in order. */
     public void restore(long position, Waiting waiting) {
         if (restored == null) {
             restored = new HashMap<>();
@@ -90,7 +92,7 @@ public final class WaitingRequests {
         }
     }
 
-    /** Goes on once all is restored: who came first is first. */
+    /** Completes the restore. Flows start in the order of their heads' arrival. */
     public void resume() {
         if (restored == null) {
             return;
@@ -106,18 +108,18 @@ public final class WaitingRequests {
         }
     }
 
-    /** Changes what the tiers get. */
+    /** Changes the shares of the tiers. */
     public void setRules(QueueRules rules) {
         scheduler.setShares(rules.tiers());
         flowTable.setRules(rules);
     }
 
-    /** What waits, by priority and tier; valid until the next change. */
+    /** Returns what waits by priority and tier. The result is valid until the next change. */
     public QueueOccupancy occupancy() {
         return flowTable.occupancy();
     }
 
-    /** How many wait. */
+    /** Returns the number of waiting requests. */
     public long size() {
         return flowTable.size();
     }
@@ -126,22 +128,22 @@ public final class WaitingRequests {
         return flowTable.flows() == 0;
     }
 
-    /** The flow whose head leaves next, null if nobody waits. */
+    /** Returns the flow whose head leaves next, null if none waits. */
     public FlowQueue next() {
         return scheduler.next().map(flowTable::get).orElse(null);
     }
 
-    /** When the one came that has waited longest, ms since the epoch; null if nobody waits. */
+    /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
     public Long oldestEnqueuedAtMs() {
         return flowTable.oldestEnqueuedAtMs();
     }
 
-    /** When the next one may expire, in ms; {@link Waiting#NEVER} if nobody ever does. */
+    /** Returns when the next request may expire, in milliseconds; {@link Waiting#NEVER} if none ever does. */
     public long nextExpiryMs() {
         return isEmpty() ? Waiting.NEVER : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.dueMs());
     }
 
-    /** Who has expired, null if nobody has or the budget is spent. */
+    /** Returns the place of a request that has expired; null if there is none, or if the budget is spent. */
     public Place nextExpired(long nowMs, WorkBudget budget) {
         FlowQueue soonest = flowTable.soonestExpiry();
         if (soonest != null && soonest.headExpiresAtMs() <= nowMs) {
@@ -150,20 +152,20 @@ public final class WaitingRequests {
         return expiryTimers.nextDue(nowMs, budget);
     }
 
-    /** Where the newest of those with a ticket waits, null if none does. */
+    /** Returns the place of the newest request with a ticket, null if none waits. */
     public Place find(Ticket ticket) {
         return store.tickets().get(ticket);
     }
 
-    /** Who waits at a place. */
+    /** Returns the request that waits at a place. */
     public Waiting get(Place place) {
         if (store.slots().get(place) instanceof Waiting waiting) {
             return waiting;
         }
-        throw new IllegalStateException("nobody waits at " + place);
+        throw new IllegalStateException("no request waits at " + place);
     }
 
-    /** Lets one in, behind those of its flow. */
+    /** Appends a request to its flow. */
     public void enter(Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
         isChanged = true;
         Flow flow = Waiting.flowOf(admission);
@@ -175,21 +177,21 @@ public final class WaitingRequests {
         } else {
             flowTable.remove(line);
         }
-        ExpiryTimer alarm = line.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, line.next());
+        ExpiryTimer timer = line.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, line.next());
         takeTicket(ticket(admission), line.next());
-        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, alarm));
+        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, timer));
         flowTable.add(line);
         backlog.add(
                 flow.tier(), 1, QueueOccupancy.cappedCost(admission.request().cost()));
     }
 
-    /** Lets the head of a flow go, since its turn has come. */
+    /** Removes the head of a flow at its turn. */
     public void serve(FlowQueue line, Waiting head) {
         remove(line.head(), head);
         scheduler.served(line.flow(), head.cost(), !line.isEmpty());
     }
 
-    /** Lets one go whose turn has not come. */
+    /** Removes a request out of turn. */
     public void leave(Place place, Waiting waiting) {
         remove(place, waiting);
         if (flowTable.get(place.flow()) == null) {
@@ -198,7 +200,8 @@ public final class WaitingRequests {
     }
 
     /**
-     * Who leaves before one that comes now to a flow, however the others share: its own and all of a higher priority.
+     * Returns what leaves before a request that arrives now in a flow, whatever the others' shares: its own flow and
+     * all higher priorities.
      */
     public Ahead minAhead(Flow flow) {
         FlowQueue line = flowTable.get(flow);
@@ -206,14 +209,17 @@ public final class WaitingRequests {
         return line == null ? above : new Ahead(above.requests() + line.size(), above.tokens() + line.tokens());
     }
 
-    /** Who leaves before it if half of the tier's other clients have had their turn of this round. */
+    /**
+     * Returns what is expected to leave before the request: half of the tier's other clients are assumed to have had
+     * their turn in this round.
+     */
     public Ahead expectedAhead(Flow flow, long cost) {
         FlowQueue line = flowTable.get(flow);
         long size = line == null ? 0 : line.size();
         long tokens = line == null ? 0 : line.tokens();
-        QueueOccupancy crowd = occupancy();
-        Ahead least = crowd.ahead(flow.tier(), size, tokens);
-        Ahead most = crowd.ahead(flow.tier(), size + 1, tokens + QueueOccupancy.cappedCost(cost));
+        QueueOccupancy occupancy = occupancy();
+        Ahead least = occupancy.ahead(flow.tier(), size, tokens);
+        Ahead most = occupancy.ahead(flow.tier(), size + 1, tokens + QueueOccupancy.cappedCost(cost));
         return new Ahead((least.requests() + most.requests()) / 2, (least.tokens() + most.tokens()) / 2);
     }
 
@@ -230,7 +236,7 @@ public final class WaitingRequests {
         backlog.add(place.flow().tier(), -1, -QueueOccupancy.cappedCost(waiting.cost()));
         backlog.removeHead(headEnqueuedAtMs);
         if (line.isEmpty()) {
-            flowTable.forget(line);
+            flowTable.removeEmpty(line);
         } else {
             backlog.addHead(line.headEnqueuedAtMs());
             flowTable.add(line);

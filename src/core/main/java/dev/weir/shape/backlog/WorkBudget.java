@@ -1,6 +1,6 @@
 package dev.weir.shape.backlog;
 
-/** How many steps of work may still be done at once. */
+/** A bound on the steps of work that are done at once. */
 public final class WorkBudget {
 
     private final int steps;
@@ -11,7 +11,7 @@ public final class WorkBudget {
         remaining = steps;
     }
 
-    /** Takes a step, if there is one left. */
+    /** Takes a step, unless none is left. Returns whether it did. */
     public boolean trySpend() {
         if (remaining == 0) {
             return false;
@@ -20,7 +20,7 @@ public final class WorkBudget {
         return true;
     }
 
-    /** How many steps were taken. */
+    /** Returns how many steps were taken. */
     public int spent() {
         return steps - remaining;
     }

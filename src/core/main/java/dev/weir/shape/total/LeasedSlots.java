@@ -4,27 +4,27 @@ import dev.weir.shape.backlog.Pacing;
 import java.util.TreeMap;
 
 /**
- * The slots of a queue's total that a partition may use. A slot is lost if it is not used {@value #MAX_LATENESS_MS} ms
- * after its time.
+ * The slots of a queue's total that were granted to one partition. A slot that is not used within
+ * {@value #MAX_LATENESS_MS} ms after its time is lost.
  */
 public final class LeasedSlots {
 
-    /** A slot may be used this long after its time: work is done in ticks. */
+    /** How long after its time a slot can still be used, in milliseconds, since work is done in ticks. */
     static final long MAX_LATENESS_MS = 100;
 
-    /** More runs are not kept; the ledger gives fewer. */
+    /** The most runs that are kept. The ledger grants fewer. */
     private static final int MAX_RUNS = 4_096;
 
     private static final long MAX_LATENESS_NANOS = MAX_LATENESS_MS * 1_000_000;
 
-    /** The slots {@code from} to {@code to} − 1, counted from {@code start}. */
+    /** The slots {@code from} (inclusive) to {@code to} (exclusive), counted from {@code start}. */
     private record SlotRange(Pacing pacing, Pacing.Arrival start, long from, long to) {
 
         long nanos(long slot) {
             return pacing.after(start, slot).ceilNanos();
         }
 
-        /** The first slot that does not begin before a time, {@code to} if none does. */
+        /** Returns the first slot that does not start before {@code nanos}; {@code to} if there is none. */
         long firstFrom(long nanos) {
             if (nanos <= nanos(from)) {
                 return from;
@@ -37,13 +37,13 @@ public final class LeasedSlots {
         }
     }
 
-    /** Where a request can go. */
+    /** The place of a request in a range of slots. */
     private record Found(SlotRange part, long slot) {}
 
     private final TreeMap<Long, SlotRange> ranges = new TreeMap<>(); // by the time of the first slot
     private long coveredUntilNanos;
 
-    /** Adds what was granted. */
+    /** Adds granted slots. */
     public void add(SlotGrant grant) {
         Pacing pacing = Pacing.of(grant.limit(), grant.perMs(), 1);
         for (SlotRun run : grant.runs()) {
@@ -55,14 +55,14 @@ public final class LeasedSlots {
         }
     }
 
-    /** When the last slot ends that was granted so far. */
+    /** Returns the end of the last slot granted so far. */
     public long coveredUntilNanos() {
         return coveredUntilNanos;
     }
 
-    /** How many slots are left, of which so many at least are consecutive. */
+    /** Returns the number of slots left in runs of at least {@code consecutive} slots. */
     public long left(long consecutive, long nowNanos) {
-        forgetBefore(nowNanos - MAX_LATENESS_NANOS);
+        expireBefore(nowNanos - MAX_LATENESS_NANOS);
         long left = 0;
         for (SlotRange part : ranges.values()) {
             long ofPart = part.to - part.firstFrom(nowNanos - MAX_LATENESS_NANOS);
@@ -71,13 +71,16 @@ public final class LeasedSlots {
         return left;
     }
 
-    /** The first slot that a request of this cost can have from a time on; {@link Long#MAX_VALUE} if there is none. */
+    /**
+     * Returns the start of the first slots that a request of this cost can use from {@code fromNanos} on;
+     * {@link Long#MAX_VALUE} if there are none.
+     */
     public long firstNanos(long cost, long fromNanos, long nowNanos) {
         Found found = find(cost, Math.max(fromNanos, nowNanos - MAX_LATENESS_NANOS));
         return found == null ? Long.MAX_VALUE : found.part.nanos(found.slot);
     }
 
-    /** Uses what {@link #firstNanos} has found. */
+    /** Uses the slots that {@link #firstNanos} returned. */
     public void take(long cost, long fromNanos, long nowNanos) {
         Found found = find(cost, Math.max(fromNanos, nowNanos - MAX_LATENESS_NANOS));
         SlotRange part = found.part;
@@ -88,10 +91,10 @@ public final class LeasedSlots {
         if (part.from < found.slot) {
             put(new SlotRange(part.pacing, part.start, part.from, found.slot));
         }
-        forgetBefore(nowNanos - MAX_LATENESS_NANOS);
+        expireBefore(nowNanos - MAX_LATENESS_NANOS);
     }
 
-    /** Forgets all slots: their times were wrong. */
+    /** Discards all slots, because their times were wrong. */
     public void clear() {
         ranges.clear();
         coveredUntilNanos = 0;
@@ -114,7 +117,7 @@ public final class LeasedSlots {
         return null;
     }
 
-    private void forgetBefore(long nanos) {
+    private void expireBefore(long nanos) {
         while (!ranges.isEmpty()) {
             SlotRange first = ranges.firstEntry().getValue();
             if (first.nanos(first.to - 1) >= nanos) {

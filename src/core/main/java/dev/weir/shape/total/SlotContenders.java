@@ -10,14 +10,14 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The buckets of a queue with a total whose first request may leave soon by the pace of its own bucket, in the order in
- * which the total lets them leave: by the tier of that request, a higher priority first, tiers of one priority by
- * weight; in a tier, the bucket whose own pace has let it leave for longest. So the keys of a tier take turns, one
- * request each.
+ * The buckets of a queue with a total whose own pace permits a release soon, in the order in which the total lets them
+ * release: by the tier of their first request, higher priorities first and tiers of one priority by weight; within a
+ * tier, the bucket whose own pace has permitted its release for longest. So the keys of a tier take turns, one request
+ * each. An update or a release takes O(log n).
  */
 public final class SlotContenders {
 
-    /** No more tokens are assumed for a bucket that is not here. */
+    /** The most tokens that are assumed for a bucket that is not on the heap. */
     private static final long MAX_ASSUMED_TOKENS = 1_000_000;
 
     private static final class TierContenders {
@@ -31,7 +31,7 @@ public final class SlotContenders {
         }
     }
 
-    /** Tiers of a higher priority come first, then by name. */
+    /** Orders tiers by descending priority, then by name. */
     private record Rank(int priority, String tier) implements Comparable<Rank> {
         @Override
         public int compareTo(Rank other) {
@@ -46,11 +46,11 @@ public final class SlotContenders {
     private final Map<BucketId, Entry> entries = new HashMap<>();
     private final Map<String, TierContenders> byTier = new HashMap<>();
     private final TreeMap<Rank, TierContenders> byRank = new TreeMap<>();
-    private final TreeMap<Rank, TierContenders> withSeveral = new TreeMap<>(); // the lanes in which more than one is
-    private final Map<String, Long> coldByTier = new HashMap<>(); // how many more there are that are not on the heap
-    private final TreeMap<Long, Integer> costs = new TreeMap<>(); // of all lanes
-    private final TimerQueue<String> firsts = new TimerQueue<>(); // of all lanes
-    private final TimerQueue<String> upcoming = new TimerQueue<>(); // of the lanes that the scheduler does not have
+    private final TreeMap<Rank, TierContenders> withSeveral = new TreeMap<>(); // the tiers with more than one bucket
+    private final Map<String, Long> coldByTier = new HashMap<>(); // the numbers of contenders that are not on the heap
+    private final TreeMap<Long, Integer> costs = new TreeMap<>(); // of all tiers
+    private final TimerQueue<String> firsts = new TimerQueue<>(); // of all tiers
+    private final TimerQueue<String> upcoming = new TimerQueue<>(); // of the tiers that the scheduler does not have
     private final TierScheduler scheduler;
     private Map<String, TierShare> shares;
     private long tokens;
@@ -66,17 +66,17 @@ public final class SlotContenders {
         scheduler.setShares(newTiers);
         byRank.clear();
         withSeveral.clear();
-        byTier.forEach((tier, lane) -> {
-            byRank.put(rank(tier), lane);
-            noteSize(lane);
+        byTier.forEach((tier, contenders) -> {
+            byRank.put(rank(tier), contenders);
+            noteSize(contenders);
         });
     }
 
-    private void noteSize(TierContenders lane) {
-        if (lane.soonestFirst.size() > 1) {
-            withSeveral.put(rank(lane.tier), lane);
+    private void noteSize(TierContenders contenders) {
+        if (contenders.soonestFirst.size() > 1) {
+            withSeveral.put(rank(contenders.tier), contenders);
         } else {
-            withSeveral.remove(rank(lane.tier));
+            withSeveral.remove(rank(contenders.tier));
         }
     }
 
@@ -85,12 +85,12 @@ public final class SlotContenders {
     }
 
     /**
-     * Adds a bucket, or changes its entry.
+     * Adds a bucket, or updates its entry.
      *
-     * @param tier of its first request
-     * @param nanos when that may leave by the pace of the bucket
-     * @param cost of it
-     * @param tokens what the bucket could release soon, with it
+     * @param tier the tier of its first request
+     * @param nanos when the pace of the bucket permits that request to leave
+     * @param cost the cost of that request
+     * @param tokens what the bucket could release soon, including that request
      */
     public void put(BucketId bucket, String tier, long nanos, long cost, long tokens) {
         Entry before = entries.get(bucket);
@@ -98,21 +98,21 @@ public final class SlotContenders {
             remove(bucket);
             before = null;
         }
-        TierContenders lane = byTier.get(tier);
-        if (lane == null) {
-            lane = new TierContenders(tier);
-            byTier.put(tier, lane);
-            byRank.put(rank(tier), lane);
+        TierContenders contenders = byTier.get(tier);
+        if (contenders == null) {
+            contenders = new TierContenders(tier);
+            byTier.put(tier, contenders);
+            byRank.put(rank(tier), contenders);
         }
-        if (before != null) { // never away in between: a tier that goes away gives up what it is owed
-            count(lane, before, -1);
+        if (before != null) { // without removing the tier, which would lose its place in the scheduler
+            count(contenders, before, -1);
         }
         Entry entry = new Entry(tier, cost, tokens);
         entries.put(bucket, entry);
-        lane.soonestFirst.set(bucket, nanos);
-        count(lane, entry, 1);
-        setTimers(tier, lane);
-        noteSize(lane);
+        contenders.soonestFirst.set(bucket, nanos);
+        count(contenders, entry, 1);
+        setTimers(tier, contenders);
+        noteSize(contenders);
     }
 
     public void remove(BucketId bucket) {
@@ -120,53 +120,53 @@ public final class SlotContenders {
         if (entry == null) {
             return;
         }
-        TierContenders lane = byTier.get(entry.tier);
-        lane.soonestFirst.cancel(bucket);
-        count(lane, entry, -1);
-        setTimers(entry.tier, lane);
-        noteSize(lane);
-        removeIfEmpty(lane);
+        TierContenders contenders = byTier.get(entry.tier);
+        contenders.soonestFirst.cancel(bucket);
+        count(contenders, entry, -1);
+        setTimers(entry.tier, contenders);
+        noteSize(contenders);
+        removeIfEmpty(contenders);
     }
 
-    private void removeIfEmpty(TierContenders lane) {
-        if (lane.soonestFirst.isEmpty() && !coldByTier.containsKey(lane.tier)) {
-            byTier.remove(lane.tier);
-            byRank.remove(rank(lane.tier));
-            if (scheduler.isWaiting(lane.tier)) {
-                scheduler.leave(lane.tier);
+    private void removeIfEmpty(TierContenders contenders) {
+        if (contenders.soonestFirst.isEmpty() && !coldByTier.containsKey(contenders.tier)) {
+            byTier.remove(contenders.tier);
+            byRank.remove(rank(contenders.tier));
+            if (scheduler.isWaiting(contenders.tier)) {
+                scheduler.leave(contenders.tier);
             }
         }
     }
 
-    /** Adds an entry to the sums, or takes it from them if {@code by} is −1. */
-    private void count(TierContenders lane, Entry entry, int by) {
-        lane.tokens += by * entry.tokens;
+    /** Adds an entry to the sums, or subtracts it if {@code by} is −1. */
+    private void count(TierContenders contenders, Entry entry, int by) {
+        contenders.tokens += by * entry.tokens;
         tokens += by * entry.tokens;
-        for (TreeMap<Long, Integer> each : List.of(lane.costs, costs)) {
+        for (TreeMap<Long, Integer> each : List.of(contenders.costs, costs)) {
             each.merge(entry.cost, by, (had, more) -> had + more == 0 ? null : (Integer) (had + more));
         }
     }
 
-    private void setTimers(String tier, TierContenders lane) {
-        long nanos = lane.soonestFirst.firstNanos();
+    private void setTimers(String tier, TierContenders contenders) {
+        long nanos = contenders.soonestFirst.firstNanos();
         firsts.set(tier, nanos);
         upcoming.set(tier, scheduler.isWaiting(tier) ? Long.MAX_VALUE : nanos);
     }
 
-    /** The tier of the first request of a bucket; null if the bucket does not contend. */
+    /** Returns the tier of the first request of a bucket; null if the bucket does not contend. */
     public String tier(BucketId bucket) {
         Entry entry = entries.get(bucket);
         return entry == null ? null : entry.tier;
     }
 
-    /** When the first one of a tier may leave by its own pace; {@link Long#MAX_VALUE} if there is none. */
+    /** Returns when the first bucket of a tier may release by its own pace; {@link Long#MAX_VALUE} if there is none. */
     public long firstNanos(String tier) {
-        TierContenders lane = byTier.get(tier);
-        return lane == null ? Long.MAX_VALUE : lane.soonestFirst.firstNanos();
+        TierContenders contenders = byTier.get(tier);
+        return contenders == null ? Long.MAX_VALUE : contenders.soonestFirst.firstNanos();
     }
 
     /**
-     * The buckets that are not needed soon: of the lowest tier in which there are several, those whose turn comes last.
+     * Returns the buckets that are not needed soon: in the lowest tier with several, by descending time of their turn.
      */
     public Iterable<BucketId> leastUrgent() {
         return withSeveral.isEmpty()
@@ -174,7 +174,9 @@ public final class SlotContenders {
                 : withSeveral.lastEntry().getValue().soonestFirst.latestFirst();
     }
 
-    /** Records how many more buckets of a tier contend that are not here; the tier stays as long as there are any. */
+    /**
+     * Records how many buckets of a tier contend that are not on the heap. The tier is kept as long as there are any.
+     */
     public void setColdCount(String tier, long number) {
         long more = number - coldByTier.getOrDefault(tier, 0L);
         if (more != 0) {
@@ -186,54 +188,59 @@ public final class SlotContenders {
         }
     }
 
-    /** The bucket that is to release next of those that may by their own pace until a time, null if none may. */
+    /**
+     * Returns the bucket that releases next among those whose own pace permits it until {@code untilNanos}; null if
+     * there is none.
+     */
     public BucketId first(long untilNanos) {
         while (!upcoming.isEmpty() && upcoming.firstNanos() <= untilNanos) {
             scheduler.enter(upcoming.first());
             upcoming.cancel(upcoming.first());
         }
         for (String tier = scheduler.first(); tier != null; tier = scheduler.first()) {
-            TimerQueue<BucketId> lane = byTier.get(tier).soonestFirst;
-            if (lane.firstNanos() <= untilNanos) {
-                return lane.first();
+            TimerQueue<BucketId> soonest = byTier.get(tier).soonestFirst;
+            if (soonest.firstNanos() <= untilNanos) {
+                return soonest.first();
             }
             scheduler.leave(tier);
-            upcoming.set(tier, lane.firstNanos());
+            upcoming.set(tier, soonest.firstNanos());
         }
         return null;
     }
 
-    /** Records that the bucket which was {@link #first} releases its first request; it is to be put or removed next. */
+    /**
+     * Records that the bucket returned by {@link #first} releases its first request. It must be put or removed next.
+     */
     public void served(BucketId bucket) {
         Entry entry = entries.get(bucket);
         scheduler.served(entry.tier, entry.cost, true);
     }
 
-    /** When the first of them may leave by its own pace; {@link Long#MAX_VALUE} if there are none. */
+    /** Returns when the first bucket may release by its own pace; {@link Long#MAX_VALUE} if there are none. */
     public long firstNanos() {
         return firsts.firstNanos();
     }
 
     /**
-     * What they want, by tier, higher priorities first; tiers beyond a bound are counted with the last one. Those that
-     * are not here are counted as if each wanted what one of its tier that is here wants.
+     * Returns the demands by tier, higher priorities first; tiers beyond a bound are added to the last one. Buckets
+     * that are not on the heap are assumed to need as much as the average of those on the heap in their tier.
      */
     public List<SlotReport.Demand> demands() {
         List<SlotReport.Demand> demands = new ArrayList<>();
         long moreKeys = entries.size();
         long moreParked = coldTotal;
         long moreTokens = tokens;
-        for (TierContenders lane : byRank.values()) {
+        for (TierContenders contenders : byRank.values()) {
             if (demands.size() == SlotReport.MAX_DEMANDS - 1 && byRank.size() > SlotReport.MAX_DEMANDS) {
-                demands.add(demand(lane.tier, moreKeys, moreParked, moreTokens, costs));
+                demands.add(demand(contenders.tier, moreKeys, moreParked, moreTokens, costs));
                 break;
             }
-            int keys = lane.soonestFirst.size();
-            long parkedKeys = coldByTier.getOrDefault(lane.tier, 0L);
-            demands.add(demand(lane.tier, keys, parkedKeys, lane.tokens, lane.costs));
+            int keys = contenders.soonestFirst.size();
+            long parkedKeys = coldByTier.getOrDefault(contenders.tier, 0L);
+            demands.add(demand(contenders.tier, keys, parkedKeys, contenders.tokens, contenders.costs));
             moreKeys -= keys;
             moreParked -= parkedKeys;
-            moreTokens -= lane.tokens;
+            moreTokens -= contenders.tokens;
         }
         return demands;
     }

@@ -15,56 +15,59 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Divides the release slots of one queue's total among the partitions that its keys are spread over. There is one
- * ledger for each queue, on one partition. Each slot is given to one partition only, so what all partitions release
- * together keeps the pace of the total as exactly as one queue would, whatever is delayed, lost or sent twice: {@code
- * limit} slots in each interval of length {@code per}. (As in networks where stations request time slots on a shared
- * channel and the head-end assigns them: DOCSIS, ITU-T J.222.)
+ * Divides the release slots of one queue's total among the partitions over which its keys are spread. Each queue has
+ * one ledger, on one partition. Each slot is granted to one partition only. So all partitions together keep the pace of
+ * the total as exactly as a single queue would, whatever is delayed, lost or sent twice: {@code limit} slots in each
+ * interval of length {@code per}. (Networks with a shared channel work the same way: stations request time slots, and a
+ * head-end assigns them; DOCSIS, ITU-T J.222.)
  *
  * <pre>
  *   partition              ledger
- *      │  report: wants       │
+ *      │  report: demand      │
  *      │ ───────────────────▶ │   next free slot ─────▶
  *      │                      │   │ p0 │ p0 │ p3 │ p1 │ p0 │ …      each slot once, in the order of priority and weight
  *      │ ◀─────────────────── │
  *      │  grant: slots        │
  * </pre>
  *
- * <p>Slots are given out a little ahead: as long as grants take to arrive, and until the next are made. Those that lie
- * further ahead stay with the ledger, so that a partition which wants more, or something more important, gets them. The
- * order is that of {@link FairScheduler}: higher priorities first, tiers by weight, and in a tier partitions by how
- * many keys want something. What nobody wants is given to all that have something waiting, evenly, so that a request
- * which comes later does not have to wait for a grant.
+ * <p>Slots are granted a little ahead: by the time that grants take to arrive plus the time until the next grants.
+ * Later slots stay with the ledger, so that a partition with new or more important demand can get them. The order is
+ * that of {@link FairScheduler}: higher priorities first, tiers by weight, and within a tier partitions by the number
+ * of keys with demand. Slots without demand are granted evenly to all partitions on which requests wait, so that a
+ * request that arrives later need not wait for a grant.
  *
- * <p>Time is an argument, in nanoseconds of queue time on the ledger's partition.
+ * <p>Time is an argument, in nanoseconds of queue time on the ledger's partition. Handling a report takes O(tiers · log
+ * n); a grant takes O(log n) for each of at most 2,000 pieces.
  */
 public final class SlotLedger {
 
-    /** Slots are given out this often. */
+    /** How often slots are granted, in milliseconds. */
     public static final long GRANT_INTERVAL_MS = 50;
 
-    /** If somebody wants slots and hardly any are given out, the next are given out after this. */
+    /**
+     * How soon the next slots are granted if there is demand and hardly any slots are granted ahead, in milliseconds.
+     */
     static final long SHORT_GRANT_INTERVAL_MS = 10;
 
-    /** Partitions report this often while something waits. */
+    /** How often partitions report while requests wait, in milliseconds. */
     public static final long REPORT_INTERVAL_MS = 100;
 
-    /** A partition that has not reported for this long gets nothing more. */
+    /** How long after its last report a partition still gets slots, in milliseconds. */
     static final long REPORT_TIMEOUT_MS = 3_000;
 
-    /** Grants that take longer do not make the ledger look further ahead. */
+    /** The longest delay of grants for which the ledger grants further ahead, in milliseconds. */
     public static final long MAX_LAG_MS = 5_000;
 
-    /** Slots are given out in pieces of so much time, so that partitions take turns. */
+    /** Slots are granted in pieces of this length, so that partitions take turns. */
     private static final long PIECE_NANOS = 1_000_000;
 
     /**
-     * A piece holds so many of the largest requests, if they cost more than one: less of it is left over by requests of
-     * several costs.
+     * How many of the largest requests a piece holds at least, if they cost more than one token. Larger pieces waste
+     * fewer slots if costs differ.
      */
     private static final int REQUESTS_PER_PIECE = 4;
 
-    /** More pieces are not given out at once. */
+    /** The most pieces in one round of grants. */
     private static final int MAX_PIECES = 2_000;
 
     private static final long NANOS_PER_MS = 1_000_000;
@@ -78,8 +81,9 @@ public final class SlotLedger {
     private static final class PartitionState {
         final int partition;
         final Map<String, PartitionDemand> demands = new TreeMap<>();
-        final Deque<long[]> unacknowledged =
-                new ArrayDeque<>(0); // end and slots of the runs that its last report did not know of
+        /** The end and the number of slots of each run that its last report did not include. */
+        final Deque<long[]> unacknowledged = new ArrayDeque<>(0);
+
         final List<SlotRun> runs = new ArrayList<>();
         Pacing.Arrival endOfRuns;
         long waiting;
@@ -104,9 +108,9 @@ public final class SlotLedger {
     private boolean isChanged;
 
     /**
-     * A ledger that nobody has reported to.
+     * Creates a ledger without reports.
      *
-     * @param given what it has given out; its sequence is the number of slots
+     * @param given the slots granted so far; its sequence is their number
      */
     public SlotLedger(String queue, OutflowState given) {
         this.queue = queue;
@@ -115,17 +119,17 @@ public final class SlotLedger {
         tiers = Map.of();
     }
 
-    /** The state of a ledger that has given nothing. */
+    /** Returns the state of a ledger that has granted nothing. */
     public static OutflowState fresh(long nowNanos) {
         return new OutflowState(new Pacing.Arrival(nowNanos, 0), nowNanos, 0, nowNanos);
     }
 
-    /** What it has given out. */
+    /** Returns the slots granted so far. */
     public OutflowState state() {
         return granted;
     }
 
-    /** Whether {@link #state} has changed since it was asked last. */
+    /** Returns whether {@link #state} has changed since the last call. */
     public boolean testAndClearChanged() {
         boolean changed = isChanged;
         isChanged = false;
@@ -133,14 +137,14 @@ public final class SlotLedger {
     }
 
     /**
-     * Whether nobody wants anything, and all slots that were given out are in the past, so that a fresh ledger would do
+     * Returns whether there is no demand and all granted slots are in the past, so that a new ledger would behave
      * the same.
      */
     public boolean isIdle(long nowNanos) {
         return partitions.isEmpty() && granted.arrival().ceilNanos() <= nowNanos;
     }
 
-    /** Sets the total and the shares; slots that were given out stay with who has them. */
+    /** Sets the total and the shares. Granted slots are kept by their partitions. */
     public void setRules(QueueTotal total, Map<String, TierShare> newTiers) {
         setPace(total.limit(), total.perMs());
         if (newTiers != tiers) {
@@ -155,7 +159,7 @@ public final class SlotLedger {
             perMs = newPerMs;
             pacing = Pacing.of(limit, perMs, 1);
             granted = new OutflowState(
-                    new Pacing.Arrival(granted.arrival().ceilNanos(), 0), // its part is one of the pace before
+                    new Pacing.Arrival(granted.arrival().ceilNanos(), 0), // the part is in units of the previous pace
                     granted.lastNanos(),
                     granted.sequence(),
                     granted.clockNanos());
@@ -163,9 +167,9 @@ public final class SlotLedger {
     }
 
     /**
-     * Takes what a partition wants now.
+     * Applies the report of a partition.
      *
-     * @param rules of the queue, null if it was deleted: then it goes by the total of the report
+     * @param rules the rules of the queue, null if it was deleted; then the total of the report applies
      */
     public void report(SlotReport report, QueueRules rules, long nowNanos) {
         if (rules != null && rules.total() != null) {
@@ -177,8 +181,8 @@ public final class SlotLedger {
         holder.reportedNanos = nowNanos;
         holder.waiting = report.waiting();
         holder.lagMs = Math.max(0, Math.min(MAX_LAG_MS, report.lagMs()));
-        long seenUntilNanos =
-                Math.max(report.coveredUntilNanos(), nowNanos); // a holder that was opened anew has lost some
+        // a partition that was restarted has lost its slots, so those in the past no longer count
+        long seenUntilNanos = Math.max(report.coveredUntilNanos(), nowNanos);
         holder.unacknowledged.removeIf(run -> run[0] <= seenUntilNanos);
         long has = report.slots();
         long largestCost = SlotReport.largestCost(report.demands());
@@ -223,7 +227,10 @@ public final class SlotLedger {
         return new Flow(tier, Integer.toString(holder.partition));
     }
 
-    /** When slots are to be given out; if nobody is there to get any, when it is {@linkplain #isIdle idle}. */
+    /**
+     * Returns when slots have to be granted; if no partition has demand, when the ledger becomes
+     * {@linkplain #isIdle idle}.
+     */
     public long dueNanos() {
         if (partitions.isEmpty()) {
             return granted.arrival().ceilNanos();
@@ -233,7 +240,7 @@ public final class SlotLedger {
         return granted.clockNanos() + (isShort ? SHORT_GRANT_INTERVAL_MS : GRANT_INTERVAL_MS) * NANOS_PER_MS;
     }
 
-    /** Gives out slots, up to a little ahead of now. */
+    /** Grants slots, up to a little ahead of now. */
     public List<SlotGrant> grant(long nowNanos) {
         removeSilent(nowNanos);
         long leadNanos = leadMs() * NANOS_PER_MS;
@@ -267,7 +274,7 @@ public final class SlotLedger {
         return grants;
     }
 
-    /** Sets the time back, because it was wrong. Slots that were given out keep their distance from now. */
+    /** Sets the time back, because it was wrong. Granted slots keep their distance from now. */
     public void stepBack(long nowNanos) {
         if (granted.clockNanos() > nowNanos) {
             granted = granted.movedTo(nowNanos);
@@ -289,7 +296,7 @@ public final class SlotLedger {
         }
     }
 
-    /** Slots that begin sooner would arrive too late. */
+    /** Returns how far ahead of now the first granted slot must start, since earlier ones would arrive too late. */
     private long leadMs() {
         long lagMs = partitions.values().stream()
                 .mapToLong(holder -> holder.lagMs)
@@ -329,7 +336,7 @@ public final class SlotLedger {
         return pieces;
     }
 
-    /** Gives what nobody wants to all that have something waiting, if it is enough for all. */
+    /** Grants slots without demand evenly to all partitions on which requests wait, if there are enough for all. */
     private void grantSpare(long untilNanos, int most) {
         List<PartitionState> all = List.copyOf(partitions.values());
         long spareNanos = untilNanos - granted.arrival().ceilNanos();

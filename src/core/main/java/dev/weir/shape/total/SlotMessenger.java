@@ -1,12 +1,12 @@
 package dev.weir.shape.total;
 
-/** Where a partition sends messages about the totals of its queues. They arrive after they were sent, or not at all. */
+/** Sends messages about the totals of queues. They arrive later than they are sent, or not at all. */
 public interface SlotMessenger {
 
-    /** The partition of the shaper that sends them. */
+    /** Returns the partition of the shaper that sends. */
     int partition();
 
-    /** How long a grant is expected to take as long as none has come, in ms. */
+    /** Returns how long a grant is expected to take until one has arrived, in milliseconds. */
     long expectedDelayMs();
 
     /** Sends a report to the ledger of its queue. */

@@ -3,15 +3,17 @@ package dev.weir.shape.total;
 import java.util.List;
 
 /**
- * What a partition wants of a queue's total. It replaces the partition's last report.
+ * The demand of a partition for the total of a queue. It replaces the partition's last report.
  *
- * @param partition that wants slots
- * @param limit and {@code perMs}: the total by which it goes, in case the queue was deleted and nobody else knows it
- * @param lagMs how long grants have taken lately from the ledger to here, by queue time on both sides
- * @param waiting how many requests wait in all keys, 0: the partition wants nothing more
- * @param slots that it has left and can use for each of the demands
- * @param coveredUntilNanos when the last slot that it received ends; it knows nothing of later ones
- * @param demands by tier of the first request of each key, higher priorities first
+ * @param queue the id of the queue
+ * @param partition the partition that needs slots
+ * @param limit with {@code perMs}, the total by the partition's rules; the ledger uses it if the queue was deleted
+ * @param perMs the time for {@code limit}, in milliseconds
+ * @param lagMs how long grants have recently taken from the ledger to the partition, by queue time on both sides
+ * @param waiting the number of requests that wait in all keys; 0 if the partition needs nothing more
+ * @param slots the slots that the partition has left and can use for each of the demands
+ * @param coveredUntilNanos the end of the last slot that it received; later grants have not arrived
+ * @param demands the demands by tier of the first request of each key, higher priorities first
  */
 public record SlotReport(
         String queue,
@@ -24,14 +26,15 @@ public record SlotReport(
         long coveredUntilNanos,
         List<Demand> demands) {
 
-    /** More tiers are not reported one by one. */
+    /** The most tiers that are reported separately. */
     public static final int MAX_DEMANDS = 64;
 
     /**
-     * What the keys whose first request is of one tier could release soon, by their own pace.
+     * What the keys whose first request is of one tier could release soon by their own pace.
      *
-     * @param keys how many keys, 1 or more
-     * @param tokens what they could release
+     * @param tier the tier
+     * @param keys the number of keys, 1 or more
+     * @param tokens the tokens that they could release
      * @param largestCost the largest cost of a first request
      */
     public record Demand(String tier, long keys, long tokens, long largestCost) {}
@@ -40,7 +43,7 @@ public record SlotReport(
         demands = List.copyOf(demands);
     }
 
-    /** How many consecutive slots serve each of the demands, 1 if there are none. */
+    /** Returns how many consecutive slots suffice for each of the demands; 1 if there are none. */
     public static long largestCost(List<Demand> demands) {
         return demands.stream().mapToLong(Demand::largestCost).max().orElse(1);
     }

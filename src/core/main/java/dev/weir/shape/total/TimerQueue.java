@@ -6,10 +6,10 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * When each of several things is due, in order of time; of those due at the same time, the one that was set first comes
- * first. Each call takes O(log n).
+ * A priority queue of timers, at most one per key. Timers of the same time are ordered by when they were set. Each call
+ * takes O(log n).
  *
- * @param <K> names a thing
+ * @param <K> the type of keys
  */
 public final class TimerQueue<K> {
 
@@ -21,8 +21,8 @@ public final class TimerQueue<K> {
     private long nextOrder;
 
     /**
-     * Sets the timer of a key instead of the one that it had, behind those of the same time. {@link Long#MAX_VALUE}: it
-     * has none.
+     * Sets the timer of a key, replacing an earlier one, behind those of the same time. {@link Long#MAX_VALUE} removes
+     * the timer.
      */
     public void set(K key, long nanos) {
         cancel(key);
@@ -48,17 +48,17 @@ public final class TimerQueue<K> {
         return byKey.size();
     }
 
-    /** The key that is due first, null if no timer is set. */
+    /** Returns the key that is due first, null if no timer is set. */
     public K first() {
         return soonestFirst.isEmpty() ? null : soonestFirst.first().key;
     }
 
-    /** The keys that are due last, latest first. */
+    /** Returns the keys by descending time. */
     Iterable<K> latestFirst() {
         return () -> soonestFirst.descendingSet().stream().map(Timer::key).iterator();
     }
 
-    /** When the first one is due; {@link Long#MAX_VALUE} if no timer is set. */
+    /** Returns when the first key is due; {@link Long#MAX_VALUE} if no timer is set. */
     public long firstNanos() {
         return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().nanos;
     }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 class FairSchedulerTest {
 
-    /** A queue in memory: the scheduler, and each flow's requests by their numbers. */
+    /** A queue in memory: the scheduler, and the numbers of each flow's requests. */
     private static final class Waiting {
         final FairScheduler scheduler;
         final Map<Flow, Deque<Integer>> flows = new LinkedHashMap<>();
@@ -59,7 +59,7 @@ class FairSchedulerTest {
     }
 
     @Test
-    void a_higher_priority_leaves_first_always() {
+    void a_higher_priority_is_always_served_first() {
         Waiting waiting = new Waiting(Map.of("platinum", new TierShare(1, 1), "free", new TierShare(-1, 1)));
         waiting.add("free", "f", 0, 3);
         waiting.add("unnamed", "u", 0, 3);
@@ -118,7 +118,7 @@ class FairSchedulerTest {
     }
 
     @Test
-    void changed_weights_and_priorities_act_on_what_waits() {
+    void changed_weights_and_priorities_apply_to_waiting_flows() {
         Waiting waiting = new Waiting(Map.of("a", new TierShare(0, 1), "b", new TierShare(0, 1)));
         waiting.add("a", "x", 0, 1_000);
         waiting.add("b", "y", 0, 1_000);
@@ -132,20 +132,20 @@ class FairSchedulerTest {
     }
 
     @Test
-    void a_flow_that_leaves_unserved_is_gone_and_may_come_back() {
+    void a_flow_that_leaves_unserved_is_removed_and_may_return() {
         Waiting waiting = new Waiting(Map.of());
         waiting.add("free", "a", 0);
         waiting.add("free", "b", 1);
         waiting.scheduler.leave(new Flow("free", "a"));
         waiting.flows.remove(new Flow("free", "a"));
-        assertThat(waiting.scheduler.next()).contains(new Flow("free", "b")); // a came first
+        assertThat(waiting.scheduler.next()).contains(new Flow("free", "b")); // a arrived first
         waiting.add("free", "a", 2);
         assertThat(waiting.release(2)).containsExactlyInAnyOrder("free/a/2", "free/b/1");
         assertThat(waiting.scheduler.next()).isEmpty();
     }
 
     @Test
-    void random_comings_and_goings_lose_nobody() {
+    void random_arrivals_and_removals_lose_no_flow() {
         Random random = new Random(9);
         Waiting waiting = new Waiting(Map.of("t0", new TierShare(1, 5), "t1", new TierShare(1, 2)));
         int added = 0;
@@ -179,7 +179,7 @@ class FairSchedulerTest {
     }
 
     @Test
-    void a_weight_out_of_range_is_refused() {
+    void a_weight_out_of_range_is_rejected() {
         assertThatThrownBy(() -> new TierShare(0, 0)).hasMessage("weight must be 1 to 10000, is 0");
     }
 }

@@ -17,7 +17,7 @@ class PacingTest {
 
     private record Release(long atNanos, long cost) {}
 
-    /** Releases as early as it may, each request being there and the queue awake from a given time on. */
+    /** Releases requests as early as permitted; each is present, and the queue running, from a given time on. */
     private static List<Release> releases(Pacing pacing, long[] costs, long[] awakeNanos) {
         List<Release> releases = new ArrayList<>();
         Pacing.Arrival state = pacing.fresh(awakeNanos[0]);
@@ -37,7 +37,7 @@ class PacingTest {
     }
 
     @Test
-    void a_hundred_a_second_leave_ten_milliseconds_apart_and_a_cost_of_three_takes_three_slots() {
+    void a_hundred_a_second_are_ten_milliseconds_apart_and_a_cost_of_three_takes_three_slots() {
         List<Release> releases = releases(Pacing.of(100, 1_000, 1), new long[] {1, 3, 1, 1}, times(4, 0));
         assertThat(releases).extracting(Release::atNanos).containsExactly(0L, 10_000_000L, 40_000_000L, 50_000_000L);
     }
@@ -53,7 +53,7 @@ class PacingTest {
                         .get(count - 1)
                         .atNanos)
                 .isEqualTo(10 * SECOND);
-        count = 7 * 1_000 + 1; // 7 per 11 s: a nanosecond late at the most, each time
+        count = 7 * 1_000 + 1; // 7 per 11 s: at most a nanosecond late each time
         assertThat(releases(Pacing.of(7, 11_000, 1), times(count, 1), times(count, 0))
                         .get(count - 1)
                         .atNanos)
@@ -73,7 +73,7 @@ class PacingTest {
     }
 
     @Test
-    void over_every_interval_no_more_leaves_than_the_burst_and_the_rate() {
+    void every_interval_has_at_most_the_burst_and_the_rate() {
         for (int seed = 0; seed < 200; seed++) {
             Random random = new Random(seed);
             long limit = 1L + random.nextInt(50);
@@ -103,7 +103,7 @@ class PacingTest {
     }
 
     @Test
-    void what_waits_always_leaves_as_early_as_the_rate_lets_it() {
+    void waiting_requests_are_released_as_early_as_the_rate_permits() {
         int count = 1_000;
         List<Release> releases = releases(Pacing.of(13, 1_000, 4), times(count, 1), times(count, 5));
         for (int i = 4; i < count; i++) {
@@ -113,7 +113,7 @@ class PacingTest {
     }
 
     @Test
-    void numbers_out_of_range_are_refused() {
+    void numbers_out_of_range_are_rejected() {
         assertThatThrownBy(() -> Pacing.of(0, 1_000, 1)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> Pacing.of(1, 1_000, 0)).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> Pacing.of(1, Long.MAX_VALUE, 1)).isInstanceOf(IllegalArgumentException.class);
@@ -148,7 +148,7 @@ class PacingTest {
     }
 
     @Test
-    void what_takes_centuries_is_cut_off_and_overflows_nothing() {
+    void spans_of_centuries_are_capped_without_overflow() {
         Pacing pacing = Pacing.of(1, 30 * DAY_MS, 1L << 61);
         Pacing.Arrival state = pacing.fresh(SECOND);
         long last = 0;
@@ -161,7 +161,7 @@ class PacingTest {
     }
 
     @Test
-    void another_pace_keeps_what_was_used_in_tokens() {
+    void another_pace_keeps_the_usage_in_tokens() {
         Pacing daily = Pacing.of(24, DAY_MS, 1);
         Pacing.Arrival state = daily.released(daily.fresh(0), 2, 0); // two tokens: two hours
         assertThat(Pacing.of(1, 1_000, 1).adopt(daily, state, 0).nanos()).isEqualTo(2 * SECOND);

@@ -24,6 +24,7 @@ import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotLedger;
 import dev.weir.shape.total.SlotMessenger;
 import dev.weir.shape.total.SlotReport;
+import dev.weir.testing.Effort;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -38,12 +39,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The keys of a queue with a total, on one partition or several, whose messages take their time or get lost. */
+/** Tests a queue with a total, on one or several partitions, whose messages are delayed or lost. */
 class QueueTotalTest {
 
     private static final long T0 = 1_700_000_000_000L;
 
-    /** Some partitions, their messages, and what they release. */
+    /** Partitions, the messages between them, and what they release. */
     private static final class World {
         final Random random;
         final int maxDelayMs;
@@ -137,7 +138,7 @@ class QueueTotalTest {
                 }
 
                 @Override
-                public IdempotencyCache firstAnswers() {
+                public IdempotencyCache idempotencyCache() {
                     return IdempotencyCache.inMemory(0, 0);
                 }
             };
@@ -179,12 +180,12 @@ class QueueTotalTest {
         private void send(int partition, Object content) {
             if (!losesMessages || random.nextInt(10) > 0) {
                 long atMs = nowMs + minDelayMs + random.nextInt(maxDelayMs);
-                arrivals.merge(partition, atMs, Math::max); // those to one partition arrive in their order
+                arrivals.merge(partition, atMs, Math::max); // messages to one partition arrive in order
                 underWay.add(new Message(arrivals.get(partition), orders++, partition, content));
             }
         }
 
-        /** A key always is on the same partition. */
+        /** A key is always on the same partition. */
         void offer(String key, String tier, long cost) {
             Request request = new Request(
                     "r" + requests++,
@@ -205,7 +206,7 @@ class QueueTotalTest {
             shapers.get(partition).admit(admission, requests, nanos(partition) / MS, nanos(partition));
         }
 
-        /** What a partition has in memory is lost. */
+        /** Restarts a partition, which loses what it has in memory. */
         void restart(int partition) {
             Shaper next = shaper(partition);
             queues.get(partition).values().forEach(next::restore);
@@ -251,7 +252,7 @@ class QueueTotalTest {
                     .sum();
         }
 
-        /** What was released in an interval, in ms since the start. */
+        /** Returns what was released in an interval, in ms since the start. */
         long releasedBetween(long fromMs, long untilMs) {
             return releases.stream()
                     .filter(release -> release.releaseAtNanos() >= (T0 + fromMs) * MS
@@ -260,7 +261,10 @@ class QueueTotalTest {
                     .sum();
         }
 
-        /** The most that was released in an interval of some length, a request's whole cost at its time. */
+        /**
+         * Returns the most that was released in any interval of some length, with the whole cost of a request at
+         * its time.
+         */
         long most(long nanos) {
             List<Release> inOrder = new ArrayList<>(releases);
             inOrder.sort(Comparator.comparingLong(Release::releaseAtNanos));
@@ -288,7 +292,7 @@ class QueueTotalTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 4, 12})
-    void all_keys_together_never_leave_faster_than_the_total_and_use_it_up(int partitions) {
+    void all_keys_together_use_the_total_but_never_exceed_it(int partitions) {
         for (long seed = 0; seed < 4; seed++) {
             int delayMs = partitions == 1 ? 1 : 60 + 60 * (int) seed;
             World world = new World(seed, partitions, delayMs, rules(20, total(200), Map.of()));
@@ -304,8 +308,8 @@ class QueueTotalTest {
     }
 
     @Test
-    void whatever_is_late_lost_or_restarted_the_total_holds_and_each_key_keeps_its_pace() {
-        for (long seed = 0; seed < 20; seed++) {
+    void the_total_and_the_pace_of_keys_hold_despite_delays_losses_and_restarts() {
+        for (long seed = 0; seed < Effort.times(8); seed++) {
             Random random = new Random(seed);
             int partitions = 1 + random.nextInt(6);
             Map<String, TierShare> tiers = Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3));
@@ -326,7 +330,7 @@ class QueueTotalTest {
             }
             world.losesMessages = false;
             world.run(20_000);
-            // a request's cost counts at its first slot, so one at the end of the interval may reach beyond it
+            // a request's cost counts at its first slot, so one at the end of the interval may extend beyond it
             assertThat(world.most(1_000 * MS)).as("seed %d", seed).isLessThanOrEqualTo(100 + 3);
             assertThat(world.most(100 * MS)).as("seed %d", seed).isLessThanOrEqualTo(10 + 3);
             Map<Map<String, String>, List<Release>> byKey = new HashMap<>();
@@ -386,7 +390,7 @@ class QueueTotalTest {
                 .filter(release -> release.releaseAtNanos() < (T0 + afterTerm + 4_000) * MS)
                 .count();
         assertThat(gold)
-                .as("of what was released from a second after gold had come")
+                .as("of what was released from a second after gold arrived")
                 .isGreaterThanOrEqualTo(world.releasedBetween(afterTerm, afterTerm + 4_000) * 98 / 100);
     }
 
@@ -431,9 +435,9 @@ class QueueTotalTest {
         }
     }
 
-    /** Fifty times as many keys want a slot as are on the heap. */
+    /** Fifty times as many keys contend for slots as fit on the heap. */
     @Test
-    void keys_that_wait_for_a_slot_are_not_on_the_heap_beyond_the_bound_and_leave_in_the_same_order() {
+    void keys_that_wait_for_a_slot_are_bounded_on_the_heap_and_keep_their_order() {
         Map<String, TierShare> tiers =
                 Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3), "bronze", new TierShare(0, 1));
         World world = new World(1, 2, 60, rules(20, total(200), tiers), 20);
@@ -473,14 +477,14 @@ class QueueTotalTest {
                 .count();
     }
 
-    /** Of three releases of each key, the first ones of all keys come before the third ones. */
+    /** Of three releases of each key, the first ones of all keys precede the third ones. */
     private static void assertTurns(List<Release> inOrder) {
         Map<Map<String, String>, Integer> seen = new HashMap<>();
         int thirds = 0;
         for (Release release : inOrder) {
             int times = seen.merge(release.key(), 1, Integer::sum);
             assertThat(times == 1 && thirds > 0)
-                    .as("%s comes first after %d had come three times", release.key(), thirds)
+                    .as("%s is first released after %d keys were released three times", release.key(), thirds)
                     .isFalse();
             thirds += times == 3 ? 1 : 0;
         }
@@ -502,7 +506,7 @@ class QueueTotalTest {
         assertThat(ends.size() + world.releases.size()).isEqualTo(300);
     }
 
-    /** The clock of the broker was an hour ahead while all came. */
+    /** The clock of the broker was an hour ahead while all requests arrived. */
     @Test
     void time_is_set_back_for_keys_that_wait_for_a_slot_off_the_heap_too() {
         World world = new World(1, 1, 1, rules(1, total(20), Map.of()), 5);
@@ -558,7 +562,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void where_the_total_does_not_bind_each_key_leaves_at_its_own_pace() {
+    void if_the_total_does_not_bind_each_key_keeps_its_own_pace() {
         World world = new World(1, 4, 100, rules(5, total(2_000), Map.of()));
         for (int key = 0; key < 100; key++) {
             for (int i = 0; i < 50; i++) {
@@ -571,7 +575,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_change_of_the_total_acts_on_what_waits() {
+    void a_change_of_the_total_applies_to_waiting_requests() {
         World world = new World(1, 3, 50, rules(100, total(100), Map.of()));
         for (int i = 0; i < 9_000; i++) {
             world.offer("k" + i % 30, null, 1);
@@ -609,7 +613,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void what_waits_in_a_deleted_queue_leaves_by_its_last_total() {
+    void waiting_requests_of_a_deleted_queue_are_released_by_its_last_total() {
         World world = new World(1, 3, 50, rules(100, total(100), Map.of()));
         for (int i = 0; i < 900; i++) {
             world.offer("k" + i % 30, null, 1);
@@ -645,7 +649,7 @@ class QueueTotalTest {
         assertThat(later.stream()
                         .filter(decision -> decision.reason() == Reason.SHAPED)
                         .count())
-                .as("what comes at once on two partitions may exceed it by as much as there was room")
+                .as("simultaneous arrivals on two partitions may exceed it by as much as there was room")
                 .isBetween(5L, 20L);
     }
 
@@ -667,7 +671,7 @@ class QueueTotalTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 6})
-    void requests_of_different_costs_use_the_total_up(int partitions) {
+    void requests_of_different_costs_use_the_whole_total(int partitions) {
         World world = new World(1, partitions, 120, rules(200, total(1_000), Map.of()));
         for (int i = 0; i < 6_000; i++) {
             world.offer("k" + i % 60, null, 1 + i % 10);
@@ -678,7 +682,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_partition_that_was_opened_anew_gets_slots_for_large_requests() {
+    void a_reopened_partition_gets_slots_for_large_requests() {
         World world = new World(1, 3, 60, rules(200, total(100), Map.of()));
         for (int i = 0; i < 600; i++) {
             world.offer("k" + i % 30, null, 5);
@@ -697,7 +701,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_few_large_requests_leave_though_single_slots_are_at_hand() {
+    void a_few_large_requests_are_released_although_single_slots_are_available() {
         World world = new World(1, 4, 60, rules(20, total(150), Map.of()));
         for (int i = 0; i < 12; i++) {
             world.offer("k" + i, null, 1);
@@ -708,7 +712,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_request_that_takes_longer_than_grants_look_ahead_leaves_as_well() {
+    void a_request_that_takes_longer_than_the_look_ahead_of_grants_is_released() {
         World world = new World(1, 3, 100, rules(10_000, total(10), Map.of()));
         for (int i = 0; i < 9; i++) {
             world.offer("k" + i, null, 40);
@@ -718,7 +722,7 @@ class QueueTotalTest {
         assertThat(world.most(4_000 * MS)).as("each takes 4 s").isEqualTo(40);
     }
 
-    /** Backlogs on four partitions, of many keys each, at 200 a second in all. */
+    /** Returns backlogs on four partitions, of many keys each, with a total of 200 a second. */
     private static World backlog(int maxDelayMs) {
         World world = new World(1, 4, maxDelayMs, rules(50, total(200), Map.of()));
         for (int i = 0; i < 16_000; i++) {
@@ -728,7 +732,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_partition_that_stands_still_for_a_while_does_not_hold_the_others_up() {
+    void a_paused_partition_does_not_block_the_others() {
         World world = backlog(100);
         world.run(4_000);
         world.paused.add(3);
@@ -738,12 +742,12 @@ class QueueTotalTest {
         assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(200);
         assertThat(world.releasedBetween(8_000, 14_000)).isGreaterThanOrEqualTo(1_200 * 95 / 100);
         assertThat(world.releasedBetween(14_000, 24_000))
-                .as("from when it goes on")
+                .as("after the partition resumes")
                 .isGreaterThanOrEqualTo(2_000 * 95 / 100);
     }
 
     @Test
-    void a_partition_that_is_opened_late_does_not_hold_the_others_up_either() {
+    void a_partition_that_is_opened_late_does_not_block_the_others() {
         World world = backlog(100);
         world.run(4_000);
         world.paused.add(3);
@@ -755,7 +759,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_total_is_used_up_though_messages_take_seconds() {
+    void a_total_is_used_fully_although_messages_take_seconds() {
         World world = backlog(500);
         world.minDelayMs = 1_500;
         world.run(30_000);
@@ -767,14 +771,14 @@ class QueueTotalTest {
     @ValueSource(longs = {-2_000, -300, 300, 2_000})
     void the_clocks_of_the_brokers_need_not_agree(long aheadMs) {
         World world = backlog(100);
-        world.aheadMs.put(0, aheadMs); // where the ledger is
+        world.aheadMs.put(0, aheadMs); // the ledger's partition
         world.run(20_000);
         assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(200);
         assertThat(world.releasedBetween(8_000, 18_000)).isGreaterThanOrEqualTo(2_000 * 95 / 100);
     }
 
     @Test
-    void a_request_that_takes_more_than_an_hour_of_the_total_is_not_let_in() {
+    void a_request_that_takes_more_than_an_hour_of_the_total_is_denied() {
         World world = new World(1, 1, 1, rules(1_000, total(10), Map.of()));
         world.offer("k", null, 36_000);
         world.offer("k", null, 36_001);
@@ -782,7 +786,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_queue_with_a_total_gets_its_turn_beside_one_that_could_use_every_tick() {
+    void a_queue_with_a_total_is_served_beside_one_that_could_use_every_tick() {
         QueueRules busy = QueueHarness.rules(1_000_000, 1_000, 1_000_000, 1_000_000, QueueRules.NO_MAX_WAIT);
         QueueRules paced = rules(1_000, total(1_000), Map.of());
         QueueHarness harness = new QueueHarness(busy);
@@ -824,7 +828,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_report_that_nothing_waits_takes_back_what_was_wanted() {
+    void a_report_without_waiting_requests_cancels_earlier_demand() {
         SlotLedger ledger = new SlotLedger("q", SlotLedger.fresh(0));
         QueueRules rules = rules(10, total(10), Map.of());
         List<SlotReport.Demand> demands = List.of(new SlotReport.Demand("gold", 1, 5, 1));

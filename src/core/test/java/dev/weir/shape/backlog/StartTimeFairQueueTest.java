@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 
 class StartTimeFairQueueTest {
 
-    /** Serves members that always have more, and keeps what each was served. */
+    /** Serves members that always have more requests, and sums up what each was served. */
     private interface Order {
         int next();
 
@@ -42,7 +42,7 @@ class StartTimeFairQueueTest {
         };
     }
 
-    /** In turns, whatever it costs: what fairness is not. */
+    /** Serves members in turn, whatever the cost, which is unfair. */
     private static Order inTurns(int members) {
         Deque<Integer> turns = new ArrayDeque<>();
         for (int i = 0; i < members; i++) {
@@ -61,7 +61,7 @@ class StartTimeFairQueueTest {
         };
     }
 
-    /** How often the difference between two members is beyond Goyal's bound, looking back over every interval. */
+    /** Counts how often the difference between two members exceeds Goyal's bound, over all intervals. */
     private static int violations(ToLongFunction<Integer> members, java.util.function.IntFunction<Order> orders) {
         int violations = 0;
         for (int seed = 0; seed < 50; seed++) {
@@ -99,12 +99,12 @@ class StartTimeFairQueueTest {
     }
 
     @Test
-    void the_bound_is_one_that_serving_in_turns_breaks() {
+    void round_robin_breaks_the_bound() {
         assertThat(violations(count -> count, StartTimeFairQueueTest::inTurns)).isPositive();
     }
 
     @Test
-    void what_a_member_gets_is_its_share_by_weight() {
+    void a_member_gets_its_share_by_weight() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         Map<String, Long> weights = Map.of("platinum", 8L, "gold", 4L, "free", 1L);
         weights.keySet().stream().sorted().forEach(member -> queue.enter(member, weights.get(member)));
@@ -118,7 +118,7 @@ class StartTimeFairQueueTest {
     }
 
     @Test
-    void a_member_that_was_away_banks_nothing() {
+    void an_absent_member_accumulates_nothing() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         queue.enter("busy", 1);
         for (int n = 0; n < 1_000; n++) {
@@ -129,7 +129,7 @@ class StartTimeFairQueueTest {
     }
 
     @Test
-    void a_member_that_leaves_and_comes_back_at_once_gains_nothing() {
+    void a_member_that_leaves_and_returns_at_once_gains_nothing() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         queue.enter("honest", 1);
         queue.enter("sly", 1);
@@ -157,7 +157,7 @@ class StartTimeFairQueueTest {
     }
 
     @Test
-    void who_is_forgotten_begins_like_a_new_one() {
+    void an_expired_member_starts_like_a_new_one() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         queue.enter("a", 1);
         queue.serve("a", 5, 1, false);
@@ -183,7 +183,7 @@ class StartTimeFairQueueTest {
     }
 
     @Test
-    void the_virtual_time_goes_on_with_every_service_as_in_the_example() {
+    void the_virtual_time_advances_with_every_service_as_in_the_example() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         List<String> trace = new ArrayList<>();
         Map<String, Long> costs = Map.of("a", 4L, "b", 1L, "c", 3L, "d", 1L);
@@ -205,8 +205,8 @@ class StartTimeFairQueueTest {
     }
 
     /**
-     * What one gets of 10,000 tokens if after each request one of cost 1 comes, and others for no longer than a
-     * request.
+     * Returns what one waiting member gets of 10,000 tokens if a new member with a cost of 1 arrives after each
+     * request, while {@code phantoms} others enter and leave without service.
      */
     private static int gotAmong(int phantoms) {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
@@ -228,12 +228,12 @@ class StartTimeFairQueueTest {
     }
 
     @Test
-    void those_who_come_and_leave_unserved_do_not_hold_back_the_virtual_time() {
+    void members_that_leave_unserved_do_not_delay_the_virtual_time() {
         assertThat(gotAmong(50)).isEqualTo(gotAmong(0)).isEqualTo(350);
     }
 
     @Test
-    void costs_and_weights_out_of_all_proportion_starve_nobody() {
+    void extreme_costs_and_weights_starve_no_member() {
         StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
         Random random = new Random(11);
         queue.enter("waits", 1);
@@ -266,9 +266,9 @@ class StartTimeFairQueueTest {
         return served;
     }
 
-    /** Names that come once each, a thousand at a time, as of somebody who takes another one for every request. */
+    /** Names that are used once each, a thousand at a time, like a client that takes another name for each request. */
     @Test
-    void members_that_come_once_are_forgotten_while_others_wait() {
+    void members_with_one_request_expire_while_others_wait() {
         int waiting = 1_000;
         Random random = new Random(1);
         StartTimeFairQueue<Integer> queue = new StartTimeFairQueue<>();

@@ -4,7 +4,7 @@ import dev.weir.limit.Limit;
 import java.util.EnumMap;
 import java.util.Map;
 
-/** How much was looked at, and what was found. Not for several threads. */
+/** The number of audited records and the results. Not thread-safe. */
 public final class AuditSummary {
 
     private final Map<UnverifiedReason, Long> unverified = new EnumMap<>(UnverifiedReason.class);
@@ -15,7 +15,7 @@ public final class AuditSummary {
     private long equal;
     private long sentToQueue;
     private long summed;
-    private long summedByClients;
+    private long reportedByClients;
 
     public void addRequest() {
         requests++;
@@ -39,7 +39,7 @@ public final class AuditSummary {
 
     public void addSummed(long decisions, boolean isByClient) {
         summed = plus(summed, decisions);
-        summedByClients = isByClient ? plus(summedByClients, decisions) : summedByClients;
+        reportedByClients = isByClient ? plus(reportedByClients, decisions) : reportedByClients;
     }
 
     public void add(UnverifiedReason why) {
@@ -50,7 +50,7 @@ public final class AuditSummary {
         unverified.merge(why, decisions, AuditSummary::plus);
     }
 
-    /** Who writes decisions may tell of any number. */
+    /** Adds up to a bound: the counts in records of other writers may be arbitrarily large. */
     private static long plus(long sum, long more) {
         return Math.min(Limit.MAX_LEVEL, sum + more);
     }
@@ -59,52 +59,55 @@ public final class AuditSummary {
         mismatches.merge(kind, 1L, Long::sum);
     }
 
-    /** Records of the request topic. */
+    /** Returns the number of records on the request topic. */
     public long requests() {
         return requests;
     }
 
-    /** Decisions on them, of any kind. */
+    /** Returns the number of decisions on them, of any kind. */
     public long decisions() {
         return decisions;
     }
 
-    /** Dead letters of them. */
+    /** Returns the number of their dead letters. */
     public long deadLetters() {
         return deadLetters;
     }
 
-    /** Decisions on limits that are as recomputed, in every field. */
+    /** Returns the number of decisions on limits that equal the recomputed ones in every field. */
     public long equal() {
         return equal;
     }
 
-    /** Requests that were sent to a queue, as recomputed; what the queue says is not. */
+    /**
+     * Returns the number of requests that were sent to a queue, as recomputed. The decisions of the queue are
+     * not recomputed.
+     */
     public long sentToQueue() {
         return sentToQueue;
     }
 
-    /** How often something allowed was added to what was taken of a shared quota. */
+    /** Returns the number of allowed decisions that were added to the sums of shared quotas. */
     public long summed() {
         return summed;
     }
 
-    /** Of these, those that clients tell to have decided by themselves. */
-    public long summedByClients() {
-        return summedByClients;
+    /** Returns the number of these that leased clients reported. */
+    public long reportedByClients() {
+        return reportedByClients;
     }
 
-    /** By why. */
+    /** Returns the number of unverified requests and releases, by reason. */
     public Map<UnverifiedReason, Long> unverified() {
         return unverified;
     }
 
-    /** By kind. */
+    /** Returns the number of mismatches, by kind. */
     public Map<Mismatch.Kind, Long> mismatches() {
         return mismatches;
     }
 
-    /** How many differences there are. */
+    /** Returns the number of mismatches. */
     public long mismatchCount() {
         return mismatches.values().stream().mapToLong(Long::longValue).sum();
     }

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** The fields in which decisions differ, as JSON names and writes them. */
+/** The fields in which decisions differ, with their names and values in JSON. */
 public final class DecisionFields {
 
     private DecisionFields() {}
@@ -29,7 +29,10 @@ public final class DecisionFields {
         return fields;
     }
 
-    /** Of what only a queue can answer: whom it is about, and who sent it there. */
+    /**
+     * Compares the fields of a queue's decision that can be recomputed: the request, and the policy that sent it to
+     * the queue.
+     */
     public static List<FieldMismatch> of(Decision recorded, Admission expected) {
         List<FieldMismatch> fields = new ArrayList<>();
         String queue = recorded.queueing() == null ? null : recorded.queueing().queue();
@@ -43,7 +46,7 @@ public final class DecisionFields {
         return fields;
     }
 
-    /** Of the end of a wait, by what was recorded at its beginning. */
+    /** Compares the end of a wait with the decision that began it. */
     public static List<FieldMismatch> ofEnd(Decision recorded, Decision queued) {
         List<FieldMismatch> fields = new ArrayList<>();
         add(fields, "requestId", recorded.requestId(), queued.requestId());
@@ -61,7 +64,7 @@ public final class DecisionFields {
         }
     }
 
-    /** A field, of values as JSON has them. */
+    /** Returns a field with its values in JSON. */
     public static FieldMismatch of(String name, Object recorded, Object expected) {
         return new FieldMismatch(name, Json.write(recorded), Json.write(expected));
     }

@@ -4,14 +4,14 @@ import dev.weir.event.Request;
 import java.util.List;
 
 /**
- * Something on the topics that is not as it should be.
+ * A difference between the recorded and the expected contents of the topics.
  *
- * @param request where the request is, or would have to be
- * @param answer where the decision, dead letter or release is; null if there is none
- * @param client null if it is not known
- * @param requestId null if it is not known
- * @param fields of a decision, those that should have been told otherwise
- * @param note what else there is to say, null if nothing
+ * @param request the position of the request, or the one it would have
+ * @param answer the position of the decision, dead letter or release; null if there is none
+ * @param client null if unknown
+ * @param requestId null if unknown
+ * @param fields the fields of a decision that differ from the expected ones
+ * @param note further information; null if there is none
  */
 public record Mismatch(
         Kind kind,
@@ -22,16 +22,16 @@ public record Mismatch(
         List<FieldMismatch> fields,
         String note) {
 
-    /** What is wrong. */
+    /** The kind of mismatch. */
     public enum Kind {
-        DIFFERS("is decided otherwise"),
+        DIFFERS("differs from the expected result"),
         UNDECIDED("has no decision"),
         SECOND("has a second decision"),
-        NO_REQUEST("is no request, and is decided"),
-        DEAD_LETTER("is a dead letter otherwise"),
-        WRONG_QUEUE_EXITS("has not left its queue once"),
+        NO_REQUEST("does not belong to a valid request"),
+        DEAD_LETTER("has a missing, unexpected or wrong dead letter"),
+        WRONG_QUEUE_EXITS("did not leave its queue exactly once"),
         UNREADABLE("cannot be read"),
-        ABOVE_SHARED_LIMIT("takes more of a shared quota than there is");
+        ABOVE_SHARED_LIMIT("exceeds a shared limit");
 
         private final String text;
 
@@ -39,13 +39,13 @@ public record Mismatch(
             this.text = text;
         }
 
-        /** As people read it, after the request. */
+        /** Returns a predicate for people, whose subject is the request or record. */
         public String text() {
             return text;
         }
     }
 
-    /** Where a record is. */
+    /** The position of a record. */
     public record RecordPosition(AuditedTopic topic, int partition, long offset) {
 
         @Override
@@ -69,10 +69,10 @@ public record Mismatch(
     }
 
     /**
-     * A field of a decision.
+     * A field of a decision that differs.
      *
-     * @param recorded as JSON has it
-     * @param expected the same, of what should have been told
+     * @param recorded the recorded value, in JSON
+     * @param expected the expected value, in JSON
      */
     public record FieldMismatch(String name, String recorded, String expected) {}
 

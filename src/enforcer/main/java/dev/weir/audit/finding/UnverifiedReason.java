@@ -1,20 +1,20 @@
 package dev.weir.audit.finding;
 
-/** Why a request's decision, or a release, is not held against anything. */
+/** Why a request's decision, or a release, cannot be verified. */
 public enum UnverifiedReason {
-    BEFORE_RETENTION("what was used before the oldest request that is retained is not known"),
-    POLICY_NOT_RETAINED("a rule of that time is no longer in the history"),
-    NOT_RECORDED("the decision does not record which policies were in force: an earlier version of Weir took it"),
-    AMBIGUOUS_VERSION("a rule changed, and either version may have counted"),
-    ORDER_UNKNOWN("which of the client's requests was decided first is not known"),
-    LIMIT_CHANGED("not summed: the limits changed about then"),
-    TIME_UNKNOWN("not summed: when a client decided it is not known well enough"),
-    TOO_MANY_TO_SUM("not summed: more than are kept"),
-    TOO_LATE("it came later than state.retention"),
-    NOT_RETAINED("the decision, or dead letter, is no longer retained"),
-    NOT_YET("not decided yet"),
-    WAITS("queued, and not ended yet"),
-    RELEASE_UNMATCHED("released, and what waited is not known: not the whole log is judged");
+    BEFORE_RETENTION("the usage before the oldest retained request is unknown"),
+    POLICY_NOT_RETAINED("the history no longer has a policy of that time"),
+    NOT_RECORDED("an earlier version of Weir decided it without recording the policies in force"),
+    AMBIGUOUS_VERSION("a policy changed, and either version may have applied"),
+    ORDER_UNKNOWN("the order in which the client's requests were decided is unknown"),
+    LIMIT_CHANGED("not summed: the limits changed at about that time"),
+    TIME_UNKNOWN("not summed: the time of a client's decision is not known precisely enough"),
+    TOO_MANY_TO_SUM("not summed: there are too many entries"),
+    TOO_LATE("the request arrived later than state.retention permits"),
+    NOT_RETAINED("the decision or dead letter is no longer retained"),
+    NOT_YET("the request is not decided yet"),
+    WAITS("the request is still queued"),
+    RELEASE_UNMATCHED("the request of a release is unknown, because not the whole log was audited");
 
     private final String text;
 
@@ -22,7 +22,7 @@ public enum UnverifiedReason {
         this.text = text;
     }
 
-    /** As people read it. */
+    /** Returns a description for people. */
     public String text() {
         return text;
     }

@@ -1,8 +1,8 @@
 package dev.weir.audit.history;
 
 import dev.weir.decision.LeasedPolicyDecider;
+import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.definition.PolicyFold;
-import dev.weir.definition.PolicyRecordReader;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -29,8 +29,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * All changes of policies in their order, and the table after each number of them. Each decision records the checksum
- * of the table that it was taken by.
+ * All changes of policies in order, and the policies in force after each number of changes. Each decision records the
+ * checksum of the policies in force.
  */
 public final class PolicyTimeline {
 
@@ -39,37 +39,37 @@ public final class PolicyTimeline {
     private static final int MAX_TABLES = 64;
     private static final long CHECKSUM_BITS = 0xFFFF_FFFFL;
 
-    /** By how much the clocks of brokers, and of who changes rules, may differ. */
+    /** The assumed maximum difference between the clocks of brokers and policy writers. */
     public static final long CLOCK_SKEW_MS = 10_000;
 
     /**
      * A version as it was written.
      *
-     * @param applied null if the policy was taken out of force without a version
-     * @param writtenMs by the clock of who wrote it, ms since the epoch
+     * @param applied null if the policy was removed without a deletion record
+     * @param writtenMs when it was written, by the writer's clock, ms since the epoch
      */
     public record RecordedVersion(String key, PolicyAvro.Applied applied, long writtenMs) {}
 
     /**
-     * What a change put in force.
+     * A change of a policy.
      *
-     * @param policies its versions; none if it was deleted
+     * @param policies the versions that it put in force; empty if the policy was deleted
      */
     private record Change(String id, List<Policy> policies) {}
 
     /**
-     * A time, ms since the epoch, in which the limits of a shared policy were those of this version, wherever somebody
-     * decides or lends.
+     * A time, in ms since the epoch, in which every task, ledger and client used the limits of this version of a
+     * shared policy.
      */
     public record Period(Policy policy, long fromMs, long untilMs) {}
 
-    /** Who waits for shared quota, and how long at most. */
+    /** The requests that wait for a lease, and their longest wait. */
     private record Waits(RequestMatcher match, long maxWaitMs) {}
 
     private final Set<Waits> waits = new LinkedHashSet<>();
     private final List<Change> changes = new ArrayList<>();
     private final Map<Long, NavigableSet<Integer>> countsByChecksum = new HashMap<>();
-    private final Map<String, List<Policy>> versions = new HashMap<>(); // by id, each once
+    private final Map<String, List<Policy>> versions = new HashMap<>(); // by id, without duplicates
     private final long[] latestMs;
     private final long[] earliestMs;
     private final Map<Integer, PolicyTable> tables = new LinkedHashMap<>(16, 0.75f, true) {
@@ -83,10 +83,10 @@ public final class PolicyTimeline {
     private final QueueKeyFields queueKeys;
     private boolean lacksHistory;
 
-    /** @param inOrder as they came into force */
+    /** @param inOrder the versions in the order in which they came into force */
     public PolicyTimeline(List<RecordedVersion> inOrder) {
         queueKeys = new QueueKeyFields(inOrder);
-        PolicyFold<PolicyRecordReader> inForce = PolicyFold.ofRules();
+        PolicyFold<DecodedPolicyRecord> inForce = PolicyFold.ofRules();
         Set<String> seen = new HashSet<>();
         List<Long> times = new ArrayList<>();
         long checksum = PolicyTable.EMPTY.checksum();
@@ -96,7 +96,7 @@ public final class PolicyTimeline {
             if (!key.startsWith(POLICIES)) {
                 continue;
             }
-            Optional<PolicyRecordReader> old = inForce.get(key);
+            Optional<DecodedPolicyRecord> old = inForce.get(key);
             byte[] value =
                     written.applied() == null ? null : AVRO.encode(withEarlier(written.applied(), old.orElse(null)));
             PolicyFold.Step step = inForce.add(key, value);
@@ -108,7 +108,7 @@ public final class PolicyTimeline {
             lacksHistory |= seen.add(key)
                     && written.applied() != null
                     && written.applied().version() > 1;
-            List<Policy> before = old.map(PolicyRecordReader::policies).orElse(List.of());
+            List<Policy> before = old.map(DecodedPolicyRecord::policies).orElse(List.of());
             changes.add(new Change(key.substring(POLICIES.length()), policies));
             times.add(written.writtenMs());
             checksum = checksum - PolicyTable.checksum(before) + PolicyTable.checksum(policies) & CHECKSUM_BITS;
@@ -140,21 +140,21 @@ public final class PolicyTimeline {
         }
     }
 
-    private static PolicyAvro.Applied withEarlier(PolicyAvro.Applied applied, PolicyRecordReader old) {
+    private static PolicyAvro.Applied withEarlier(PolicyAvro.Applied applied, DecodedPolicyRecord old) {
         try {
             return applied.isDeleted() || !applied.before().isEmpty()
                     ? applied
                     : PolicyVersions.next(applied, old == null ? null : old.applied(), applied.appliedAtMs());
         } catch (RefusedChangeException e) {
-            return applied; // was written all the same
+            return applied; // it was written nevertheless
         }
     }
 
     /**
-     * After how many changes a table has this checksum, empty if no known one has. Of several, the first that is no
-     * older than the table of the decision before.
+     * Returns the number of changes after which the policies have a checksum; empty if no known state has it. If there
+     * are several, returns the first that is not older than that of the previous decision.
      *
-     * @param lastCount after how many changes the decision before was taken
+     * @param lastCount the number of changes at the previous decision
      */
     public OptionalInt changeCount(long checksum, int lastCount) {
         NavigableSet<Integer> counts = countsByChecksum.get(checksum);
@@ -166,8 +166,7 @@ public final class PolicyTimeline {
     }
 
     /**
-     * Whether the first versions of some policy are not known any more: there were other tables than those that are
-     * known.
+     * Returns whether the first versions of some policy are unknown, so that unknown policies may have been in force.
      */
     public boolean lacksHistory() {
         return lacksHistory;
@@ -177,7 +176,7 @@ public final class PolicyTimeline {
         return queueKeys;
     }
 
-    /** All versions of policies that a request may have been decided by. */
+    /** Returns all versions of policies that may have decided a request. */
     public List<Policy> matching(Request request) {
         return versions.values().stream()
                 .flatMap(List::stream)
@@ -186,8 +185,8 @@ public final class PolicyTimeline {
     }
 
     /**
-     * Whether one of the changes after so many others concerns the request: some version of the policy that was changed
-     * matches it.
+     * Returns whether one of the changes after the given number of changes affects a request: a version of the changed
+     * policy matches it.
      */
     public boolean isAffectedAfter(int count, Request request) {
         return changes.subList(count, changes.size()).stream()
@@ -195,13 +194,13 @@ public final class PolicyTimeline {
                 .anyMatch(policy -> policy.match().matches(request));
     }
 
-    /** Whether there ever was this version of a policy. */
+    /** Returns whether this version of a policy is known. */
     public boolean hasVersion(String id, Long version) {
         return version != null
                 && versions.getOrDefault(id, List.of()).stream().anyMatch(policy -> policy.version() == version);
     }
 
-    /** Whether there may have been this version of a policy, before those that are known. */
+    /** Returns whether this version of a policy may have existed before the known ones. */
     public boolean lacksHistory(String id, Long version) {
         return lacksHistory(id)
                 && version != null
@@ -209,14 +208,14 @@ public final class PolicyTimeline {
                 && versions.get(id).stream().allMatch(policy -> version < policy.version());
     }
 
-    /** Whether the first versions of a policy are not known any more. */
+    /** Returns whether the first versions of a policy are unknown. */
     public boolean lacksHistory(String id) {
         return versions.containsKey(id) && versions.get(id).stream().allMatch(policy -> policy.version() > 1);
     }
 
     /**
-     * What a client that holds slices of a policy may count under these values of its key: it names the version in
-     * force when it tells of it, which may have another key than the one that it decided by.
+     * Returns the keys that a leased client may have charged. Its report names the version in force when it was sent,
+     * whose key may differ from that of the version by which the client decided.
      */
     public Set<StateKey> leasedKeys(String id, Map<String, String> values) {
         Set<StateKey> keys = new HashSet<>(2);
@@ -228,7 +227,7 @@ public final class PolicyTimeline {
         return keys;
     }
 
-    /** The longest by which a policy ever put a request off. */
+    /** Returns the longest delay that a policy ever had for throttled requests. */
     public long longestDelayMs() {
         long longestMs = 0;
         for (Change change : changes) {
@@ -241,7 +240,10 @@ public final class PolicyTimeline {
         return longestMs;
     }
 
-    /** For how long a request can have waited for shared quota, whichever rules were in force; 0 if it cannot. */
+    /**
+     * Returns the longest time for which a request may have waited for a lease, by any version; 0 if it cannot
+     * have waited.
+     */
     public long longestWaitMs(Request request) {
         long longestMs = 0;
         if (request.kind() == RequestKind.CONSUME && request.cost() > 0) {
@@ -254,9 +256,10 @@ public final class PolicyTimeline {
     }
 
     /**
-     * When which limits of a shared policy held, in the order of time; between, they were changing.
+     * Returns the periods in which the limits of a shared policy did not change, in order of time. Between the periods,
+     * the limits were changing.
      *
-     * @param settledMs after how long a change is known to all, and what was lent before has ended
+     * @param settledMs the time after which every process has applied a change, and earlier leases have ended
      */
     public List<Period> periods(String id, long settledMs) {
         List<Period> periods = new ArrayList<>();
@@ -280,7 +283,7 @@ public final class PolicyTimeline {
         return periods;
     }
 
-    /** When a version comes into force. */
+    /** The time at which a version comes into force. */
     private record Start(Policy policy, long earliestMs, long latestMs) {}
 
     private List<Start> starts(String id) {
@@ -290,7 +293,7 @@ public final class PolicyTimeline {
                 continue;
             }
             long writtenMs = latestMs[i];
-            starts.removeIf(start -> start.earliestMs > writtenMs); // overtaken, or among these again
+            starts.removeIf(start -> start.earliestMs > writtenMs); // replaced before their time, or added again below
             TreeMap<Long, Policy> newest = new TreeMap<>();
             for (Policy policy : changes.get(i).policies) {
                 newest.merge(
@@ -311,7 +314,7 @@ public final class PolicyTimeline {
         return starts;
     }
 
-    /** What is in force after so many changes. */
+    /** Returns the policies in force after a number of changes. */
     public PolicyTable table(int count) {
         PolicyTable table = tables.get(count);
         if (table == null) {

@@ -2,7 +2,7 @@ package dev.weir.audit.history;
 
 import dev.weir.audit.finding.DecisionFields;
 import dev.weir.audit.finding.Mismatch.FieldMismatch;
-import dev.weir.definition.PolicyRecordReader;
+import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Release;
@@ -17,9 +17,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The key fields of the queues, and whether what is recorded of a request names its values of them. The key fields of a
- * queue change only if it is deleted and created again; decisions do not record which of its versions was in force, so
- * all known ones count.
+ * The key fields of queues, which verify the recorded keys of requests. The key fields of a queue change only if it is
+ * deleted and created again. Decisions do not record which version of the queue was in force, so a key that matches any
+ * known version is accepted.
  */
 public final class QueueKeyFields {
 
@@ -27,10 +27,10 @@ public final class QueueKeyFields {
     private static final String QUEUES = PolicyAvro.key(PolicyAvro.Kind.QUEUE, "");
     private static final PolicyAvro AVRO = new PolicyAvro();
 
-    /** By queue, the rules of each known version, oldest first. */
+    /** The known versions of each queue, oldest first. */
     private final Map<String, List<QueueRules>> versions = new HashMap<>();
 
-    /** @param inOrder as they came into force; policies are passed over */
+    /** @param inOrder the versions in the order in which they came into force; policies are ignored */
     QueueKeyFields(List<PolicyTimeline.RecordedVersion> inOrder) {
         for (PolicyTimeline.RecordedVersion written : inOrder) {
             if (written.key().startsWith(QUEUES) && written.applied() != null) {
@@ -41,7 +41,7 @@ public final class QueueKeyFields {
 
     private void add(PolicyTimeline.RecordedVersion written) {
         try {
-            QueueRules rules = PolicyRecordReader.read(written.key(), AVRO.encode(written.applied()), 0)
+            QueueRules rules = DecodedPolicyRecord.read(written.key(), AVRO.encode(written.applied()), 0)
                     .queue();
             if (rules != null) {
                 versions.computeIfAbsent(rules.id(), id -> new ArrayList<>(1)).add(rules);
@@ -52,8 +52,8 @@ public final class QueueKeyFields {
     }
 
     /**
-     * What is wrong with the key of a QUEUED decision. Decisions on requests that do not wait may lack it: their queue
-     * was not known yet.
+     * Returns the fault of the key of a QUEUED decision. Decisions on requests that do not wait may have no key,
+     * because their queue was not known yet.
      */
     public List<FieldMismatch> faults(Request request, Decision decision) {
         return decision.outcome() != Outcome.QUEUED
@@ -67,11 +67,11 @@ public final class QueueKeyFields {
                         newest(decision.queueing().queue()).keyOf(request));
     }
 
-    /** What is wrong with the key of a release, given the decision that queued its request. */
+    /** Returns the fault of the key of a release, given the decision that queued its request. */
     public List<FieldMismatch> faults(Request request, Decision queued, Release release) {
         Map<String, String> key = queued.queueing().key();
         if (release.key().equals(key)) {
-            return List.of(); // if it is wrong, the decision has been reported
+            return List.of(); // a wrong key has been reported for the decision
         }
         boolean isDecisionWrong = !isPossible(release.queue(), request, key);
         if (isDecisionWrong && isPossible(release.queue(), request, release.key())) {
@@ -82,8 +82,8 @@ public final class QueueKeyFields {
 
     private boolean isPossible(String queue, Request request, Map<String, String> key) {
         List<QueueRules> known = versions.getOrDefault(queue, List.of());
-        boolean hasForgotten = known.isEmpty() || known.stream().allMatch(rules -> rules.version() > 1);
-        return hasForgotten
+        boolean hasUnretained = known.isEmpty() || known.stream().allMatch(rules -> rules.version() > 1);
+        return hasUnretained
                 || known.stream().anyMatch(rules -> rules.keyOf(request).equals(key));
     }
 

@@ -7,7 +7,7 @@ import dev.weir.wire.UnreadableException;
 import java.util.Iterator;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
-/** Adds what leased clients report to the sums of shared quotas. */
+/** Adds the usage that leased clients report to the sums of shared quotas. */
 public final class LeaseUsageAudit {
 
     private final LeaseUsageAvro avro;

@@ -33,14 +33,13 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * What was allowed of shared quotas on all partitions, and by clients that decide by themselves, to be held against
- * what the limits promise of the sum.
+ * Compares the sum of what was allowed of each shared quota, on all partitions and by leased clients, with its limits.
  *
- * <p>What a SETTLE charged is left out, because it may exceed the limit.
+ * <p>Costs that a SETTLE charged are left out, because they may exceed the limit.
  */
 public final class SharedQuotaAudit {
 
-    /** So many uses are kept: those of a millisecond, partition and key are one. */
+    /** The maximum number of entries that are kept. Uses of the same millisecond, partition and key share an entry. */
     private static final int MAX_USES = 1_000_000;
 
     private static final Comparator<UsageInterval> BY_TIME = Comparator.comparingLong(UsageInterval::timeMs);
@@ -54,7 +53,7 @@ public final class SharedQuotaAudit {
     private final Map<StateKey, List<UsageInterval>> uses = new HashMap<>();
     private int useCount;
 
-    /** @param differences is told each */
+    /** @param differences receives each mismatch */
     public SharedQuotaAudit(
             WeirConfig config,
             PolicyTimeline rules,
@@ -64,7 +63,7 @@ public final class SharedQuotaAudit {
         this(config, rules, range, totals, differences, MAX_USES);
     }
 
-    /** @param most so many uses are kept */
+    /** @param most the maximum number of entries */
     SharedQuotaAudit(
             WeirConfig config,
             PolicyTimeline rules,
@@ -83,8 +82,8 @@ public final class SharedQuotaAudit {
     /**
      * Adds what a decision charged to shared quotas.
      *
-     * @param place of the decision
-     * @param requestOffset of its request
+     * @param place the position of the decision
+     * @param requestOffset the offset of its request
      */
     public void add(
             Request request, Decision decision, RecordPosition place, long requestOffset, Set<ChargedQuota> shared) {
@@ -93,7 +92,7 @@ public final class SharedQuotaAudit {
             return;
         }
         for (ChargedQuota one : shared) {
-            if (!(one.observes() && decision.observed())) { // what only observes may not have been charged
+            if (!(one.observes() && decision.observed())) { // an observing policy may not have been charged
                 add(
                         one.key(),
                         new UsageInterval(
@@ -109,9 +108,9 @@ public final class SharedQuotaAudit {
     }
 
     /**
-     * Adds what a client reports that it took by itself.
+     * Adds the usage that a leased client reports.
      *
-     * @param timestampMs of its record, ms since the epoch
+     * @param timestampMs the timestamp of the report, ms since the epoch
      */
     void add(LeaseUsage usage, RecordPosition place, long timestampMs) {
         LeaseUsage.Amount amount = usage.amount();
@@ -127,7 +126,7 @@ public final class SharedQuotaAudit {
         String policyId = usage.policy().id();
         Set<StateKey> keys = rules.leasedKeys(policyId, usage.key());
         if (fault == null && keys.isEmpty() && !rules.lacksHistory(policyId)) {
-            fault = "policy " + policyId + " never lent to clients by the key "
+            fault = "policy " + policyId + " never granted leases to clients by the key "
                     + new TreeSet<>(usage.key().keySet());
         }
         if (fault != null && range.contains(timestampMs)) {
@@ -148,7 +147,7 @@ public final class SharedQuotaAudit {
         }
     }
 
-    /** Counts a report that cannot be read. */
+    /** Reports a usage record that cannot be read. */
     void unreadable(RecordPosition place, long timestampMs, UnreadableException e) {
         if (range.contains(timestampMs)) {
             totals.add(Kind.UNREADABLE);
@@ -156,7 +155,7 @@ public final class SharedQuotaAudit {
         }
     }
 
-    /** What is wrong with a report, whatever its key is; null if nothing is. */
+    /** Returns the fault of a report, apart from its key; null if there is none. */
     private String fault(LeaseUsage usage) {
         String id = usage.policy().id();
         long version = usage.policy().version();
@@ -164,13 +163,13 @@ public final class SharedQuotaAudit {
         if (!rules.hasVersion(id, version) && !rules.lacksHistory(id, version)) {
             return "policy " + id + " never had version " + version;
         } else if (usage.sinceMs() > usage.untilMs()) {
-            return "its since is after its until";
+            return "its field since is after its field until";
         } else if (usage.sinceMs() < 0 || usage.untilMs() > RequestRules.MAX_TIMESTAMP_MS) {
-            return "its times must be 1970 to 9999";
+            return "its times must be between 1970 and 9999";
         }
         boolean isCounted = Stream.of(amount.cost(), amount.requests(), amount.denied())
                 .allMatch(count -> count >= 0 && count <= Limit.MAX_LEVEL);
-        return isCounted ? null : "its counts must be 0 to " + Limit.MAX_LEVEL;
+        return isCounted ? null : "its counts must be between 0 and " + Limit.MAX_LEVEL;
     }
 
     private void add(StateKey key, UsageInterval use) {
@@ -214,7 +213,7 @@ public final class SharedQuotaAudit {
         }
     }
 
-    /** Judges what was taken, once all partitions are read. */
+    /** Verifies the sums, after all partitions have been read. */
     public void verify() {
         long settledMs = range.policyLag().toMillis() + config.leases().terms().termMs();
         uses.forEach((key, taken) -> {

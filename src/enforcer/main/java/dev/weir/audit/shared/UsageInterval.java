@@ -3,14 +3,15 @@ package dev.weir.audit.shared;
 import dev.weir.event.Request;
 
 /**
- * What a decision took of a shared quota, several of one time, or what a client tells that it took by itself.
+ * A use of a shared quota: that of one or more decisions of the same time, or that in a client's report.
  *
- * @param sinceMs when the first of it came at the earliest, ms since the epoch
- * @param timeMs when the last of it came at the latest, the same unless a client tells of several
- * @param cost in all
- * @param decisions how many
- * @param decisionOffset the offset of the last one
- * @param requestOffset the offset of its request, that of {@link Request.Source#NONE} if a client tells of it
+ * @param sinceMs the earliest time of the first use, ms since the epoch
+ * @param timeMs the latest time of the last use, ms since the epoch; equals {@code sinceMs} unless a client
+ *     reports several
+ * @param cost the total cost
+ * @param decisions the number of decisions
+ * @param decisionOffset the offset of the last decision or of the report
+ * @param requestOffset the offset of its request; that of {@link Request.Source#NONE} for a client's report
  */
 record UsageInterval(
         long sinceMs, long timeMs, long cost, long decisions, int partition, long decisionOffset, long requestOffset) {
@@ -19,7 +20,7 @@ record UsageInterval(
         return requestOffset == Request.Source.NONE.offset();
     }
 
-    /** In how long a time it came at most. */
+    /** Returns the length of the interval, in ms. */
     long durationMs() {
         return timeMs - sinceMs;
     }

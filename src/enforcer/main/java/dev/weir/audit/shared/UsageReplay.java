@@ -1,11 +1,11 @@
 package dev.weir.audit.shared;
 
 import dev.weir.limit.Blocked;
+import dev.weir.limit.ContinuousBucket;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.Meter;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
@@ -16,29 +16,30 @@ import java.util.PriorityQueue;
 import java.util.Queue;
 
 /**
- * One limit of a shared quota, charged all uses in the order of their times, whatever it says: if more is in use then
- * than it gives, more was allowed.
+ * One limit of a shared quota, to which all uses are charged in the order of their times, whether it permits them or
+ * not. If its usage exceeds the limit, more was allowed than the limit permits.
  *
- * <p>Of a {@link UsageInterval} is known that all of it came in {@code [since, time]}. It is charged at its time, and
- * only what surely came together is held together. So if that is above, the uses were, whenever in these times each of
- * them came:
+ * <p>The uses of a {@link UsageInterval} took place at unknown times in {@code [since, time]}. They are charged at
+ * {@code time}, and compared with the limit only together with uses that certainly fell into the same window or flow.
+ * So if the sum exceeds the limit, it did so wherever in these intervals the uses took place:
  *
  * <pre>
- *   windows    what came in one window, counts in it; what reaches over its end is left out
- *   counter    the same. Of what is charged in a window by x, the last came at some u ≤ x. All of it was in the count then, and
- *              the window before weighed no less:  share(u) + current(u) ≥ share(x) + charged(x)
- *   log        at x, what has since > x − W: it came in (x − W, x]
- *   buckets    what is charged from s, when the bucket was full, to x. Let m be the earliest since of it: it came in [m, x].
- *              sum ≤ burst + flow(m, x)  ⟺  level = sum − flow(s, x) ≤ burst + flow(m, s)
+ *   windows    uses within one window count in it; an interval that extends beyond its end is left out
+ *   counter    the same. Of the uses charged in a window by x, the last took place at some u ≤ x. At u, all of them
+ *              were counted, and the previous window's weight was not less:
+ *              share(u) + current(u) ≥ share(x) + charged(x)
+ *   log        at x, the intervals with since > x − W: their uses took place in (x − W, x]
+ *   buckets    the uses charged from s, when the bucket was full, to x. Let m be the earliest since of them: they took
+ *              place in [m, x].  sum ≤ burst + flow(m, x)  ⟺  level = sum − flow(s, x) ≤ burst + flow(m, s)
  * </pre>
  *
- * <p>Of a bucket that is refilled by steps it is not known here when they come: one step more is allowed at any time.
+ * <p>The steps of a bucket with interval refill are unknown here, so one additional step is allowed at any time.
  */
 final class UsageReplay {
 
     private final String label;
     private final Limit<?> limit;
-    private final Rate rate; // of a bucket, else null
+    private final Rate rate; // null unless the limit is a bucket
     private final long termMs;
     private final Queue<UsageInterval> loggedUses =
             new PriorityQueue<>(1, Comparator.comparingLong(UsageInterval::sinceMs));
@@ -48,19 +49,21 @@ final class UsageReplay {
     private long sinceMs;
 
     /**
-     * Begins with nothing in use.
+     * Creates a replay without usage.
      *
-     * @param termMs for how long a slice is lent at most
+     * @param termMs the longest term of a lease
      */
     UsageReplay(Policy.Term term, long termMs, long nowMs) {
         label = term.label();
         limit = term.limit() instanceof IntervalBucket bucket ? withoutSteps(bucket) : term.limit();
-        rate = limit instanceof Meter meter ? meter.rate() : limit instanceof Gcra gcra ? gcra.rate() : null;
+        rate = limit instanceof ContinuousBucket bucket
+                ? bucket.rate()
+                : limit instanceof Gcra gcra ? gcra.rate() : null;
         this.termMs = termMs;
         account = LimitAccount.open(limit, nowMs);
     }
 
-    /** As much in any time as the steps give wherever they fall. */
+    /** Returns a bucket that permits at least as much in any period as the steps do, whenever they occur. */
     private static Limit<?> withoutSteps(IntervalBucket bucket) {
         return new TokenBucket(Rate.of(bucket.tokens(), bucket.perMs()), bucket.burst() + bucket.tokens(), false);
     }
@@ -73,18 +76,18 @@ final class UsageReplay {
         return limit;
     }
 
-    /** Whether a use is known well enough to be taken. */
+    /** Returns whether the interval of a use is short enough to charge it. */
     boolean canCharge(UsageInterval use) {
         if (limit instanceof SlidingWindowLog log) {
             return use.durationMs() < log.perMs();
         }
-        if (rate != null) { // one that lasts for longer would let too much else pass
+        if (rate != null) { // a longer interval would hide that other uses exceed the limit
             return use.durationMs() <= Math.max(termMs, limit.windowMs(use.timeMs()));
         }
         return limit.windowEndsMs(use.sinceMs()) == limit.windowEndsMs(use.timeMs());
     }
 
-    /** Returns how much is in use then. */
+    /** Charges a use and returns the usage at its time. */
     BigInteger charge(UsageInterval use) {
         if (limit instanceof SlidingWindowLog log) {
             expireLogged(use.timeMs() - log.perMs());
@@ -99,7 +102,7 @@ final class UsageReplay {
         return BigInteger.valueOf(limit instanceof Blocked ? use.cost() : account.used(use.timeMs()));
     }
 
-    /** Forgets what may have come at a time or before. */
+    /** Removes the uses that may have taken place at a time or before it. */
     private void expireLogged(long atMs) {
         while (!loggedUses.isEmpty() && loggedUses.peek().sinceMs() <= atMs) {
             loggedCost =
@@ -112,7 +115,7 @@ final class UsageReplay {
         return used.compareTo(rate == null ? most : most.add(flow(fullMs - sinceMs))) > 0;
     }
 
-    /** Whole tokens that come in some milliseconds, rounded up. */
+    /** Returns the number of tokens that are refilled in some milliseconds, rounded up. */
     private BigInteger flow(long ms) {
         BigInteger perMs = BigInteger.valueOf(rate.perMs());
         return BigInteger.valueOf(Math.max(0, ms))

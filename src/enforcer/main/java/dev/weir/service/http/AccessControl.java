@@ -12,17 +12,16 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Who may do what. The token permits everything, the token for reading permits reading, the token for deciding permits
- * asking how requests would be decided. Without one, on loopback only, everything can be read, if the request names
- * this host (a web page whose name was made to lead here, by DNS rebinding, names its own) and no proxy has forwarded
- * it.
+ * Authorizes requests. The change token permits every request, the read token permits reading, and the decide token
+ * permits only {@value #CHECK_PATH}. Without a token, reading is permitted on loopback only, if the {@code Host} header
+ * names this host and no proxy has forwarded the request. A web page that reaches this host by DNS rebinding sends its
+ * own name as {@code Host}, so it is rejected.
  *
- * <p>Requests that a browser sends on behalf of another site are refused, whatever they show: nothing here is meant for
- * pages of others.
+ * <p>Requests that a browser sends on behalf of another site are rejected, with or without a token.
  */
 public final class AccessControl {
 
-    /** What a route does. */
+    /** The permission that a route requires. */
     public enum Permission implements RouteRole {
         HEALTH,
         PAGE,
@@ -30,7 +29,7 @@ public final class AccessControl {
         CHANGE
     }
 
-    /** What a request shows. */
+    /** The credential that a request carries. */
     private enum Credential {
         NONE,
         DECIDE_TOKEN,
@@ -38,21 +37,21 @@ public final class AccessControl {
         CHANGE_TOKEN
     }
 
-    /** The paths that need nothing: a supervisor has no token, and calls this host by its address. */
+    /** The paths of the probes, which need no token and accept any {@code Host}. */
     public static final String LIVENESS_PATH = "/health/live";
 
     public static final String READINESS_PATH = "/health/ready";
 
-    /** The live page, which has no figures of its own: what fills it is read with the token. */
+    /** The live page. Its files contain no data; the page reads data with a token. */
     public static final String LIVE_PAGE_PATH = "/live";
 
-    /** Asks how a request would be decided, and counts nothing. */
+    /** Returns how a request would be decided, and charges nothing. */
     public static final String CHECK_PATH = "/v1/check";
 
     private static final String AUTHOR_HEADER = "X-Weir-Author";
     private static final String REASON_HEADER = "X-Weir-Reason";
 
-    /** The attribute of a request with the name of its token. */
+    /** The request attribute with the name of the token. */
     private static final String TOKEN_NAME = "weir.token-name";
 
     private static final Pattern HOST = Pattern.compile("(\\[[^\\]]*]|[^:]*)(:[0-9]*)?");
@@ -65,7 +64,7 @@ public final class AccessControl {
     private final Set<String> hosts;
     private final TokenThrottle wrongTokens;
 
-    /** @param hosts in lower case, what requests without the token may call this host */
+    /** @param hosts the host names, in lower case, that requests without a token may use for this host */
     public AccessControl(
             AccessTokens tokens, boolean readableWithoutToken, Set<String> hosts, TokenThrottle wrongTokens) {
         this.tokens = tokens;
@@ -75,7 +74,8 @@ public final class AccessControl {
     }
 
     /**
-     * For every request, also one to nowhere: whether it comes from a page of another site, or is not what it seems.
+     * Rejects requests that a page of another site has sent, and requests that override their method. Applies to all
+     * requests, including those for unknown paths.
      */
     public static void checkOrigin(Context request) {
         if (request.header("X-HTTP-Method-Override") != null) {
@@ -87,19 +87,19 @@ public final class AccessControl {
                 ? !isSameOrigin(request.header("Origin"), request)
                 : site.equals("cross-site") && !opensPage(request);
         if (isForeign) {
-            throw ProblemDetails.of(403, "requests from pages of other sites are refused")
+            throw ProblemDetails.of(403, "requests from pages of other sites are rejected")
                     .exception();
         }
     }
 
-    /** Whether a link to the live page was followed. */
+    /** Returns whether the user has followed a link to the live page. */
     private static boolean opensPage(Context request) {
         return isPublic(request.path())
                 && "navigate".equals(request.header("Sec-Fetch-Mode"))
                 && "document".equals(request.header("Sec-Fetch-Dest"));
     }
 
-    /** @param origin null if the request names none */
+    /** @param origin null if the request has no {@code Origin} header */
     private static boolean isSameOrigin(String origin, Context request) {
         if (origin == null) {
             return true;
@@ -108,7 +108,7 @@ public final class AccessControl {
         return start > 0 && origin.substring(start + 3).equalsIgnoreCase(String.valueOf(request.header("Host")));
     }
 
-    /** For every request, also one to nowhere. */
+    /** Applies to all requests, including those for unknown paths. */
     public void checkRead(Context request) {
         if (isPublic(request.path())) {
             return;
@@ -122,15 +122,16 @@ public final class AccessControl {
             return;
         }
         if (!readableWithoutToken) {
-            throw ProblemDetails.of(401, "this needs the token", CHALLENGE).exception();
+            throw ProblemDetails.of(401, "this request needs a token", CHALLENGE)
+                    .exception();
         }
         if (isForwarded(request)) {
-            throw ProblemDetails.of(401, "a request that a proxy forwards needs the token", CHALLENGE)
+            throw ProblemDetails.of(401, "a request that a proxy has forwarded needs a token", CHALLENGE)
                     .exception();
         }
         String host = String.valueOf(request.header("Host"));
         if (!hosts.contains(name(host))) {
-            throw ProblemDetails.of(421, "without the token this host answers as " + String.join(", ", hosts) + " only")
+            throw ProblemDetails.of(421, "without a token, the Host header must be one of " + String.join(", ", hosts))
                     .exception();
         }
     }
@@ -149,7 +150,7 @@ public final class AccessControl {
                 || path.startsWith(LIVE_PAGE_PATH + "/");
     }
 
-    /** For a request that a route was found for. */
+    /** Applies to requests that match a route. */
     public void checkChange(Context request) {
         if (!request.routeRoles().contains(Permission.CHANGE)) {
             return;
@@ -162,7 +163,7 @@ public final class AccessControl {
             throw ProblemDetails.of(403, "this token permits reading only").exception();
         }
         if (!tokens.changeTokens().isEmpty()) {
-            throw ProblemDetails.of(401, "changes need the token", CHALLENGE).exception();
+            throw ProblemDetails.of(401, "changes need a token", CHALLENGE).exception();
         }
         throw ProblemDetails.of(
                         403,
@@ -171,7 +172,7 @@ public final class AccessControl {
                 .exception();
     }
 
-    /** @throws ProblemDetails.ProblemException if it shows a token that is wrong */
+    /** @throws ProblemDetails.ProblemException if the request has a wrong token */
     private Credential credential(Context request) {
         String authorization = request.header("Authorization");
         if (authorization == null || tokens.isEmpty()) {
@@ -194,15 +195,15 @@ public final class AccessControl {
     }
 
     /**
-     * Who makes a change, by the name of the token and by what the request says, and why.
+     * Returns the author of a change, from the name of the token and the header, and the reason.
      *
-     * @throws ProblemDetails.ProblemException if a header is too long, 400
+     * @throws ProblemDetails.ProblemException with 400 if a header is invalid
      */
     public static ChangeAuthor changedBy(Context request) {
         String tokenName = String.valueOf((Object) request.attribute(TOKEN_NAME));
         Optional<String> said = text(request, AUTHOR_HEADER);
-        if (said.filter(name -> name.matches(".*[()].*")).isPresent()) { // or it would look like the name of a token
-            throw ProblemDetails.of(400, AUTHOR_HEADER + " must not have parentheses")
+        if (said.filter(name -> name.matches(".*[()].*")).isPresent()) { // could imitate the name of a token
+            throw ProblemDetails.of(400, AUTHOR_HEADER + " must not contain parentheses")
                     .exception();
         }
         Optional<String> author = tokenName.isEmpty()
@@ -216,7 +217,7 @@ public final class AccessControl {
         }
     }
 
-    /** A header's bytes as UTF-8, which is what command lines send; Jetty reads them as ISO 8859-1. */
+    /** Decodes a header as UTF-8, which command-line clients send. Jetty decodes headers as ISO 8859-1. */
     private static Optional<String> text(Context request, String header) {
         return Optional.ofNullable(request.header(header))
                 .filter(text -> !text.isBlank())

@@ -18,7 +18,7 @@ import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The secret that callers show to be trusted. It is printed nowhere. */
+/** A bearer token. {@link #toString} does not reveal it. */
 public final class AccessToken {
 
     static final int MIN_LENGTH = 16;
@@ -30,7 +30,7 @@ public final class AccessToken {
 
     private static final Pattern NAMED = Pattern.compile("([A-Za-z0-9._@-]{1,64})\\s+(\\S+)");
 
-    /** What may follow {@code Bearer} (RFC 6750, 2.1). */
+    /** What may follow {@code Bearer} (RFC 6750, section 2.1). */
     private static final Pattern SYNTAX = Pattern.compile("[A-Za-z0-9._~+/-]+=*");
 
     private final String name;
@@ -42,10 +42,10 @@ public final class AccessToken {
     }
 
     /**
-     * The tokens of a file, one a line, each with a name before it or without one; lines that begin with # are
-     * comments.
+     * Reads the tokens of a file, one per line, each optionally preceded by a name. Lines that begin with #
+     * are comments.
      *
-     * @throws BadSettingException if it cannot be read, or one of them is none
+     * @throws BadSettingException if the file cannot be read, or has no token or an invalid one
      */
     static List<AccessToken> ofFile(Path file) {
         String source = "service.token-file: " + file;
@@ -68,35 +68,38 @@ public final class AccessToken {
     }
 
     /**
-     * The token of the environment.
+     * Returns the token of the environment variable {@code WEIR_TOKEN}; empty if it is not set.
      *
-     * @throws BadSettingException if it is none
+     * @throws BadSettingException if it is not a valid token
      */
     public static Optional<AccessToken> fromEnvironment(Map<String, String> environment) {
         return fromVariable(Service.TOKEN_VARIABLE, environment);
     }
 
     /**
-     * The token of a variable of the environment.
+     * Returns the token of an environment variable; empty if it is not set.
      *
-     * @throws BadSettingException if it is none
+     * @throws BadSettingException if it is not a valid token
      */
     static Optional<AccessToken> fromVariable(String variable, Map<String, String> environment) {
         return Optional.ofNullable(environment.get(variable))
                 .map(text -> of("the environment variable " + variable, "this one", "", text));
     }
 
-    /** Whom it belongs to; empty if the file does not say. */
+    /** Returns the name of the token; empty if the file has none. */
     String name() {
         return name;
     }
 
-    /** What an {@code Authorization} header says to show it. */
+    /** Returns the {@code Authorization} header with this token. */
     public String authorization() {
         return "Bearer " + text;
     }
 
-    /** Whether an {@code Authorization} header shows it; takes as long for any other token of the same length. */
+    /**
+     * Returns whether an {@code Authorization} header has this token. The time does not depend on where the
+     * tokens differ.
+     */
     boolean matches(String authorization) {
         boolean bearer = authorization.regionMatches(true, 0, BEARER, 0, BEARER.length());
         String shown = bearer ? authorization.substring(BEARER.length()).strip() : "";
@@ -112,17 +115,23 @@ public final class AccessToken {
         String text = written.strip();
         if (text.length() < MIN_LENGTH) {
             throw new BadSettingException(
-                    source + ": a token has at least " + MIN_LENGTH + " characters, " + which + " has " + text.length(),
+                    source + ": a token must have at least " + MIN_LENGTH + " characters, but " + which + " has "
+                            + text.length(),
                     null);
         }
         if (!SYNTAX.matcher(text).matches()) {
             throw new BadSettingException(
-                    source + ": a token is made of letters, digits and . _ ~ + / - =, and " + which + " is not", null);
+                    source + ": a token may contain only letters, digits and . _ ~ + / -, and end with =, but " + which
+                            + " has other characters",
+                    null);
         }
         return new AccessToken(name, text);
     }
 
-    /** Whether every user of this machine can read a file, as far as the file system tells. */
+    /**
+     * Returns whether every user of this machine can read a file. Returns false if the file system has no
+     * POSIX permissions.
+     */
     static boolean isWorldReadable(Path file) throws IOException {
         PosixFileAttributeView posix = Files.getFileAttributeView(file, PosixFileAttributeView.class);
         return posix != null && posix.readAttributes().permissions().contains(PosixFilePermission.OTHERS_READ);
@@ -131,10 +140,11 @@ public final class AccessToken {
     private static String content(Path file) {
         try {
             if (Files.size(file) > MAX_FILE_BYTES) {
-                throw new BadSettingException("service.token-file: " + file + " is too long for a token", null);
+                throw new BadSettingException(
+                        "service.token-file: " + file + ": is larger than " + MAX_FILE_BYTES + " bytes", null);
             }
             if (isWorldReadable(file)) {
-                LOG.warn("service.token-file: every user of this machine can read {}", file);
+                LOG.warn("service.token-file: every user of this machine can read {}; restrict its permissions", file);
             }
             return Files.readString(file);
         } catch (IOException e) {

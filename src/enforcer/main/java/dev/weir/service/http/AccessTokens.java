@@ -8,9 +8,9 @@ import java.util.Optional;
 /**
  * The tokens of an instance.
  *
- * @param changeTokens each permits everything; the first is shown to other instances
+ * @param changeTokens tokens that permit everything; this instance sends the first to other instances
  * @param readToken permits reading
- * @param decideToken permits asking how requests would be decided
+ * @param decideToken permits only {@link AccessControl#CHECK_PATH}
  */
 public record AccessTokens(
         List<AccessToken> changeTokens, Optional<AccessToken> readToken, Optional<AccessToken> decideToken) {
@@ -20,9 +20,10 @@ public record AccessTokens(
     }
 
     /**
-     * The tokens of the file if one is configured, else that of the environment; and the others of the environment.
+     * Returns the change tokens of the configured file, or of the environment if there is no file, and the other tokens
+     * of the environment.
      *
-     * @throws BadSettingException if one cannot be read or is none
+     * @throws BadSettingException if a token cannot be read or is invalid
      */
     public static AccessTokens read(Service service, Map<String, String> environment) {
         List<AccessToken> toChange = service.tokenFile()
@@ -39,7 +40,7 @@ public record AccessTokens(
         return changeTokens.isEmpty() && readToken.isEmpty() && decideToken.isEmpty();
     }
 
-    /** What this instance shows to others. */
+    /** Returns the token that this instance sends to other instances. */
     public Optional<AccessToken> peerToken() {
         return changeTokens.stream().findFirst();
     }

@@ -12,12 +12,12 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** How bodies are written: what the caller sends, and what it accepts. */
+/** The formats of request and response bodies. */
 public enum BodyFormat {
     JSON("application/json", Json.MAPPER),
     YAML("application/yaml", YamlMapper.MAPPER);
 
-    /** YAML had these names before RFC 9512 gave it one. */
+    /** The media types of each format. {@code application/x-yaml} and {@code text/yaml} were in use before RFC 9512. */
     private static final Map<String, BodyFormat> NAMES = Map.of(
             "application/json", JSON,
             "application/yaml", YAML,
@@ -45,10 +45,11 @@ public enum BodyFormat {
     }
 
     /**
-     * Reads a text.
+     * Parses a text.
      *
-     * @throws JsonProcessingException if it is not of this format, or has a key twice
-     * @throws IllegalArgumentException if it would take long to read; the message follows the name of the text
+     * @throws JsonProcessingException if the text is not in this format, or has a duplicate key
+     * @throws IllegalArgumentException if parsing would take too long; the message continues a sentence whose subject
+     *     is the text
      */
     public JsonNode read(String text) throws JsonProcessingException {
         if (this == YAML) {
@@ -58,9 +59,10 @@ public enum BodyFormat {
     }
 
     /**
-     * What the caller accepts best (RFC 9110, 12.5.1); JSON if it does not care.
+     * Returns the format that the {@code Accept} header prefers (RFC 9110, section 12.5.1); JSON if there is
+     * no preference.
      *
-     * @throws ProblemDetails.ProblemException if it accepts neither, 406
+     * @throws ProblemDetails.ProblemException with 406 if it accepts neither
      */
     public static BodyFormat ofAcceptHeader(Context request) {
         String header = request.header("Accept");
@@ -77,23 +79,22 @@ public enum BodyFormat {
             }
         }
         if (best == null) {
-            throw ProblemDetails.of(406, "this comes as application/json or application/yaml")
+            throw ProblemDetails.of(406, "Accept must permit application/json or application/yaml")
                     .exception();
         }
         return best;
     }
 
     /**
-     * How the body is written.
+     * Returns the format of the request body.
      *
-     * @throws ProblemDetails.ProblemException if it is neither, 415
+     * @throws ProblemDetails.ProblemException with 415 if it is neither
      */
     public static BodyFormat ofContentType(Context request) {
         String[] parts = String.valueOf(request.contentType()).split(";", 2);
         BodyFormat format = NAMES.get(parts[0].strip().toLowerCase(Locale.ROOT));
         if (format == null) {
-            throw ProblemDetails.of(
-                            415, "the body must be application/json or application/yaml, and Content-Type say so")
+            throw ProblemDetails.of(415, "Content-Type must be application/json or application/yaml")
                     .exception();
         }
         String charset = request.req().getCharacterEncoding();
@@ -103,7 +104,7 @@ public enum BodyFormat {
         return format;
     }
 
-    /** From 0 to 1; of the ranges that hold it, the most exact counts. */
+    /** Returns the quality of a format, from 0 to 1. The most specific range that matches it counts. */
     private static double quality(BodyFormat format, String accept) {
         double quality = 0;
         int exactness = -1;

@@ -14,26 +14,26 @@ import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
 /**
- * Waits until a body has arrived before a thread works on its request, so that a slow one keeps no thread. All bodies
- * together take up to a part of the heap; of more, the connection is closed that has sent most, so that whoever sends
- * little gets in.
+ * Receives request bodies asynchronously and passes a request on when its body is complete, so that a slow body
+ * occupies no thread. The bodies that are being received have a common bound. Beyond it, the connection with the
+ * longest body is closed, so that callers with short bodies are not affected.
  */
 public final class BodyLoader extends Handler.Wrapper {
 
-    /** A part of the heap. */
+    /** The bound is the heap divided by this. */
     private static final int HEAP_PARTS = 16;
 
     private static final long MIN_BUFFER_BYTES = 4L * RequestBody.MAX_BYTES;
 
     private final long maxBytes;
     private final AtomicLong bufferedBytes = new AtomicLong();
-    private final Set<PendingBody> pendingBodies = ConcurrentHashMap.newKeySet(); // of bodies that have not arrived yet
+    private final Set<PendingBody> pendingBodies = ConcurrentHashMap.newKeySet(); // not yet complete
 
     public BodyLoader() {
         this(Math.max(MIN_BUFFER_BYTES, Runtime.getRuntime().maxMemory() / HEAP_PARTS));
     }
 
-    /** @param mostBytes what all bodies together may take */
+    /** @param mostBytes how many bytes all bodies together may use */
     public BodyLoader(long mostBytes) {
         this.maxBytes = mostBytes;
     }
@@ -55,7 +55,7 @@ public final class BodyLoader extends Handler.Wrapper {
         return true;
     }
 
-    /** One body on its way. */
+    /** A body that is being received. */
     private final class PendingBody implements Runnable {
         private final Request request;
         private final Response response;
@@ -89,7 +89,7 @@ public final class BodyLoader extends Handler.Wrapper {
                 boolean isLast = chunk.isLast();
                 chunk.release();
                 if (bufferedBytes.addAndGet(more) > maxBytes && !makeRoom()) {
-                    refuse(503, "too many bodies at once");
+                    refuse(503, "too many request bodies are being received");
                     return;
                 }
                 if (body.size() > RequestBody.MAX_BYTES) {
@@ -105,7 +105,7 @@ public final class BodyLoader extends Handler.Wrapper {
             }
         }
 
-        /** Closes the connection of a longer body; returns false if there is none. */
+        /** Closes the connection with the longest body. Returns false if this body is the longest. */
         private boolean makeRoom() {
             PendingBody longest = this;
             for (PendingBody load : pendingBodies) {
@@ -119,7 +119,7 @@ public final class BodyLoader extends Handler.Wrapper {
                     .getConnectionMetaData()
                     .getConnection()
                     .getEndPoint()
-                    .close(new TimeoutException("too many bodies at once"));
+                    .close(new TimeoutException("too many request bodies are being received"));
             return true;
         }
 
@@ -145,7 +145,7 @@ public final class BodyLoader extends Handler.Wrapper {
         }
     }
 
-    /** A request whose body is here. */
+    /** A request whose body is complete. */
     private static final class LoadedRequest extends Request.Wrapper {
         private final byte[] body;
         private boolean isRead;

@@ -6,15 +6,15 @@ import java.nio.ByteBuffer;
 import org.eclipse.jetty.ee10.servlet.ServletContextRequest;
 import org.eclipse.jetty.io.EndPoint;
 
-/** Whether callers still wait for their answers. */
+/** Detects callers that have disconnected. */
 public final class CallerConnections {
 
     private CallerConnections() {}
 
     /**
-     * Whether the caller's connection is open. Its request must have arrived as a whole. If the caller has sent a
-     * further request already, which HTTP permits and hardly anybody does, its first byte is lost, and the connection
-     * is closed after this answer, so that it is sent again.
+     * Returns whether the caller's connection is open. The request must have been received completely. If the caller
+     * has already sent another request on this connection (HTTP pipelining, which is rare), its first byte is lost; the
+     * connection is then closed after this response, so that the caller sends that request again.
      */
     public static boolean isConnected(Context request) {
         EndPoint endPoint = ServletContextRequest.getServletContextRequest(request.req())
@@ -26,7 +26,7 @@ public final class CallerConnections {
         }
         try {
             ByteBuffer one = ByteBuffer.allocate(1);
-            one.limit(0); // between its calls, Jetty's buffers are set to be read
+            one.limit(0); // Jetty expects buffers in flush mode
             int filled = endPoint.fill(one);
             if (filled > 0) {
                 request.header("Connection", "close");

@@ -13,15 +13,16 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
 
 /**
- * Bounds what connections take from a listener, so that callers which are slow, or mean to be, keep nobody out.
+ * Bounds the connections of a listener, so that slow or malicious callers cannot block others.
  *
  * <ul>
- *   <li>A request arrives within a time, or its connection is closed. The time counts from its first byte, and for the first request from when
- *       the connection was opened; it grows by a second for each {@value #BYTES_PER_SECOND} bytes, which is the lowest data rate of long
- *       bodies.
- *   <li>At most {@value #MAX_INCOMPLETE} connections of one address, and {@value #MAX_CONNECTIONS} in all, may be without a complete
- *       request. Of more, the one is closed that has been so for longest: a caller that means well is done before its turn comes. Those that
- *       wait for their next request, or do not read their response, are closed likewise if there are more than {@value #MAX_CONNECTIONS}.
+ *   <li>A request must arrive within a time limit, or its connection is closed. The time starts with the first byte of
+ *       the request, and for the first request when the connection is opened. It is extended by a second for each
+ *       {@value #BYTES_PER_SECOND} bytes received, which is the lowest permitted data rate of long bodies.
+ *   <li>At most {@value #MAX_INCOMPLETE} connections of one address, and {@value #MAX_CONNECTIONS} in all, may have an
+ *       incomplete request. Beyond that, the one that has been incomplete for longest is closed; well-behaved callers
+ *       complete their requests before that. If there are more than {@value #MAX_CONNECTIONS} connections and none is
+ *       incomplete, an idle one, or one whose caller does not read its response, is closed instead.
  * </ul>
  */
 public final class ConnectionGuard implements AutoCloseable {
@@ -32,22 +33,22 @@ public final class ConnectionGuard implements AutoCloseable {
 
     private static final long CHECK_INTERVAL_MS = 250;
 
-    /** A connection, as far as it is guarded. */
+    /** A connection and its state. */
     interface GuardedConnection {
 
-        /** Whether a request has not arrived yet as a whole. */
+        /** Returns whether a request has not been received completely. */
         boolean isIncomplete();
 
-        /** Whether it waits for its next request. */
+        /** Returns whether the connection is waiting for its next request. */
         boolean isIdle();
 
-        /** Whether some of a response waits until the caller has read what was sent before. */
+        /** Returns whether part of a response is waiting until the caller has read the part before it. */
         boolean isSending();
 
-        /** Since when it has been so, by {@link System#nanoTime}. */
+        /** Returns since when the connection has been in its state, by {@link System#nanoTime}. */
         long stateSinceNanos();
 
-        /** How much of the request has arrived. */
+        /** Returns how many bytes of the request have been received. */
         long receivedBytes();
 
         SocketAddress remote();
@@ -70,12 +71,14 @@ public final class ConnectionGuard implements AutoCloseable {
                 this::closeTimedOut, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS, TimeUnit.MILLISECONDS);
     }
 
-    /** Takes note of a connection, for which another one may be closed. */
+    /** Registers a connection. Closes another one if there are too many. */
     void opened(GuardedConnection connection) {
         open.add(connection);
         Object address = address(connection);
         closeOldest(
-                MAX_INCOMPLETE, one -> one.isIncomplete() && address(one).equals(address), "too many of its address");
+                MAX_INCOMPLETE,
+                one -> one.isIncomplete() && address(one).equals(address),
+                "too many connections of this address");
         if (open.size() > MAX_CONNECTIONS
                 && !closeOldest(0, one -> one != connection && one.isIncomplete(), "too many connections")) {
             closeOldest(0, one -> one.isIdle() || one.isSending(), "too many connections");
@@ -87,19 +90,22 @@ public final class ConnectionGuard implements AutoCloseable {
 
     /** Closes the connection whose caller has not read its response for longest. */
     void closeOldestSending() {
-        closeOldest(0, GuardedConnection::isSending, "too much is to be sent");
+        closeOldest(0, GuardedConnection::isSending, "too many bytes of responses are buffered");
     }
 
     void closed(GuardedConnection connection) {
         open.remove(connection);
     }
 
-    /** How many connections are open. */
+    /** Returns the number of open connections. */
     public int size() {
         return open.size();
     }
 
-    /** Of more than so many, closes the one that has been as it is for longest; returns whether one was closed. */
+    /**
+     * If more than the given number of connections match, closes the one that has been in its state for longest.
+     * Returns whether one was closed.
+     */
     private boolean closeOldest(int most, Predicate<GuardedConnection> which, String why) {
         if (open.stream().filter(which).limit(most + 1L).count() <= most) {
             return false;

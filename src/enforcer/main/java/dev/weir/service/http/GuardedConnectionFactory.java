@@ -10,7 +10,7 @@ import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.internal.HttpConnection;
 
-/** Makes HTTP connections that a {@link ConnectionGuard} looks after. */
+/** Creates HTTP connections that a {@link ConnectionGuard} bounds. */
 public final class GuardedConnectionFactory extends HttpConnectionFactory {
 
     private final ConnectionGuard guard;
@@ -28,7 +28,7 @@ public final class GuardedConnectionFactory extends HttpConnectionFactory {
         return configure(connection, connector, endPoint);
     }
 
-    /** To be called when a request has arrived as a whole. */
+    /** Must be called when a request has been received completely. */
     static void arrived(Request request) {
         if (request.getConnectionMetaData().getConnection() instanceof GuardedHttpConnection guarded) {
             guarded.arrived();

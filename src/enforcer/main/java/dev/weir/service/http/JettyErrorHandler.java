@@ -9,12 +9,12 @@ import org.eclipse.jetty.server.handler.ErrorHandler;
 import org.eclipse.jetty.util.Callback;
 
 /**
- * Answers for what is refused before a route is looked for: a request that is no HTTP, headers or a body that are too
- * long.
+ * Writes the responses to requests that are rejected before routing: malformed HTTP, and headers or bodies that are
+ * too long.
  */
 public final class JettyErrorHandler extends ErrorHandler {
 
-    /** For every method, not only for those of a browser. */
+    /** Returns true for every method; Jetty's default excludes some. */
     @Override
     public boolean errorPageForMethod(String method) {
         return true;
@@ -25,16 +25,16 @@ public final class JettyErrorHandler extends ErrorHandler {
             Request request, Response response, int status, String message, Throwable cause, Callback callback) {
         response.getHeaders().put(HttpHeader.CONTENT_TYPE, ProblemDetails.CONTENT_TYPE);
         response.getHeaders().put("X-Content-Type-Options", "nosniff");
-        if (cause instanceof HttpException) { // what follows cannot be told from it
+        if (cause instanceof HttpException) { // the end of the malformed request is unknown
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
         }
         response.write(true, ByteBuffer.wrap(problem(status, message, cause)), callback);
     }
 
-    /** Messages are the service's own only where nothing was thrown. */
+    /** The message is Weir's own only if there is no cause. Other messages may reveal internals and are not sent. */
     private static byte[] problem(int status, String message, Throwable cause) {
         boolean isOwn = cause == null && (status == 413 || status == 503) && message != null;
-        return ProblemDetails.of(status, isOwn ? message : status < 500 ? "the request cannot be read" : "it failed")
-                .json();
+        String detail = isOwn ? message : status < 500 ? "the request is malformed or too large" : "the request failed";
+        return ProblemDetails.of(status, detail).json();
     }
 }

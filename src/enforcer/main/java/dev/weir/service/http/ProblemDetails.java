@@ -10,12 +10,12 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * Why a request was not done, as RFC 9457 writes it.
+ * The problem details of a failed request (RFC 9457).
  *
- * @param detail for people; holds nothing of the inside
- * @param faults what is wrong with a definition, empty if it is not about one
- * @param currentVersion what is in force of that which was to be changed, if that is what hinders it
- * @param headers what goes with the answer
+ * @param detail a description for people, without internals
+ * @param faults the faults of a definition; empty if the problem is another one
+ * @param currentVersion the version in force, if it conflicts with the precondition of a change
+ * @param headers additional headers of the response
  */
 public record ProblemDetails(
         Type type,
@@ -30,19 +30,21 @@ public record ProblemDetails(
     private static final int MAX_DETAIL = 500;
     private static final String RETRY_AFTER_SECONDS = "1";
 
-    /** Makes the detail fit on one line: it may quote what the caller sent. */
+    /** Makes the detail fit on one line, because it may quote what the caller sent. */
     public ProblemDetails {
         detail = SafeText.of(detail, MAX_DETAIL);
     }
 
-    /** What kind of problem it is, beyond what its status says. */
+    /** The type of problem. {@link #STATUS_ONLY} adds nothing to the status. */
     enum Type {
         STATUS_ONLY("about:blank", ""),
-        INVALID("urn:weir:problem:invalid", "The definition is not valid"),
-        CONFLICT("urn:weir:problem:refused", "It does not go with what is in force"),
-        VERSION_MISMATCH("urn:weir:problem:changed", "It is of another version than expected"),
-        PRECONDITION_REQUIRED("urn:weir:problem:condition-missing", "It must be said which version is changed"),
-        UNAVAILABLE("urn:weir:problem:not-now", "It can be asked again in a moment");
+        INVALID("urn:weir:problem:invalid", "The definition is invalid"),
+        CONFLICT("urn:weir:problem:conflict", "The change conflicts with the definitions in force"),
+        VERSION_MISMATCH("urn:weir:problem:version-mismatch", "The version in force is not the expected one"),
+        PRECONDITION_REQUIRED(
+                "urn:weir:problem:precondition-required",
+                "If-Match is required: send the version that you are changing"),
+        UNAVAILABLE("urn:weir:problem:unavailable", "The request cannot be served now; try again");
 
         private final String uri;
         private final String title;
@@ -53,7 +55,7 @@ public record ProblemDetails(
         }
     }
 
-    /** One that its status explains. */
+    /** Returns a problem that its status explains. */
     public static ProblemDetails of(int status, String detail) {
         return of(status, detail, Map.of());
     }
@@ -63,7 +65,7 @@ public record ProblemDetails(
     }
 
     public static ProblemDetails invalid(List<Fault> faults) {
-        String detail = faults.size() == 1 ? "it has 1 fault" : "it has " + faults.size() + " faults";
+        String detail = "the definition has " + (faults.size() == 1 ? "1 fault" : faults.size() + " faults");
         return new ProblemDetails(Type.INVALID, 422, detail, faults, OptionalLong.empty(), Map.of());
     }
 
@@ -73,12 +75,14 @@ public record ProblemDetails(
 
     public static ProblemDetails versionMismatch(OptionalLong currentVersion) {
         String detail = "nothing was changed: "
-                + (currentVersion.isPresent() ? "it is of version " + currentVersion.getAsLong() : "there is none");
+                + (currentVersion.isPresent()
+                        ? "version " + currentVersion.getAsLong() + " is in force"
+                        : "there is no such policy or queue");
         return ofVersion(Type.VERSION_MISMATCH, 412, detail, currentVersion);
     }
 
     public static ProblemDetails preconditionRequired(OptionalLong currentVersion) {
-        String detail = "nothing was changed: it exists, so If-Match must say which version is meant, or * for any";
+        String detail = "nothing was changed: it exists; send If-Match with its version, or * for any version";
         return ofVersion(Type.PRECONDITION_REQUIRED, 428, detail, currentVersion);
     }
 
@@ -94,7 +98,7 @@ public record ProblemDetails(
         return new ProblemDetails(type, status, detail, List.of(), currentVersion, headers);
     }
 
-    /** Whether what was to be changed does not exist, though the caller says which version it has. */
+    /** Returns whether the policy or queue to be changed does not exist, although the precondition names a version. */
     public boolean isTargetAbsent() {
         return type == Type.VERSION_MISMATCH && currentVersion.isEmpty();
     }
@@ -123,7 +127,7 @@ public record ProblemDetails(
         return BodyFormat.JSON.write(json);
     }
 
-    /** Ends the handling of a request. */
+    /** Ends the processing of a request with a problem response. */
     public static final class ProblemException extends RuntimeException {
 
         private static final long serialVersionUID = 1L;

@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** What follows the question mark: each name once, and none that is not known. */
+/** The query parameters of a request. Unknown and repeated parameters are rejected. */
 public final class QueryParameters {
 
     private final Map<String, String> values = new TreeMap<>();
@@ -17,26 +17,26 @@ public final class QueryParameters {
             String name = parameter.getKey();
             boolean isKnown = known.contains(name) || (prefix != null && name.startsWith(prefix));
             if (!isKnown) {
-                throw bad("there is no parameter '" + name + "'");
+                throw bad("unknown parameter '" + name + "'");
             }
             if (parameter.getValue().size() != 1) {
-                throw bad(name + " must be there once");
+                throw bad("parameter " + name + " must not be repeated");
             }
             values.put(name, parameter.getValue().get(0));
         }
     }
 
-    /** @throws ProblemDetails.ProblemException if there is any, 400 */
+    /** @throws ProblemDetails.ProblemException with 400 if there is a parameter */
     public static void requireNone(Context request) {
         of(request);
     }
 
-    /** @throws ProblemDetails.ProblemException if one is not known or there twice, 400 */
+    /** @throws ProblemDetails.ProblemException with 400 if a parameter is unknown or repeated */
     public static QueryParameters of(Context request, String... known) {
         return new QueryParameters(request, Set.of(known), null);
     }
 
-    /** As {@link #of}, where all that begin with a prefix are known too. */
+    /** Returns the same as {@link #of}, but also permits parameters that begin with a prefix. */
     public static QueryParameters ofPrefix(Context request, String prefix, String... known) {
         return new QueryParameters(request, Set.of(known), prefix);
     }
@@ -45,7 +45,7 @@ public final class QueryParameters {
         return Optional.ofNullable(values.get(name));
     }
 
-    /** Those that begin with a prefix, by what follows it. */
+    /** Returns the parameters that begin with a prefix, by the rest of their names. */
     public Map<String, String> withPrefix(String prefix) {
         Map<String, String> found = new TreeMap<>();
         values.forEach((name, value) -> {

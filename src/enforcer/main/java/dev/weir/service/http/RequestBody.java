@@ -8,10 +8,12 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
-/** Bodies of requests, up to a length. */
+/** Request bodies and their maximum length. */
 public final class RequestBody {
 
-    /** Room for any policy and any payload; files that are larger are for the command line. */
+    /**
+     * The maximum length, enough for any policy and payload. Larger policy files can be applied on the command line.
+     */
     public static final int MAX_BYTES = 2 << 20;
 
     static final String TOO_LONG = "the body has more than " + MAX_BYTES + " bytes";
@@ -19,9 +21,9 @@ public final class RequestBody {
     private RequestBody() {}
 
     /**
-     * The body as text. {@link BodyLoader} has seen to its length.
+     * Returns the body as text. {@link BodyLoader} has checked its length.
      *
-     * @throws ProblemDetails.ProblemException if it is not UTF-8, 400
+     * @throws ProblemDetails.ProblemException with 400 if it is not UTF-8
      */
     public static String text(Context request) {
         try (InputStream in = request.bodyInputStream()) {
@@ -32,7 +34,7 @@ public final class RequestBody {
         } catch (CharacterCodingException e) {
             throw ProblemDetails.of(400, "the body is not UTF-8").exception();
         } catch (IOException e) {
-            throw new UncheckedIOException(e); // it is here already
+            throw new UncheckedIOException(e); // cannot happen: the body is in memory
         }
     }
 }

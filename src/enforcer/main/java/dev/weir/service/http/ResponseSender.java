@@ -13,11 +13,11 @@ import org.eclipse.jetty.util.Callback;
 /**
  * Buffers responses and sends them asynchronously, so that callers who read slowly occupy no threads. All buffers
  * together have a bound; beyond it, the connection that has been sending for longest is closed. Event streams are not
- * buffered: they have threads of their own.
+ * buffered, because each has its own thread.
  */
 public final class ResponseSender extends Handler.Wrapper {
 
-    /** A part of the heap. */
+    /** The bound is the heap divided by this. */
     private static final int HEAP_PARTS = 16;
 
     private static final long MIN_BUFFER_BYTES = 8 << 20;
@@ -42,7 +42,7 @@ public final class ResponseSender extends Handler.Wrapper {
     /** A part of a response. */
     private record Part(boolean isLast, ByteBuffer content) {}
 
-    /** One response on its way. */
+    /** A response that is being sent. */
     private final class BufferedResponse extends Response.Wrapper {
         private final Callback callback;
         private final Queue<Part> parts = new ArrayDeque<>();
@@ -55,7 +55,7 @@ public final class ResponseSender extends Handler.Wrapper {
             this.callback = callback;
         }
 
-        /** Is called when the response is made. */
+        /** Returns the callback for the end of the response's creation. */
         Callback done() {
             return Callback.from(
                     () -> {
@@ -89,7 +89,7 @@ public final class ResponseSender extends Handler.Wrapper {
             if (bufferedBytes.addAndGet(length) > maxBytes) {
                 guard.closeOldestSending();
             }
-            ByteBuffer copy = ByteBuffer.allocate(length); // Jetty uses its buffer again
+            ByteBuffer copy = ByteBuffer.allocate(length); // Jetty reuses its buffer
             if (content != null) {
                 copy.put(content).flip();
             }

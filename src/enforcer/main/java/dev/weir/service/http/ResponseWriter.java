@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Writes answers. */
+/** Writes responses. */
 public final class ResponseWriter {
 
     private static final Logger LOG = LoggerFactory.getLogger(ResponseWriter.class);
@@ -33,33 +33,32 @@ public final class ResponseWriter {
                 .result(problem.json());
     }
 
-    /** What Javalin itself refuses: a path or a method that there is not. */
+    /** Writes the response to a request that Javalin rejects, for example because of its path or method. */
     public static void write(Context request, HttpResponseException refusal) {
         if (refusal instanceof MethodNotAllowedResponse) {
             String allowed = refusal.getDetails().values().stream()
                     .flatMap(methods -> Stream.of(methods.split(", ", -1)))
                     .sorted()
                     .collect(Collectors.joining(", "));
-            write(request, ProblemDetails.of(405, "this takes " + allowed, Map.of("Allow", allowed)));
+            write(request, ProblemDetails.of(405, "method not allowed; use " + allowed, Map.of("Allow", allowed)));
         } else if (refusal.getStatus() == 404) {
             write(
                     request,
-                    ProblemDetails.of(
-                            404, "there is nothing here; /v1/openapi.yaml of the service's port tells what there is"));
+                    ProblemDetails.of(404, "there is no such path; /v1/openapi.yaml on service.port lists the paths"));
         } else {
-            write(request, ProblemDetails.of(refusal.getStatus(), "the request cannot be answered"));
+            write(request, ProblemDetails.of(refusal.getStatus(), "the request was rejected"));
         }
     }
 
-    /** The log tells why the brokers do not do what they are asked: it may name them. */
+    /** Responds with 503. The reason is only logged, because it may name brokers. */
     public static void write(Context request, UnreachableException failure) {
-        LOG.warn("{} {}: {}", request.method(), SafeText.of(request.path()), failure.getMessage());
+        LOG.warn("{} {} failed: {}", request.method(), SafeText.of(request.path()), failure.getMessage());
         write(request, ProblemDetails.unavailable("the brokers do not answer"));
     }
 
-    /** What nobody expected is logged here, and told to nobody else. */
+    /** Responds with 500. The exception is only logged, because it may reveal internals. */
     public static void writeUnexpected(Context request, Exception failure) {
         LOG.error("{} {} failed", request.method(), SafeText.of(request.path()), failure);
-        write(request, ProblemDetails.of(500, "it failed; the log of this instance tells why"));
+        write(request, ProblemDetails.of(500, "the request failed; see the log of this instance"));
     }
 }

@@ -12,25 +12,25 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Where the service listens.
+ * A bound port of the service.
  *
- * @param address at which other instances reach it, {@code host:port}
- * @param isLoopback only this machine reaches it
- * @param hostNames what callers on this machine may call it, without the port
+ * @param address the {@code host:port} at which other instances reach it
+ * @param isLoopback whether only this machine can reach it
+ * @param hostNames the host names, without port, that callers on this machine may use
  */
 public record ServiceListener(ServerSocketChannel socket, String address, boolean isLoopback, Set<String> hostNames) {
 
     /**
-     * Takes the port.
+     * Binds the port of the service.
      *
-     * @throws BadSettingException if the host is not usable
-     * @throws UnreachableException if the port is not free
+     * @throws BadSettingException if the host is invalid
+     * @throws UnreachableException if the port cannot be bound
      */
     public static ServiceListener open(Service service) {
         return open(service, service.port(), "port");
     }
 
-    /** Takes the port for the health checks, as {@link #open} does. */
+    /** Binds the port for health checks, like {@link #open}. */
     public static ServiceListener openForHealth(Service service) {
         return open(service, service.effectiveHealthPort(), "health-port");
     }
@@ -40,7 +40,7 @@ public record ServiceListener(ServerSocketChannel socket, String address, boolea
         if (host.isAnyLocalAddress() && service.advertise().isEmpty()) {
             throw new BadSettingException(
                     "service.host is " + service.host()
-                            + ", so service.advertise must say at which host:port other instances reach this one",
+                            + ": set service.advertise to the host:port at which other instances reach this one",
                     null);
         }
         try {
@@ -57,8 +57,8 @@ public record ServiceListener(ServerSocketChannel socket, String address, boolea
         } catch (IOException e) {
             throw new UnreachableException(
                     "service." + setting + ": cannot listen at " + bracketed(service.host()) + ":" + asked + ": "
-                            + e.getMessage() + " (--" + (setting.equals("port") ? "service-port" : setting)
-                            + " takes another; another instance may run on this machine)",
+                            + e.getMessage() + " (another instance may be running; set another port with --"
+                            + (setting.equals("port") ? "service-port" : setting) + ")",
                     e);
         }
     }
@@ -67,7 +67,7 @@ public record ServiceListener(ServerSocketChannel socket, String address, boolea
         try {
             return InetAddress.getByName(host);
         } catch (UnknownHostException e) {
-            throw new BadSettingException("service.host: there is no host " + host, e);
+            throw new BadSettingException("service.host: unknown host " + host, e);
         }
     }
 

@@ -22,16 +22,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The certificate and key of the service, and the certificate authority by which it trusts other instances. The files
- * are read again when they change: new connections get the new certificate, without a restart. Bad files change
- * nothing.
+ * The certificate and key of the service, and the certificate authority for other instances. The files are reloaded
+ * when they change: new connections use the new certificate, without a restart. Invalid files change nothing.
  */
 public final class ServiceTls implements AutoCloseable {
 
     private static final long CHECK_INTERVAL_MS = 5_000;
     private static final Logger LOG = LoggerFactory.getLogger(ServiceTls.class);
 
-    /** The bytes of the files. */
+    /** The contents of the files. */
     private record Content(byte[] certificate, byte[] key, byte[] ca) {
 
         static Content read(Tls files) throws IOException {
@@ -49,12 +48,12 @@ public final class ServiceTls implements AutoCloseable {
         }
     }
 
-    /** The key store and trust that are made of the files. */
+    /** The key store and trust made from the files. */
     private record KeyMaterial(KeyStore store, X509Certificate certificate, SSLContext trust) {
 
         static KeyMaterial of(Tls files, Content content) throws IOException {
             if (AccessToken.isWorldReadable(files.key())) {
-                LOG.warn("service.tls: every user of this machine can read {}", files.key());
+                LOG.warn("service.tls: every user of this machine can read {}; restrict its permissions", files.key());
             }
             List<X509Certificate> chain = PemFiles.certificates(files.certificate(), content.certificate);
             KeyStore store = PemFiles.keyStore(PemFiles.key(files.key(), content.key, chain.get(0)), chain);
@@ -93,7 +92,7 @@ public final class ServiceTls implements AutoCloseable {
                 this::reloadIfChanged, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS, TimeUnit.MILLISECONDS);
     }
 
-    /** @throws BadSettingException if a file cannot be read, or is not what it should be */
+    /** @throws BadSettingException if a file cannot be read or is invalid */
     public static ServiceTls open(Tls files) {
         try {
             Content content = Content.read(files);
@@ -103,7 +102,7 @@ public final class ServiceTls implements AutoCloseable {
         }
     }
 
-    /** Creates the TLS settings of a listener, which follow the files. */
+    /** Creates the TLS settings of a listener. They are updated when the files change. */
     public synchronized SslContextFactory.Server server() {
         SslContextFactory.Server server = new SslContextFactory.Server();
         server.setKeyStorePassword("");
@@ -112,13 +111,13 @@ public final class ServiceTls implements AutoCloseable {
         return server;
     }
 
-    /** Passes on the SSL context that other instances are called with: now, and each time the files have changed. */
+    /** Passes the SSL context for requests to other instances to a consumer, now and each time the files change. */
     public synchronized void addClient(Consumer<SSLContext> client) {
         client.accept(keyMaterial.trust());
         clients.add(client);
     }
 
-    /** When the certificate expires. */
+    /** Returns when the certificate expires. */
     public Instant validUntil() {
         return keyMaterial.certificate().getNotAfter().toInstant();
     }
@@ -126,7 +125,7 @@ public final class ServiceTls implements AutoCloseable {
     /**
      * Reads the files, and uses them if they have changed.
      *
-     * @return what is wrong with them; empty if nothing is
+     * @return the fault of the files; empty if they are valid
      */
     synchronized String reloadIfChanged() {
         String before = fault;
@@ -137,12 +136,12 @@ public final class ServiceTls implements AutoCloseable {
             }
             fault = "";
             if (!before.isEmpty()) {
-                LOG.warn("service.tls: the files are good again; the certificate is valid until {}", validUntil());
+                LOG.warn("service.tls: the files are valid again; the certificate is valid until {}", validUntil());
             }
-        } catch (Exception e) { // not only IOException: an exception would end the schedule
+        } catch (Exception e) { // an exception would end the schedule
             fault = String.valueOf(e.getMessage());
             if (!fault.equals(before)) {
-                LOG.error("service.tls: the certificate in use stays in use: {}", fault);
+                LOG.error("service.tls: the files are invalid, so the previous certificate stays in use: {}", fault);
             }
         }
         return fault;
@@ -156,7 +155,7 @@ public final class ServiceTls implements AutoCloseable {
         clients.forEach(client -> client.accept(next.trust()));
         keyMaterial = next;
         currentFiles = content;
-        LOG.info("service.tls: the files have changed; the certificate is valid until {}", validUntil());
+        LOG.info("service.tls: the changed files were loaded; the certificate is valid until {}", validUntil());
     }
 
     @Override

@@ -9,9 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Counts wrong tokens, warns of them at most once a minute, and makes an address that shows them again and again wait:
- * each wrong one of the last minute adds {@value #DELAY_MS} ms, up to {@value #MAX_DELAY_MS} ms. A token that is right
- * never waits.
+ * Counts requests with a wrong token, logs a warning at most once a minute, and delays the responses: each wrong token
+ * of an address within a minute adds {@value #DELAY_MS} ms, up to {@value #MAX_DELAY_MS} ms. Requests with a right
+ * token are never delayed.
  */
 public final class TokenThrottle {
 
@@ -20,23 +20,23 @@ public final class TokenThrottle {
 
     private static final long WINDOW_MS = 60_000;
 
-    /** More addresses are not told apart. */
+    /** The maximum number of addresses that are tracked. The oldest is dropped first. */
     private static final int MAX_ADDRESSES = 1_000;
 
-    /** How many threads may wait at once. */
+    /** The maximum number of threads that may be delayed at the same time. */
     private static final int MAX_WAITING = 4;
 
     private static final Logger LOG = LoggerFactory.getLogger(TokenThrottle.class);
 
     private record Failures(int count, long lastMs) {}
 
-    private final Map<String, Failures> byAddress = new LinkedHashMap<>(); // the oldest first
+    private final Map<String, Failures> byAddress = new LinkedHashMap<>(); // oldest first
     private final Semaphore waiting = new Semaphore(MAX_WAITING);
     private long total;
     private long sinceWarning;
     private long warnedMs = -WINDOW_MS;
 
-    /** Takes note of a wrong token, and waits before it is answered. */
+    /** Records a wrong token, and waits before its response. */
     void recordAndDelay(String address) {
         long delayMs = recordFailure(address, TimeUnit.NANOSECONDS.toMillis(System.nanoTime()));
         if (delayMs > 0 && waiting.tryAcquire()) {
@@ -50,12 +50,15 @@ public final class TokenThrottle {
         }
     }
 
-    /** Returns how long the answer is to wait, in ms. */
+    /** Returns the delay of the response, in ms. */
     synchronized long recordFailure(String address, long nowMs) {
         total++;
         sinceWarning++;
         if (nowMs - warnedMs >= WINDOW_MS) {
-            LOG.warn("wrong tokens: {}, the last one from {}", sinceWarning, SafeText.of(address));
+            LOG.warn(
+                    "Requests with a wrong token since the last warning: {}, the last one from {}",
+                    sinceWarning,
+                    SafeText.of(address));
             warnedMs = nowMs;
             sinceWarning = 0;
         }
@@ -69,7 +72,7 @@ public final class TokenThrottle {
         return Math.min(MAX_DELAY_MS, (tries.count - 1) * DELAY_MS);
     }
 
-    /** How many there were. */
+    /** Returns the number of requests with a wrong token. */
     public synchronized long total() {
         return total;
     }

@@ -4,38 +4,41 @@ import io.javalin.http.Context;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Which version a change is meant for, as {@code If-Match} and {@code If-None-Match} say it (RFC 9110, 13.1). */
+/**
+ * The version that a change requires to be in force, from {@code If-Match} and {@code If-None-Match} (RFC 9110,
+ * section 13.1).
+ */
 public sealed interface VersionPrecondition {
 
-    /** Nothing: there must be none yet, and if there is one, the caller must say which. */
+    /** No header: nothing may be in force. Otherwise, the caller must send {@code If-Match}. */
     record Unspecified() implements VersionPrecondition {}
 
-    /** There must be none: {@code If-None-Match: *}. */
+    /** {@code If-None-Match: *}: nothing may be in force. */
     record MustNotExist() implements VersionPrecondition {}
 
-    /** There must be one: {@code If-Match: *}. */
+    /** {@code If-Match: *}: any version must be in force. */
     record MustExist() implements VersionPrecondition {}
 
-    /** This one: {@code If-Match: "3"}. */
+    /** {@code If-Match: "3"}: this version must be in force. */
     record Version(long version) implements VersionPrecondition {}
 
-    /** A tag that is that of no version: {@code If-Match: "abc"}, or a weak one. */
+    /** A tag that no version has, such as {@code If-Match: "abc"} or a weak one. */
     record UnknownTag() implements VersionPrecondition {}
 
     Pattern TAG = Pattern.compile("(W/)?\"([^\"]*)\"");
     Pattern VERSION = Pattern.compile("[1-9][0-9]{0,17}");
 
-    /** The tag of a version. */
+    /** Returns the {@code ETag} of a version. */
     static String tag(long version) {
         return "\"" + version + "\"";
     }
 
-    /** @throws ProblemDetails.ProblemException if the headers say nothing clear, 400 */
+    /** @throws ProblemDetails.ProblemException with 400 if the headers are invalid or contradict each other */
     static VersionPrecondition of(Context request) {
         String match = request.header("If-Match");
         String noneMatch = request.header("If-None-Match");
         if (match != null && noneMatch != null) {
-            throw ProblemDetails.of(400, "either If-Match or If-None-Match, not both")
+            throw ProblemDetails.of(400, "send either If-Match or If-None-Match, not both")
                     .exception();
         }
         if (noneMatch != null) {

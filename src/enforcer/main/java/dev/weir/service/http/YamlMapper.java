@@ -5,7 +5,7 @@ import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
 import dev.weir.wire.Json;
 
-/** Jackson's mapper for the YAML of requests and responses. */
+/** Jackson's mapper for YAML requests and responses. */
 public final class YamlMapper {
 
     public static final ObjectMapper MAPPER = Json.strict(YAMLFactory.builder()

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What clients tell of their own decisions, of which only is known between when and when they came. */
+/** Usage that clients report, of which only the interval is known. */
 class SharedQuotaAuditTest {
 
     private static final AuditRange ALL = new AuditRange(null, null, Duration.ofSeconds(30));
@@ -75,7 +75,7 @@ class SharedQuotaAuditTest {
         add(sums, offset, usage(1, Map.of("client", "alice"), sinceMs, atMs, cost));
     }
 
-    /** The first is told of by since, until and cost, then the second, of which so much fits at most. */
+    /** The first use by since, until and cost; then the second use, and the highest cost of it that fits. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             fixed-window, limit: 10           | 20000 | 20900 | 6 | 21000 | 29000 | 4
@@ -88,7 +88,7 @@ class SharedQuotaAuditTest {
             leaky-bucket, limit: 10           | 1000  | 2000  | 6 | 2500  | 4000  | 7
             gcra, limit: 10                   | 2000  | 3000  | 6 | 1000  | 4000  | 7
             """)
-    void what_surely_is_too_much_is_found_and_no_less(
+    void usage_is_reported_only_if_it_certainly_exceeds_the_limit(
             String limit, long since, long at, long cost, long nextSince, long nextAt, long most) throws Exception {
         PolicyTimeline rules = rules("algorithm: " + limit + ", per: 10s");
         SharedQuotaAudit full = sums(rules);
@@ -111,7 +111,7 @@ class SharedQuotaAuditTest {
                     .contains(" at " + Instant.ofEpochMilli(nextAt));
         });
         assertThat(totals.summed()).isEqualTo(4);
-        assertThat(totals.summedByClients()).isEqualTo(4);
+        assertThat(totals.reportedByClients()).isEqualTo(4);
         assertThat(totals.unverified()).isEmpty();
     }
 
@@ -127,7 +127,7 @@ class SharedQuotaAuditTest {
                 "algorithm: leaky-bucket, limit: 20, per: 1s",
                 "algorithm: gcra, limit: 7, per: 300ms, burst: 5"
             })
-    void what_kept_the_limit_is_never_found_however_it_is_told_together(String limit) throws Exception {
+    void usage_within_the_limit_is_never_reported_however_it_is_aggregated(String limit) throws Exception {
         PolicyTimeline rules = rules(limit);
         Limit<?> admits = rules.periods("p", 0).get(0).policy().terms().get(0).limit();
         for (int seed = 0; seed < SCHEDULES; seed++) {
@@ -139,7 +139,7 @@ class SharedQuotaAuditTest {
         assertThat(totals.summed()).isGreaterThan(SCHEDULES);
     }
 
-    /** As much as the limit admits, by three who tell of it now and then. */
+    /** Uses as much as the limit admits, in three clients that report their usage from time to time. */
     private static void tellOfAll(SharedQuotaAudit sums, Limit<?> admits, Random random) {
         long nowMs = 1_000_000_000_000L + random.nextInt(1_000);
         LimitAccount<?> account = open(admits, nowMs);
@@ -172,7 +172,7 @@ class SharedQuotaAuditTest {
     }
 
     @Test
-    void what_is_told_of_two_windows_at_once_is_in_neither() throws Exception {
+    void usage_that_spans_two_windows_counts_in_neither() throws Exception {
         SharedQuotaAudit sums = sums(rules("algorithm: fixed-window, limit: 10, per: 10s"));
         use(sums, 0, 29_999, 30_000, 100);
         use(sums, 1, 30_000, 30_000, 10);
@@ -183,7 +183,7 @@ class SharedQuotaAuditTest {
     }
 
     @Test
-    void what_lasts_longer_than_a_bucket_takes_to_fill_hides_nothing() throws Exception {
+    void a_report_longer_than_the_fill_time_of_a_bucket_hides_no_excess() throws Exception {
         SharedQuotaAudit sums = sums(rules("algorithm: gcra, limit: 10, per: 10s"));
         use(sums, 0, 0, 100_000, 5);
         use(sums, 1, 100_000, 100_000, 11);
@@ -194,7 +194,7 @@ class SharedQuotaAuditTest {
     }
 
     @Test
-    void more_than_are_kept_are_not_summed() throws Exception {
+    void usage_beyond_the_maximum_number_is_not_summed() throws Exception {
         PolicyTimeline rules = rules("algorithm: gcra, limit: 10, per: 10s");
         SharedQuotaAudit sums = new SharedQuotaAudit(WeirConfig.DEFAULTS, rules, ALL, totals, found::add, 2);
         for (int i = 0; i < 5; i++) {
@@ -207,7 +207,7 @@ class SharedQuotaAuditTest {
     }
 
     @Test
-    void what_begins_before_a_change_of_the_limits_is_held_against_neither() throws Exception {
+    void usage_that_spans_a_change_of_limits_is_compared_with_neither() throws Exception {
         PolicyTimeline rules = new PolicyTimeline(List.of(
                 written(1, BY_CLIENT.formatted("algorithm: gcra, limit: 10, per: 1h"), 0),
                 written(2, BY_CLIENT.formatted("algorithm: gcra, limit: 5, per: 1h"), 1_000_000)));
@@ -227,15 +227,15 @@ class SharedQuotaAuditTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            2 | client   | 5  | 9               | 1                   | policy p never had version 2
-            1 | client   | 9  | 5               | 1                   | its since is after its until
-            1 | client   | -1 | 5               | 1                   | its times must be 1970 to 9999
-            1 | client   | 5  | 300000000000000 | 1                   | its times must be 1970 to 9999
-            1 | client   | 5  | 9               | -1                  | its counts must be 0 to 2305843009213693952
-            1 | client   | 5  | 9               | 9223372036854775807 | its counts must be 0 to 2305843009213693952
-            1 | endpoint | 5  | 9               | 1                   | policy p never lent to clients by the key [endpoint]
+            2 | client | 5  | 9               | 1                   | policy p never had version 2
+            1 | client | 9  | 5               | 1                   | its field since is after its field until
+            1 | client | -1 | 5               | 1                   | its times must be between 1970 and 9999
+            1 | client | 5  | 300000000000000 | 1                   | its times must be between 1970 and 9999
+            1 | client | 5  | 9               | -1                  | its counts must be between 0 and 2305843009213693952
+            1 | client | 5  | 9 | 9223372036854775807 | its counts must be between 0 and 2305843009213693952
+            1 | endpoint | 5 | 9 | 1 | policy p never granted leases to clients by the key [endpoint]
             """)
-    void what_cannot_be_is_a_difference_and_in_no_sum(
+    void impossible_usage_is_a_mismatch_and_not_summed(
             long version, String field, long sinceMs, long atMs, long cost, String note) throws Exception {
         SharedQuotaAudit sums = sums(rules("algorithm: gcra, limit: 10, per: 1h"));
         add(sums, 7, usage(version, Map.of(field, "a"), sinceMs, atMs, cost));
@@ -249,21 +249,21 @@ class SharedQuotaAuditTest {
     }
 
     @Test
-    void a_policy_that_is_not_lent_to_clients_has_no_usage() throws Exception {
+    void a_policy_without_client_leases_has_no_usage() throws Exception {
         SharedQuotaAudit sums = sums(
                 new PolicyTimeline(List.of(written(1, "key: [], limits: [{algorithm: gcra, limit: 10, per: 1h}]", 0))));
         add(sums, 0, usage(1, Map.of(), 5, 9, 1));
         assertThat(found).singleElement().satisfies(difference -> assertThat(difference.note())
-                .startsWith("policy p never lent to clients by the key [];"));
+                .startsWith("policy p never granted leases to clients by the key [];"));
     }
 
     @Test
-    void by_rules_that_are_forgotten_or_one_of_two_nothing_is_summed() throws Exception {
+    void usage_under_unretained_or_ambiguous_policies_is_not_summed() throws Exception {
         String limit = "lease: client, limits: [{algorithm: gcra, limit: 10, per: 1h}]";
-        SharedQuotaAudit forgotten = sums(new PolicyTimeline(List.of(written(5, "key: [endpoint], " + limit, 0))));
-        add(forgotten, 0, usage(4, Map.of("client", "a"), 5, 9, 100));
-        add(forgotten, 1, usage(5, Map.of("client", "a"), 5, 9, 100));
-        forgotten.verify();
+        SharedQuotaAudit unretained = sums(new PolicyTimeline(List.of(written(5, "key: [endpoint], " + limit, 0))));
+        add(unretained, 0, usage(4, Map.of("client", "a"), 5, 9, 100));
+        add(unretained, 1, usage(5, Map.of("client", "a"), 5, 9, 100));
+        unretained.verify();
         assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.POLICY_NOT_RETAINED, 2L));
 
         SharedQuotaAudit either = sums(new PolicyTimeline(List.of(
@@ -283,11 +283,11 @@ class SharedQuotaAuditTest {
         add(sums, 0, usage(2, Map.of("client", "a"), 5, 9, 10));
         sums.verify();
         assertThat(found).isEmpty();
-        assertThat(totals.summedByClients()).isEqualTo(1);
+        assertThat(totals.reportedByClients()).isEqualTo(1);
     }
 
     @Test
-    void what_was_only_denied_is_in_no_sum() throws Exception {
+    void usage_with_denials_only_is_not_summed() throws Exception {
         SharedQuotaAudit sums = sums(rules("algorithm: gcra, limit: 10, per: 1h"));
         use(sums, 0, 5, 9, 0);
         sums.verify();

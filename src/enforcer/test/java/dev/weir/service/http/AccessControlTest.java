@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Who may do what, on a service that waits for its enforcer: what may be asked is answered with 503. */
+/** Permissions, on a service whose enforcer is starting: permitted requests get 503. */
 class AccessControlTest {
 
     private static final String TOKEN = "0123456789abcdef";
@@ -59,7 +59,7 @@ class AccessControlTest {
     }
 
     @Test
-    void health_needs_no_token_and_any_name_will_do() throws IOException {
+    void health_accepts_any_host_name_without_a_token() throws IOException {
         Service everywhere = Service.DEFAULTS.withPort(0).withHost("0.0.0.0").withAdvertise("localhost:1");
         try (WeirService service = WeirService.open(
                 WeirConfig.DEFAULTS.toBuilder().service(everywhere).build(), Map.of("WEIR_TOKEN", TOKEN))) {
@@ -79,13 +79,12 @@ class AccessControlTest {
     @ParameterizedTest
     @CsvSource({
         "STARTING, 200, 503",
-        "RUNNING, 200, 503", // it cannot answer questions yet
+        "RUNNING, 200, 503", // no enforcer is attached yet
         "REBALANCING, 200, 503",
         "STANDSTILL, 200, 503",
         "FAILED, 503, 503"
     })
-    void who_lives_is_not_started_anew_and_who_is_not_ready_says_so(Health health, int live, int ready)
-            throws IOException {
+    void liveness_and_readiness_follow_the_health(Health health, int live, int ready) throws IOException {
         try (WeirService service = open("127.0.0.1", Optional.empty(), Map.of())) {
             service.setHealth(() -> health);
             Caller probe = Caller.of(service.port(), null);
@@ -95,7 +94,7 @@ class AccessControlTest {
     }
 
     @Test
-    void a_page_of_another_origin_is_not_allowed_to_read_the_answer_or_to_send_a_token() throws IOException {
+    void a_cross_origin_page_cannot_read_responses_or_send_a_token() throws IOException {
         try (WeirService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
             Caller page = Caller.of(service.port(), null);
             for (String path : List.of("/v1/policies", "/v1/live", "/metrics", "/live", "/health/ready")) {
@@ -132,7 +131,7 @@ class AccessControlTest {
     }
 
     @Test
-    void what_a_proxy_forwards_needs_the_token() throws IOException {
+    void forwarded_requests_need_the_token() throws IOException {
         try (WeirService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
             Caller proxy = Caller.of(service.port(), null);
             for (String header : List.of("Forwarded: for=10.0.0.1", "Via: 1.1 proxy", "X-Forwarded-For: 10.0.0.1")) {
@@ -163,7 +162,7 @@ class AccessControlTest {
     }
 
     @Test
-    void reading_needs_the_token_where_that_is_set_or_others_may_be_meant() throws IOException {
+    void reading_needs_the_token_if_required_or_if_the_host_is_ambiguous() throws IOException {
         Service plain = Service.DEFAULTS.withPort(0);
         for (Service service : List.of(
                 plain.withReadToken(Service.ReadToken.REQUIRED),
@@ -189,7 +188,7 @@ class AccessControlTest {
     }
 
     @Test
-    void the_token_for_reading_permits_that_alone() throws IOException {
+    void the_read_token_permits_only_reading() throws IOException {
         Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.ReadToken.REQUIRED);
         String toRead = "a-token-that-permits-reading";
         try (WeirService open = WeirService.open(
@@ -204,7 +203,7 @@ class AccessControlTest {
     }
 
     @Test
-    void the_token_for_deciding_permits_checks_alone() throws IOException {
+    void the_decide_token_permits_only_checks() throws IOException {
         Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.ReadToken.REQUIRED);
         String toDecide = "a-token-that-permits-deciding";
         try (WeirService open = WeirService.open(
@@ -242,11 +241,11 @@ class AccessControlTest {
         Files.writeString(file, "first-token-of-the-file\nci short\n");
         assertThatThrownBy(() -> open(file, Map.of()))
                 .hasMessage("service.token-file: " + file
-                        + ": a token has at least 16 characters, the one on line 2 has 5");
+                        + ": a token must have at least 16 characters, but the one on line 2 has 5");
     }
 
     @Test
-    void wrong_tokens_are_counted_and_wait_longer_each_time() {
+    void wrong_tokens_are_counted_and_delayed_increasingly() {
         TokenThrottle wrong = new TokenThrottle();
         assertThat(wrong.recordFailure("a", 0)).isZero();
         assertThat(wrong.recordFailure("a", 10)).isEqualTo(TokenThrottle.DELAY_MS);
@@ -261,7 +260,7 @@ class AccessControlTest {
     }
 
     @Test
-    void a_token_file_that_everybody_can_read_is_noticed() throws IOException {
+    void a_world_readable_token_file_is_reported() throws IOException {
         Path file = Files.writeString(directory.resolve("token"), TOKEN);
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r-----"));
         assertThat(AccessToken.isWorldReadable(file)).isFalse();
@@ -270,7 +269,7 @@ class AccessControlTest {
     }
 
     @Test
-    void without_a_token_nothing_can_be_changed_and_it_is_told_how() throws IOException {
+    void without_a_token_changes_are_rejected_with_instructions() throws IOException {
         try (WeirService service = open("localhost", Optional.empty(), Map.of())) {
             Caller anybody = Caller.of(service.port(), null);
             Reply refused = anybody.put("/v1/policies/a", "{}");
@@ -283,7 +282,7 @@ class AccessControlTest {
     }
 
     @Test
-    void a_page_that_was_made_to_lead_here_is_not_answered() throws IOException {
+    void a_rebound_host_name_is_rejected() throws IOException {
         try (WeirService service = open("127.0.0.1", Optional.of("weir-1.example:80"), Map.of("WEIR_TOKEN", TOKEN))) {
             assertThat(service.address()).isEqualTo("weir-1.example:80");
         }
@@ -311,7 +310,7 @@ class AccessControlTest {
     }
 
     @Test
-    void beyond_loopback_everything_needs_the_token() throws IOException {
+    void outside_loopback_everything_needs_the_token() throws IOException {
         try (WeirService service = open("0.0.0.0", Optional.of("127.0.0.1:1"), Map.of("WEIR_TOKEN", TOKEN))) {
             assertThat(service.address()).isEqualTo("127.0.0.1:1");
             Caller trusted = Caller.at("127.0.0.1:" + service.port(), TOKEN);
@@ -323,23 +322,23 @@ class AccessControlTest {
         }
         assertThatThrownBy(() -> open("0.0.0.0", Optional.of("127.0.0.1:1"), Map.of()))
                 .isInstanceOf(BadSettingException.class)
-                .hasMessageStartingWith("service.host is 0.0.0.0, beyond loopback, which needs a token")
+                .hasMessageStartingWith("service.host is 0.0.0.0, which is not a loopback address: set a token")
                 .hasMessageContaining("WEIR_TOKEN");
     }
 
     @Test
-    void a_wildcard_needs_the_address_at_which_others_reach_it() {
+    void a_wildcard_address_requires_an_advertised_address() {
         for (String host : List.of("0.0.0.0", "::", "[::]")) {
             assertThatThrownBy(() -> open(host, Optional.empty(), Map.of("WEIR_TOKEN", TOKEN)))
                     .isInstanceOf(BadSettingException.class)
-                    .hasMessageContaining("service.advertise must say");
+                    .hasMessageContaining("set service.advertise to the host:port");
         }
         assertThatThrownBy(() -> open("no-such-host.invalid", Optional.empty(), Map.of()))
-                .hasMessage("service.host: there is no host no-such-host.invalid");
+                .hasMessage("service.host: unknown host no-such-host.invalid");
     }
 
     @Test
-    void the_token_of_the_file_counts_and_one_that_is_none_is_refused() throws IOException {
+    void the_token_file_takes_precedence_and_an_invalid_token_is_rejected() throws IOException {
         Path file = Files.writeString(directory.resolve("token"), TOKEN + "\n");
         try (WeirService service = open(file, Map.of("WEIR_TOKEN", "another-token-than-that"))) {
             assertThat(Caller.of(service.port(), TOKEN).get("/v1/policies").status())
@@ -356,21 +355,22 @@ class AccessControlTest {
         Files.delete(file);
         assertThatThrownBy(() -> open(file, Map.of())).hasMessageEndingWith(": no such file");
         assertThatThrownBy(() -> AccessTokens.read(WeirConfig.DEFAULTS.service(), Map.of("WEIR_TOKEN", "")))
-                .hasMessage("the environment variable WEIR_TOKEN: a token has at least 16 characters, this one has 0");
+                .hasMessage("the environment variable WEIR_TOKEN: a token must have at least 16 characters, but this"
+                        + " one has 0");
         assertThat(AccessToken.fromEnvironment(Map.of("WEIR_TOKEN", TOKEN)).orElseThrow())
                 .hasToString("<hidden>");
     }
 
     @Test
-    void a_port_that_is_taken_is_named() {
+    void a_used_port_is_named() {
         try (WeirService service = open("127.0.0.1", Optional.empty(), Map.of())) {
             Service same = WeirConfig.DEFAULTS.service().withPort(service.port());
             assertThatThrownBy(() -> WeirService.open(
                             WeirConfig.DEFAULTS.toBuilder().service(same).build(), Map.of()))
                     .isInstanceOf(UnreachableException.class)
-                    .hasMessage(
-                            "service.port: cannot listen at " + service.address()
-                                    + ": Address already in use (--service-port takes another; another instance may run on this machine)");
+                    .hasMessage("service.port: cannot listen at " + service.address()
+                            + ": Address already in use (another instance may be running; set another port with"
+                            + " --service-port)");
         }
     }
 

@@ -85,7 +85,7 @@ class ServiceTlsTest {
         return client.send(request, BodyHandlers.ofString());
     }
 
-    /** The name of who is at a port. */
+    /** Returns the subject of the certificate at a port. */
     private String name(int port) throws IOException {
         try (SSLSocket socket = (SSLSocket)
                 PemFiles.trusting(files.ca().orElseThrow()).getSocketFactory().createSocket("127.0.0.1", port)) {
@@ -96,7 +96,7 @@ class ServiceTlsTest {
     }
 
     @Test
-    void both_ports_speak_tls_and_nothing_else() throws Exception {
+    void both_ports_accept_only_tls() throws Exception {
         assertThat(service.url()).startsWith("https://127.0.0.1:");
         assertThat(get(service.url() + "/v1/openapi.json", made.certificate()).statusCode())
                 .isEqualTo(200);
@@ -108,9 +108,9 @@ class ServiceTlsTest {
                 .isInstanceOf(IOException.class);
     }
 
-    /** Supervisors call an instance by an address that its certificate does not have. */
+    /** Probes use an address that the certificate does not have. */
     @Test
-    void the_host_that_is_named_counts_as_without_tls() throws Exception {
+    void the_host_header_is_checked_as_without_tls() throws Exception {
         assertThat(firstLine(service.healthPort(), "/health/ready", "10.1.2.3"))
                 .isEqualTo("HTTP/1.1 503 Service Unavailable");
         assertThat(firstLine(service.port(), "/health/live", "10.1.2.3")).isEqualTo("HTTP/1.1 200 OK");
@@ -145,7 +145,7 @@ class ServiceTlsTest {
         try (ServiceTls tls = ServiceTls.open(files)) {
             SslContextFactory.Server server = tls.server();
             KeyStore before = server.getKeyStore();
-            Files.copy(next.key(), files.key(), StandardCopyOption.REPLACE_EXISTING); // not yet its certificate
+            Files.copy(next.key(), files.key(), StandardCopyOption.REPLACE_EXISTING); // without its certificate
             assertThat(tls.reloadIfChanged()).contains("is not the key of the certificate");
             install(made);
             assertThat(tls.reloadIfChanged()).isEmpty();
@@ -160,7 +160,10 @@ class ServiceTlsTest {
         }
     }
 
-    /** Empty while it is not trusted: the file of what signed it changes first. */
+    /**
+     * Returns an empty text while the certificate is not trusted, because the file of the certificate authority
+     * changes first.
+     */
     private String name(WeirService of) {
         try {
             return name(of.port());
@@ -170,7 +173,7 @@ class ServiceTlsTest {
     }
 
     @Test
-    void instances_trust_what_the_file_says() throws Exception {
+    void instances_trust_the_certificates_of_the_file() throws Exception {
         try (ServiceTls tls = ServiceTls.open(files);
                 PeerInstances peers = new PeerInstances(Optional.of(TOKEN), Optional.of(tls))) {
             String answer =
@@ -188,7 +191,7 @@ class ServiceTlsTest {
     }
 
     @Test
-    void who_does_not_finish_the_handshake_keeps_nobody_out() throws Exception {
+    void unfinished_handshakes_block_no_other_caller() throws Exception {
         List<Socket> silent = new ArrayList<>();
         try {
             for (int i = 0; i < 400; i++) {
@@ -208,7 +211,7 @@ class ServiceTlsTest {
     }
 
     @Test
-    void files_that_are_not_good_are_refused_at_the_start() {
+    void invalid_files_are_rejected_at_the_start() {
         Path none = directory.resolve("none");
         for (Service.Tls missing : List.of(
                 new Service.Tls(none, files.key(), files.ca()),

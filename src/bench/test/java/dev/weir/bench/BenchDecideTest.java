@@ -1,0 +1,64 @@
+package dev.weir.bench;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.cli.CapturedRun;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class BenchDecideTest {
+
+    @Test
+    void decide_compares_decisions_with_the_pass_through() {
+        CapturedRun result =
+                BenchShell.run("decide", "--clients", "50", "--rounds", "1", "--turn", "PT1S", "--warm-up", "1000");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("pass-through +[1-9][0-9,]* .* 1\\.00\n")
+                .containsPattern("sliding-window-counter +[1-9][0-9,]* .* [0-9]\\.[0-9]{2}\n")
+                .contains("50 clients");
+    }
+
+    @Test
+    void latency_compares_each_reader_of_decisions_with_one_of_the_pass_through() {
+        CapturedRun result = BenchShell.run("latency", "--rates=200", "--rounds=1", "--seconds=1", "--warm-up=0");
+        assertThat(result.exit()).as(result.err()).isZero();
+        for (String level : List.of("read_uncommitted", "read_committed")) {
+            assertThat(result.out())
+                    .containsPattern("200/s " + level + " pass-through( +[0-9][0-9.,]*){4} +1\\.00\n")
+                    .containsPattern("200/s " + level + " sliding-window-counter( +[0-9][0-9.,]*){5}\n");
+        }
+        assertThat(result.out()).contains("100,000 clients");
+    }
+
+    @Test
+    void decide_rejects_invalid_policies(@TempDir Path directory) throws Exception {
+        Path file = Files.writeString(directory.resolve("rules.yaml"), "policies: [{id: a, limits: [{limit: 0}]}]");
+        CapturedRun result = BenchShell.run("decide", "--policies", file.toString());
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err()).contains("rules.yaml:1");
+    }
+
+    @Test
+    void decide_rejects_an_unknown_algorithm_before_it_measures() {
+        CapturedRun result = BenchShell.run("decide", "--algorithms", "gcra,leaky");
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err())
+                .startsWith("--algorithms leaky:1: policies[0].limits[0].algorithm: must be one of fixed-window,")
+                .doesNotContain("gcra:");
+    }
+
+    @Test
+    void share_compares_a_shared_limit_with_a_local_one() {
+        CapturedRun result = BenchShell.run(
+                "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT1S", "--warm-up=1000");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("own +[1-9][0-9,]* .* 1\\.00\n")
+                .containsPattern("own and shared +[1-9][0-9,]* .* [0-9]\\.[0-9]{2}\n")
+                .contains("counts by endpoint");
+    }
+}

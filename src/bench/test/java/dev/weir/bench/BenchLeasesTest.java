@@ -1,0 +1,38 @@
+package dev.weir.bench;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.cli.CapturedRun;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+@Tag("several-processes")
+class BenchLeasesTest {
+
+    @Test
+    void leases_prints_the_used_share_of_a_shared_limit() {
+        CapturedRun result = BenchShell.run("leases", "--of=EVEN,HALF", "--per=PT2S", "--seconds=6", "--warm-up=4");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern(
+                        "twice 1,000/s, 8 equal partitions +[1-9][0-9.]+ +(100|[1-9][0-9.]*)( +[0-9.,]+){6}\\n")
+                .containsPattern("half of 8,000/s, 8 equal partitions +[1-9][0-9.]+ +[1-9][0-9.]*( +[0-9.,]+){6}\\n");
+    }
+
+    @Test
+    void leases_measures_on_several_busy_brokers() {
+        CapturedRun result = BenchShell.run(
+                "leases", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=3", "--warm-up=1");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .contains("1 s, 2 brokers", "busy threads: 1")
+                .containsPattern("a quarter of 20/s, 4 equal partitions( +[0-9.,]+){8}\\n");
+    }
+
+    @Test
+    void leases_rejects_a_number_of_brokers_out_of_range() {
+        CapturedRun result = BenchShell.run("leases", "--brokers=6");
+        assertThat(result.exit()).isEqualTo(2);
+        assertThat(result.err()).contains("--brokers must be 1 to 5, is 6");
+    }
+}

@@ -1,0 +1,120 @@
+package dev.weir.client;
+
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import java.time.Duration;
+import java.util.function.Supplier;
+import java.util.function.ToDoubleFunction;
+
+/**
+ * Publishes the counts of a {@link WeirClient} or a {@link ReleaseWorker} as
+ * <a href="https://micrometer.io">Micrometer</a> meters. Only this class needs {@code micrometer-core}; the application
+ * adds it to its dependencies. The meters are listed in topology-docs/reference/metrics.md.
+ *
+ * <pre>{@code
+ * ClientMetricsBinder.of(weir).bindTo(registry);
+ * }</pre>
+ */
+public final class ClientMetricsBinder {
+
+    private static final double NANOS_PER_SECOND = 1e9;
+
+    /**
+     * The meters of one source. A counter references its source weakly; the gauges registered with it keep the
+     * source alive.
+     */
+    private record Figures<S>(MeterRegistry registry, Supplier<S> stats) {
+
+        void counter(String name, Tags tags, ToDoubleFunction<S> of) {
+            FunctionCounter.builder(name, stats, source -> of.applyAsDouble(source.get()))
+                    .tags(tags)
+                    .register(registry);
+        }
+
+        void gauge(String name, Tags tags, ToDoubleFunction<S> of) {
+            Gauge.builder(name, () -> of.applyAsDouble(stats.get())).tags(tags).register(registry);
+        }
+    }
+
+    private ClientMetricsBinder() {}
+
+    /**
+     * Returns a binder that registers the values of {@link ClientStats}.
+     *
+     * @param weir the client, which the meters reference until they are removed
+     * @return a binder, to be bound once per registry
+     */
+    public static MeterBinder of(WeirClient weir) {
+        return registry -> {
+            Figures<ClientStats> figures = new Figures<>(registry, weir::stats);
+            figures.counter("weir.client.sent", Tags.empty(), ClientStats::sent);
+            ended(figures, "ANSWERED", ClientStats::answered);
+            ended(figures, "DECIDED_HERE", ClientStats::decidedHere);
+            ended(figures, "REJECTED", ClientStats::rejected);
+            for (NoDecisionReason why : NoDecisionReason.values()) {
+                ended(figures, why.name(), stats -> unanswered(stats, why));
+            }
+            figures.counter("weir.client.late", Tags.empty(), ClientStats::late);
+            figures.counter("weir.client.fallback", Tags.of("as", Fallback.FAIL_OPEN.name()), ClientStats::failedOpen);
+            figures.counter(
+                    "weir.client.fallback", Tags.of("as", Fallback.FAIL_CLOSED.name()), ClientStats::failedClosed);
+            figures.gauge("weir.client.in.flight", Tags.empty(), ClientStats::inFlight);
+            figures.gauge("weir.client.keys.held", Tags.empty(), ClientStats::keysHeld);
+            for (CircuitSettings.State state : CircuitSettings.State.values()) {
+                figures.gauge(
+                        "weir.client.circuit",
+                        Tags.of("state", state.name()),
+                        stats -> stats.circuit() == state ? 1 : 0);
+            }
+            latency(figures, "0.5", stats -> seconds(stats.p50()));
+            latency(figures, "0.99", stats -> seconds(stats.p99()));
+            latency(figures, "1", stats -> seconds(stats.max()));
+        };
+    }
+
+    /**
+     * Returns a binder that registers the values of {@link WorkerStats}.
+     *
+     * @param worker the worker, which the meters reference until they are removed
+     * @return a binder, to be bound once per registry
+     */
+    public static MeterBinder of(ReleaseWorker worker) {
+        return registry -> {
+            Figures<WorkerStats> figures = new Figures<>(registry, worker::stats);
+            figures.counter("weir.worker.handled", Tags.empty(), WorkerStats::handled);
+            figures.counter("weir.worker.failed", Tags.empty(), WorkerStats::failed);
+            figures.counter("weir.worker.retried", Tags.empty(), WorkerStats::retried);
+            figures.counter("weir.worker.refused", Tags.empty(), WorkerStats::refused);
+            figures.counter("weir.worker.given.up", Tags.empty(), WorkerStats::givenUp);
+            figures.counter("weir.worker.duplicates", Tags.empty(), WorkerStats::duplicates);
+            figures.gauge("weir.worker.in.progress", Tags.empty(), WorkerStats::inProgress);
+        };
+    }
+
+    private static void ended(Figures<ClientStats> figures, String how, ToDoubleFunction<ClientStats> of) {
+        figures.counter("weir.client.requests", Tags.of("result", how), of);
+    }
+
+    private static void latency(Figures<ClientStats> figures, String quantile, ToDoubleFunction<ClientStats> of) {
+        figures.gauge("weir.client.latency.seconds", Tags.of("quantile", quantile), of);
+    }
+
+    private static double unanswered(ClientStats stats, NoDecisionReason why) {
+        return switch (why) {
+            case TIMED_OUT -> stats.timedOut();
+            case NOT_WRITTEN -> stats.notWritten();
+            case TOO_MANY_WAITING -> stats.refused();
+            case CIRCUIT_OPEN -> stats.circuitOpen();
+            case NO_LEASE -> stats.noLease();
+            case UNREADABLE -> stats.unreadable();
+            case CLOSED -> stats.closed();
+        };
+    }
+
+    private static double seconds(Duration latency) {
+        return latency.toNanos() / NANOS_PER_SECOND;
+    }
+}
