@@ -23,7 +23,14 @@ final class AuditProcess {
     static Breach run(Path settings, Path directory) throws IOException, InterruptedException {
         Path out = directory.resolve("audit.json");
         int exit = JavaProcess.of(
-                        List.of("-Xmx512m"), Main.class, "audit", "-c", settings.toString(), "--json", "--most", "20")
+                        List.of("-Xmx512m"),
+                        Main.class,
+                        "audit",
+                        "-c",
+                        settings.toString(),
+                        "--json",
+                        "--max-mismatches",
+                        "20")
                 .redirectOutput(out.toFile())
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start()
