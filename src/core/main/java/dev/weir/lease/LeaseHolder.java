@@ -17,8 +17,8 @@ import java.util.Optional;
  *                          ╰──────────────────────────────────────────────╯  still not enough
  * </pre>
  *
- * <p>Nothing happens at the end of a lease: from then on, {@link LeaseBook} does not count its tokens, and {@link
- * Ledger} charges what was not reported when it handles the next message.
+ * <p>No timer runs at the end of a lease. From then on, {@link LeaseBook} does not count its tokens as available. After
+ * a grace period, {@link Ledger} charges what was not reported, when it handles the next message.
  *
  * <p>Not thread-safe. All times are of the holder's monotonic clock, except decision times ({@link LeaseBook}).
  *
