@@ -153,7 +153,7 @@ export class Editor {
       this.#id = id;
       this.#showHistory();
     } catch (e) {
-      fill(this.#outcome, e.status === 412 ? await this.#meanwhile(id) : [h('p.fault', `Nothing was changed: ${e.message}`), this.#faults({faults: e.faults ?? [], message: ''})]);
+      fill(this.#outcome, e.status === 412 ? await this.#meanwhile(id) : [h('p.fault', `Nothing was changed: ${e.message.replace(/^nothing was changed: /, '')}`), this.#faults({faults: e.faults ?? [], message: ''})]);
     }
     this.#outcome.focus();
   }

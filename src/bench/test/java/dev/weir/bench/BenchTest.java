@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.cli.CapturedRun;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -71,14 +70,5 @@ class BenchTest {
     private static void measure(Path page, String only) {
         CapturedRun result = BenchShell.run("peers", only, "--rounds=1", "--turn=PT0.01S", "--report", page.toString());
         assertThat(result.exit()).as(result.err()).isZero();
-    }
-
-    @Test
-    void peer_libraries_are_measured_with_the_core() {
-        for (String only : List.of("Limit.*guava", "Decider.*decide")) {
-            CapturedRun result = BenchShell.run("peers", "--only", only, "--rounds", "1", "--turn", "PT0.01S");
-            assertThat(result.exit()).as(result.err()).isZero();
-            assertThat(result.out()).containsPattern("Benchmark\\.(guavaByClock|decide) .*[1-9].* [0-9.,]+\n");
-        }
     }
 }

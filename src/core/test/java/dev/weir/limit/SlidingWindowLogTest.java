@@ -278,17 +278,21 @@ class SlidingWindowLogTest {
         }
     }
 
-    @Test
-    void denied_requests_that_count_do_not_make_the_log_longer_than_its_bound() {
-        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(5, 1_000_000, true), 0);
+    @ParameterizedTest
+    @ValueSource(ints = {5, 6_400})
+    void denied_requests_that_count_do_not_make_the_log_longer_than_its_bound(int limit) {
+        int bound = limit / LogSegment.CAPACITY + SlidingWindowLog.EXCESS_SEGMENTS;
+        int longest = 0;
+        TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(limit, 1_000_000, true), 0);
         for (long nowMs = 1; nowMs <= 100_000; nowMs++) {
             trial.request(1, nowMs);
-            assertThat(trial.segments().size()).isLessThanOrEqualTo(SlidingWindowLog.EXCESS_SEGMENTS + 5);
+            longest = Math.max(longest, trial.segments().size());
         }
+        assertThat(longest).isBetween(bound, bound + 5);
         assertThat(trial.waitMs(1, 100_000))
-                .as("the newest five fill the limit")
-                .isEqualTo(1_000_000 - 4);
-        assertThat(trial.waitMs(5, 100_000)).isEqualTo(1_000_000);
+                .as("the newest entries fill the limit")
+                .isEqualTo(1_000_000 - limit + 1);
+        assertThat(trial.waitMs(limit, 100_000)).isEqualTo(1_000_000);
     }
 
     @Test

@@ -309,7 +309,7 @@ final class RunCommand implements Callable<Integer> {
                 .formatted(
                         topics.requests(),
                         topics.decisions(),
-                        service.map(one -> ", rules on %1$s/v1, live page on %1$s/, health on %2$s/health/ready"
+                        service.map(one -> ", API on %1$s/v1, live page on %1$s/, health on %2$s/health/ready"
                                         .formatted(one.url(), one.healthUrl()))
                                 .orElse(""),
                         KafkaSettings.deciding(config).getProperty("bootstrap.servers"));

@@ -36,7 +36,7 @@ class QuickStartTest {
             String ready = out.readLine();
             assertThat(ready)
                     .matches("weir is ready: requests on weir\\.requests, decisions on weir\\.decisions,"
-                            + " rules on http://127\\.0\\.0\\.1:[0-9]+/v1, live page on http://127\\.0\\.0\\.1:[0-9]+/,"
+                            + " API on http://127\\.0\\.0\\.1:[0-9]+/v1, live page on http://127\\.0\\.0\\.1:[0-9]+/,"
                             + " health on http://127\\.0\\.0\\.1:[0-9]+/health/ready, brokers 127\\.0\\.0\\.1:[0-9]+");
             String broker = ready.substring(ready.lastIndexOf(' ') + 1);
 
@@ -46,7 +46,7 @@ class QuickStartTest {
                             line -> assertThat(line).contains("\"r2\"", "ALLOWED", "\"remaining\":0"),
                             line -> assertThat(line).contains("\"r2\"", "DENIED", "\"policyVersion\":1"));
 
-            String service = ready.replaceFirst(".* rules on (http://[^/]*)/v1,.*", "$1");
+            String service = ready.replaceFirst(".* API on (http://[^/]*)/v1,.*", "$1");
             assertThat(Shell.run("usage", "alice", "--tier", "free", "--service", service)
                             .out())
                     .containsPattern("free \\(version 1\\) +client=alice +sliding-window-log 2/1m +2 +0 ");

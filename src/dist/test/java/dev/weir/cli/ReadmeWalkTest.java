@@ -29,7 +29,7 @@ class ReadmeWalkTest {
     private static final long PATIENCE_SECONDS = 120;
     private static final String WEIR = "java -jar target/weir.jar ";
     private static final Pattern READY =
-            Pattern.compile("weir is ready: .* rules on http://(\\S+)/v1, .* brokers (\\S+)");
+            Pattern.compile("weir is ready: .* API on http://(\\S+)/v1, .* brokers (\\S+)");
 
     @TempDir
     Path directory;

@@ -59,7 +59,7 @@ class RunTest {
     private static final Duration PATIENCE = Duration.ofMinutes(2);
     private static final int SIGTERM = 128 + 15;
     private static final int REQUESTS = 5_000;
-    private static final Pattern SERVICE = Pattern.compile("rules on (http://\\S+)/v1,");
+    private static final Pattern SERVICE = Pattern.compile("API on (http://\\S+)/v1,");
 
     @TempDir
     Path directory;

@@ -184,7 +184,7 @@ class SecuredClusterTest {
             requireAlive(enforcer);
             return log().lines()
                     .filter(line -> line.startsWith("weir is ready"))
-                    .map(line -> line.replaceFirst(".* rules on (http://[^/]*)/v1,.*", "$1"))
+                    .map(line -> line.replaceFirst(".* API on (http://[^/]*)/v1,.*", "$1"))
                     .findFirst()
                     .orElse(null);
         });

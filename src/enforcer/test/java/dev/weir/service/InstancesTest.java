@@ -116,7 +116,7 @@ class InstancesTest {
             for (int i = 0; i < CLIENTS; i++) {
                 awaitUsage(asked, i);
                 Reply check = asked.caller()
-                        .post("/v1/check", "{\"client\":\"client " + i + "\",\"attributes\":{\"endpoint\":\"/a\"}}");
+                        .post("/v1/peek", "{\"client\":\"client " + i + "\",\"attributes\":{\"endpoint\":\"/a\"}}");
                 assertThat(check.json().get("remaining").asInt()).isEqualTo(10 - used(i) - 1);
             }
             await("one request is released", PATIENCE, () -> waiting(asked) == 2);
@@ -217,12 +217,12 @@ class InstancesTest {
         return IntStream.range(0, CLIENTS).map(InstancesTest::used).sum();
     }
 
-    /** Reads the events of one instance until they include all decisions of both. */
+    /** Reads the events of one instance until they include all decisions and queues of both. */
     private static void seeAll() throws Exception {
         try (LiveStream watch = new LiveStream(second.service(), TOKEN)) {
             int allowed = 0;
             JsonNode now = null;
-            while (allowed < sent() || now == null) {
+            while (allowed < sent() || now == null || now.get("queues").size() < 2) {
                 LiveStream.Event event = watch.next();
                 switch (event.name()) {
                     case "history" -> {

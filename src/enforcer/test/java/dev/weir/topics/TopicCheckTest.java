@@ -283,9 +283,10 @@ class TopicCheckTest {
         assertThat(ReadPositions.gaps(admin, requests, committed))
                 .containsExactly(requests + "-2: no longer exists; its records from offset 5 on are lost");
         assertThatThrownBy(() -> ReadPositions.gaps(
-                        admin, "deleted.requests", Map.of(new TopicPartition("deleted.requests", 0), 1L)))
+                        admin, "never-created.requests", Map.of(new TopicPartition("never-created.requests", 0), 1L)))
                 .isInstanceOf(UnreachableException.class)
-                .hasMessage("the topic deleted.requests has just been deleted; start Weir again, which creates it");
+                .hasMessage(
+                        "the topic never-created.requests has just been deleted; start Weir again, which creates it");
     }
 
     @Test

@@ -28,7 +28,8 @@ public record TestCertificate(Path certificate, Path key) {
             throws IOException, InterruptedException, GeneralSecurityException {
         Path store = directory.resolve(name + ".p12");
         Path tool = Path.of(System.getProperty("java.home"), "bin", "keytool");
-        Process made = new ProcessBuilder((tool + " -genkeypair -alias one -keyalg " + algorithm + " -dname CN=" + name
+        Process made = new ProcessBuilder((tool + " -J-XX:TieredStopAtLevel=1 -genkeypair -alias one -keyalg "
+                                + algorithm + " -dname CN=" + name
                                 + " -validity 2 -ext san=dns:localhost,ip:127.0.0.1 -storetype PKCS12 -keystore "
                                 + store + " -storepass " + PASSWORD)
                         .split(" "))

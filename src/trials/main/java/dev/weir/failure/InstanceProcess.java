@@ -31,7 +31,7 @@ final class InstanceProcess extends ChildProcess {
 
     private static final String READY = "weir is ready";
     private static final Duration READY_PATIENCE = Duration.ofMinutes(3);
-    private static final Pattern SERVICE = Pattern.compile("rules on (http://\\S+)/v1");
+    private static final Pattern SERVICE = Pattern.compile("API on (http://\\S+)/v1");
     private static final Pattern HEALTH = Pattern.compile("health on (http://[^\\s,]+)");
     private static final Duration ANSWERS_WITHIN = Duration.ofSeconds(30);
 
