@@ -88,7 +88,7 @@ public final class ClientBuilder {
     }
 
     /**
-     * Sets what {@link WeirClient#check} returns if there is no decision in time. The default is {@link Fallback#FAIL}.
+     * Sets what {@link WeirClient#decide} returns if there is no decision in time. The default is {@link Fallback#FAIL}.
      *
      * @param value the fallback
      * @return this builder

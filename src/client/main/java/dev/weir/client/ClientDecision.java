@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A decision as {@link WeirClient#check} returns it: Weir's, or that of the client's {@link Fallback}. Exactly one of
+ * A decision as {@link WeirClient#decide} returns it: Weir's, or that of the client's {@link Fallback}. Exactly one of
  * {@code decision} and {@code noDecisionReason} is present.
  *
  * @param allowed whether the request may proceed: at once, or after {@link Decision#delayMs} if the decision has a

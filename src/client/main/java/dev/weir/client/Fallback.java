@@ -1,6 +1,6 @@
 package dev.weir.client;
 
-/** What {@link WeirClient#check} returns if Weir does not decide in time. */
+/** What {@link WeirClient#decide} returns if Weir does not decide in time. */
 public enum Fallback {
     /** The request is allowed. While Weir is unavailable, limits may be exceeded. */
     FAIL_OPEN,

@@ -2,6 +2,7 @@ package dev.weir.client;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.wire.DecisionAvro;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.SchemaRegistry;
@@ -45,16 +46,16 @@ import org.apache.kafka.common.serialization.StringSerializer;
  *         .fallback(Fallback.FAIL_OPEN)
  *         .start()) {
  *     Request request = RequestBuilder.of("alice").attribute("endpoint", "/articles/7").build();
- *     ClientDecision answer = weir.check(request).join();
+ *     ClientDecision answer = weir.decide(request).join();
  *     if (!answer.allowed()) {
  *         System.out.println(answer.httpStatus() + " " + answer.httpHeaders());
  *     }
  * }
  * }</pre>
  *
- * <p>{@link #check} returns Weir's decision or, if none arrives in time, the {@link Fallback}. {@link #decide} returns
- * Weir's decision or fails. A {@code QUEUED} decision is a decision like any other. The client does not report how the
- * wait ends: the release or the later decision is a record on a topic.
+ * <p>{@link #decide} returns Weir's decision or, if none arrives in time, that of the {@link Fallback}. It charges the
+ * request; {@link #peek} does not. A {@code QUEUED} decision is a decision like any other. The client does not report
+ * how the wait ends: the release or the later decision is a record on a topic.
  *
  * <p><b>Time-outs.</b> A time-out does not withdraw the request. Weir may still decide and charge it later. To send a
  * request again, use the same {@code requestId}: if its policy has {@code idempotency}, it is charged once.
@@ -64,7 +65,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * {@link Request.Source#NONE}.
  *
  * <p><b>Threads.</b> Instances are thread-safe. Use one per process: each client reads all decisions and decodes its
- * own. {@code check} and {@code decide} return without waiting for the decision. The calling thread can block only for
+ * own. {@code decide} and {@code peek} return without waiting for the decision. The calling thread can block only for
  * {@link ClientBuilder#maxWait} if too many requests are waiting, and for the client's time-out if the producer's
  * buffer is full or the topic's metadata must be fetched. Futures are completed on the {@link ClientBuilder#executor}.
  */
@@ -237,40 +238,65 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Returns a decision on a request: Weir's, or that of the {@link Fallback} if Weir does not decide within the
-     * client's time-out.
+     * Returns a decision on a request, and charges it: Weir's decision, or that of the {@link Fallback} if Weir does not
+     * decide within the client's time-out.
      *
      * @param request the request, usually made with a {@link RequestBuilder}. Its source is ignored
      * @return a future that completes with a decision. It fails with an {@link IllegalArgumentException} if the request
      *     is invalid (the message names the field) or too large for the topic, whatever the fallback is; and with a
      *     {@link NoDecisionException} if there is no decision and the fallback is {@link Fallback#FAIL}
      */
-    public CompletableFuture<ClientDecision> check(Request request) {
-        return check(request, options.timeout());
+    public CompletableFuture<ClientDecision> decide(Request request) {
+        return decide(request, options.timeout());
     }
 
     /**
-     * Returns a decision like {@link #check(Request)}, within a shorter time. The {@link CircuitSettings} count a
+     * Returns a decision like {@link #decide(Request)}, within a shorter time. The {@link CircuitSettings} count a
      * time-out of this call like any other.
      *
      * @param request the request
      * @param within how long to wait for Weir's decision, at least 1 ms. A value above the client's
      *     {@linkplain ClientBuilder#timeout time-out} has no effect
-     * @return a future that completes or fails like that of {@link #check(Request)}
+     * @return a future that completes or fails like that of {@link #decide(Request)}
      * @throws IllegalArgumentException if {@code within} is shorter than 1 ms
      */
-    public CompletableFuture<ClientDecision> check(Request request, Duration within) {
+    public CompletableFuture<ClientDecision> decide(Request request, Duration within) {
+        return decide(request, within, options.fallback());
+    }
+
+    /**
+     * Returns a decision like {@link #decide(Request, Duration)}, with a fallback for this request.
+     *
+     * @param request the request
+     * @param within how long to wait for Weir's decision, at least 1 ms. A value above the client's
+     *     {@linkplain ClientBuilder#timeout time-out} has no effect
+     * @param fallback what to return if there is no decision in time
+     * @return a future that completes or fails like that of {@link #decide(Request)}
+     * @throws IllegalArgumentException if {@code within} is shorter than 1 ms
+     */
+    public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
         CompletableFuture<ClientDecision> answer = new CompletableFuture<>();
-        var unused = decide(request, within).whenComplete((decision, failure) -> {
+        var unused = decide(request, List.of(), within).whenComplete((decision, failure) -> {
             if (failure == null) {
                 answer.complete(ClientDecision.of(decision));
-            } else if (failure instanceof NoDecisionException none && options.fallback() != Fallback.FAIL) {
-                answer.complete(fallbackDecision(none.reason()));
+            } else if (failure instanceof NoDecisionException none && fallback != Fallback.FAIL) {
+                answer.complete(fallbackDecision(fallback, none.reason()));
             } else {
                 answer.completeExceptionally(failure);
             }
         });
         return answer;
+    }
+
+    /**
+     * Returns what is left for a request, and charges nothing: the decision on the request with the kind
+     * {@link RequestKind#PEEK}. It is allowed unless a limit is 0; {@link Decision#remaining} is what is left.
+     *
+     * @param request the request. Its kind and source are ignored
+     * @return a future that completes or fails like that of {@link #decide(Request)}
+     */
+    public CompletableFuture<ClientDecision> peek(Request request) {
+        return decide(request.withKind(RequestKind.PEEK));
     }
 
     /**
@@ -280,7 +306,7 @@ public final class WeirClient implements AutoCloseable {
      * @param request the request
      * @return the decision. Empty if the client is not {@linkplain ClientBuilder#leased leased} or is closed, if the
      *     request cannot be decided by leases, or if more quota is needed. In the last case a lease is requested, so
-     *     that a later request can succeed. To get a decision in any case, call {@link #check} or {@link #decide} next
+     *     that a later request can succeed. To get a decision in any case, call {@link #decide} next
      * @throws IllegalArgumentException if the request is invalid; the message names the field
      */
     public Optional<Decision> tryDecide(Request request) {
@@ -297,31 +323,7 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Returns Weir's decision on a request.
-     *
-     * @param request the request, usually made with a {@link RequestBuilder}. Its source is ignored
-     * @return a future that completes with the decision. It fails with an {@link IllegalArgumentException} if the
-     *     request is invalid (the message names the field) or too large for the topic, and with a
-     *     {@link NoDecisionException} if there is no decision within the client's time-out
-     */
-    public CompletableFuture<Decision> decide(Request request) {
-        return decide(request, options.timeout());
-    }
-
-    /**
-     * Returns Weir's decision like {@link #decide(Request)}, within a shorter time.
-     *
-     * @param request the request
-     * @param within how long to wait for the decision, as in {@link #check(Request, Duration)}
-     * @return a future that completes or fails like that of {@link #decide(Request)}
-     * @throws IllegalArgumentException if {@code within} is shorter than 1 ms
-     */
-    public CompletableFuture<Decision> decide(Request request, Duration within) {
-        return decide(request, List.of(), within);
-    }
-
-    /**
-     * Returns Weir's decision like {@link #decide(Request)}.
+     * Returns Weir's decision, or fails with a {@link NoDecisionException}, whatever the fallback is.
      *
      * @param headers headers of the request's record; Weir copies them to its decisions and its release
      */
@@ -598,8 +600,8 @@ public final class WeirClient implements AutoCloseable {
         };
     }
 
-    private ClientDecision fallbackDecision(NoDecisionReason why) {
-        boolean open = options.fallback() == Fallback.FAIL_OPEN;
+    private ClientDecision fallbackDecision(Fallback fallback, NoDecisionReason why) {
+        boolean open = fallback == Fallback.FAIL_OPEN;
         (open ? tally.failedOpen : tally.failedClosed).increment();
         return ClientDecision.fallback(open, why);
     }

@@ -58,7 +58,7 @@ public final class WeirFilter extends Filter {
     public void doFilter(HttpExchange exchange, Chain chain) throws IOException {
         ClientDecision answer;
         try {
-            answer = weir.check(requests.apply(exchange)).join();
+            answer = weir.decide(requests.apply(exchange)).join();
         } catch (CompletionException e) {
             refuse(exchange, e.getCause() instanceof IllegalArgumentException ? BAD_REQUEST : UNAVAILABLE);
             return;

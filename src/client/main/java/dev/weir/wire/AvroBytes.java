@@ -168,6 +168,11 @@ final class AvroBytes<T extends SpecificRecord> {
         return isNewest ? AFTER_ID : OptionalInt.empty();
     }
 
+    /** Returns whether the bytes begin with the header of an encoding that this codec reads. */
+    boolean recognizes(byte[] bytes) {
+        return hasHeader(bytes) || framed.isPresent() && WriterSchemas.isFramed(bytes);
+    }
+
     private static boolean hasHeader(byte[] bytes) {
         return bytes.length >= HEADER_LENGTH && bytes[0] == MARKER[0] && bytes[1] == MARKER[1];
     }

@@ -74,6 +74,16 @@ public final class RequestAvro {
     }
 
     /**
+     * Returns whether a value begins with the header of an encoding that this codec reads.
+     *
+     * @param value the value of a record
+     * @return whether it can be a request in Avro
+     */
+    public boolean hasHeader(byte[] value) {
+        return avro.recognizes(value);
+    }
+
+    /**
      * Decodes a request of any version.
      *
      * @param value the value of a record

@@ -10,8 +10,13 @@ import dev.weir.event.RequestKind;
 import dev.weir.fault.Fault;
 import dev.weir.fault.SafeText;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * The reader of requests in NDJSON: one JSON object per line, with the fields of the Avro event, {@code timestamp} and,
@@ -20,6 +25,7 @@ import java.util.Map;
 public final class RequestJson {
 
     private static final JsonFactory FACTORY = new JsonFactory();
+    private static final Set<String> RECORD_FIELDS = Set.of("timestamp", "partition", "offset");
 
     private RequestJson() {}
 
@@ -33,20 +39,48 @@ public final class RequestJson {
      * @throws IllegalArgumentException if the line is not a request; the message names the field
      */
     public static Request read(String line, long timestampMs, Request.Source source) {
-        Draft draft = new Draft(timestampMs, source);
+        return read(line, new Draft(null, timestampMs, source));
+    }
+
+    /**
+     * Parses one line like {@link #read(String, long, Request.Source)}. A request without a {@code requestId} gets a
+     * given one.
+     *
+     * @param line a JSON object
+     * @param requestId the id of a request that has none
+     * @param timestampMs the timestamp of a request that has none, in ms since the epoch
+     * @param source the source of a request that has none
+     * @return the request, which is not checked any further
+     * @throws IllegalArgumentException if the line is not a request; the message names the field
+     */
+    public static Request read(String line, String requestId, long timestampMs, Request.Source source) {
+        return read(line, new Draft(requestId, timestampMs, source));
+    }
+
+    /**
+     * Parses the value of a record. It must not have the fields {@code timestamp}, {@code partition} and
+     * {@code offset}: they are those of the record.
+     *
+     * @param value a JSON object
+     * @param timestampMs the timestamp of the record, in ms since the epoch
+     * @param source the position of the record
+     * @return the request, which is not checked any further
+     * @throws IllegalArgumentException if the value is not a request; the message names the field
+     */
+    public static Request readRecord(String value, long timestampMs, Request.Source source) {
+        Draft draft = new Draft(null, timestampMs, source);
+        draft.isRecord = true;
+        return read(value, draft);
+    }
+
+    private static Request read(String line, Draft draft) {
         try (JsonParser json = FACTORY.createParser(line)) {
-            if (json.nextToken() != JsonToken.START_OBJECT) {
-                throw new IllegalArgumentException("is not a JSON object");
-            }
-            while (json.nextToken() != JsonToken.END_OBJECT) {
-                String field = json.currentName();
-                json.nextToken();
-                draft.set(field, json);
-            }
+            json.nextToken();
+            Request request = readObject(json, draft);
             if (json.nextToken() != null) {
                 throw new IllegalArgumentException("has content after the JSON object");
             }
-            return draft.toRequest();
+            return request;
         } catch (JsonProcessingException e) {
             throw refused("is not valid JSON: " + e.getOriginalMessage(), e);
         } catch (IOException e) {
@@ -56,11 +90,69 @@ public final class RequestJson {
         }
     }
 
+    /**
+     * Parses a JSON array of requests.
+     *
+     * @param text a JSON array of objects
+     * @param maximum the maximum number of requests
+     * @param requestIds returns an id for a request that has none
+     * @param timestampMs the timestamp of requests that have none, in ms since the epoch
+     * @return the requests, which are not checked any further
+     * @throws IllegalArgumentException if the text is not an array of requests, or has more than the maximum; the
+     *     message names the index and the field
+     */
+    public static List<Request> readArray(String text, int maximum, Supplier<String> requestIds, long timestampMs) {
+        List<Request> requests = new ArrayList<>();
+        try (JsonParser json = FACTORY.createParser(text)) {
+            if (json.nextToken() != JsonToken.START_ARRAY) {
+                throw new IllegalArgumentException("is not a JSON array");
+            }
+            while (json.nextToken() != JsonToken.END_ARRAY) {
+                if (requests.size() == maximum) {
+                    throw new IllegalArgumentException("has more than " + maximum + " requests");
+                }
+                requests.add(readElement(json, requests.size(), requestIds.get(), timestampMs));
+            }
+            if (json.nextToken() != null) {
+                throw new IllegalArgumentException("has content after the JSON array");
+            }
+            return requests;
+        } catch (JsonProcessingException e) {
+            throw refused("is not valid JSON: " + e.getOriginalMessage(), e);
+        } catch (IOException e) {
+            throw refused("is not valid JSON: " + e.getMessage(), e);
+        }
+    }
+
+    private static Request readElement(JsonParser json, int index, String requestId, long timestampMs)
+            throws IOException {
+        try {
+            return readObject(json, new Draft(requestId, timestampMs, Request.Source.NONE));
+        } catch (IllegalArgumentException e) {
+            throw refused("[" + index + "]: " + e.getMessage(), e);
+        }
+    }
+
+    /** Reads the object at which the parser is. */
+    private static Request readObject(JsonParser json, Draft draft) throws IOException {
+        if (json.currentToken() != JsonToken.START_OBJECT) {
+            throw new IllegalArgumentException("is not a JSON object");
+        }
+        while (json.nextToken() != JsonToken.END_OBJECT) {
+            String field = json.currentName();
+            json.nextToken();
+            draft.set(field, json);
+        }
+        return draft.toRequest();
+    }
+
     private static IllegalArgumentException refused(String message, Exception cause) {
         return new IllegalArgumentException(SafeText.of(message, Fault.MAX_MESSAGE), cause);
     }
 
     private static final class Draft {
+        private final Set<String> fields = new HashSet<>();
+        private boolean isRecord;
         String requestId;
         String client;
         RequestKind kind = RequestKind.CONSUME;
@@ -75,13 +167,20 @@ public final class RequestJson {
         int partition;
         long offset;
 
-        Draft(long timestampMs, Request.Source source) {
+        Draft(String requestId, long timestampMs, Request.Source source) {
+            this.requestId = requestId;
             this.timestampMs = timestampMs;
             this.partition = source.partition();
             this.offset = source.offset();
         }
 
         void set(String field, JsonParser json) throws IOException {
+            if (isRecord && RECORD_FIELDS.contains(field)) {
+                throw new IllegalArgumentException(field + " is a field of the record, not of its value");
+            }
+            if (!fields.add(field)) {
+                throw new IllegalArgumentException(field + " appears twice");
+            }
             boolean isNull = json.currentToken() == JsonToken.VALUE_NULL;
             switch (field) {
                 case "requestId" -> requestId = string(field, json);
@@ -178,7 +277,9 @@ public final class RequestJson {
             while (json.nextToken() != JsonToken.END_OBJECT) {
                 String name = wellFormed("the name of an attribute", json.currentName());
                 json.nextToken();
-                attributes.put(name, string("attributes." + name, json));
+                if (attributes.put(name, string("attributes." + name, json)) != null) {
+                    throw new IllegalArgumentException("attributes." + name + " appears twice");
+                }
             }
             return attributes;
         }

@@ -7,6 +7,10 @@ public enum Rejection {
      * match their schema, or bytes are left over.
      */
     NOT_AVRO,
+    /** Requests: the value begins with <code>{</code> and is not a request in JSON. */
+    NOT_JSON,
+    /** Requests: the value begins with none of the formats that Weir reads. */
+    UNKNOWN_FORMAT,
     /**
      * The fingerprint of the schema is unknown to this version, or the registry has no schema with the id, or one that
      * does not resolve.

@@ -45,6 +45,23 @@ public record Request(
         public static final Source NONE = new Source(-1, -1);
     }
 
+    /** Returns this request with another kind. */
+    public Request withKind(RequestKind other) {
+        return new Request(
+                requestId,
+                client,
+                other,
+                tier,
+                cost,
+                sizeBytes,
+                attributes,
+                deadlineMs,
+                payload,
+                queue,
+                timestampMs,
+                source);
+    }
+
     /**
      * Returns the value of a field for policies: {@code client}, {@code tier}, or an attribute.
      *

@@ -150,10 +150,20 @@ final class RunCommand implements Callable<Integer> {
         try (EmbeddedBroker broker = startBroker(devPort)) {
             TempDirectory state = TempDirectory.create("weir-dev-");
             broker.beforeClose(state);
-            WeirConfig local = config.withKafka("bootstrap.servers", broker.bootstrapServers())
+            WeirConfig local = openToDecide(config)
+                    .withKafka("bootstrap.servers", broker.bootstrapServers())
                     .withStateDirectory(state.path());
             return serve(local, contents, broker::beforeClose);
         }
+    }
+
+    /** Returns the configuration for a first try: deciding needs no token, if the service is only on loopback. */
+    private static WeirConfig openToDecide(WeirConfig config) {
+        return config.service().requiresReadToken()
+                ? config
+                : config.toBuilder()
+                        .service(config.service().withDecideToken(WeirConfig.Service.TokenRule.LOOPBACK))
+                        .build();
     }
 
     private WeirConfig read() throws FaultsException {

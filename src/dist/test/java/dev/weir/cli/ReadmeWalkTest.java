@@ -117,6 +117,7 @@ class ReadmeWalkTest {
     }
 
     private void overHttp() throws Exception {
+        assertThat(run(next("curl --json '"), "")).contains("\"ALLOWED\"", "\"policyId\":\"free-articles\"");
         assertThat(run(next("curl 'localhost:8680/v1/usage/alice"), ""))
                 .contains("\"free-articles\"", "\"policyVersion\":2");
         assertThat(run(next("curl -X PUT localhost:8680/v1/policies/free-articles"), ""))

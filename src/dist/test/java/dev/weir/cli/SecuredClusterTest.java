@@ -202,7 +202,7 @@ class SecuredClusterTest {
                 .contains("\"client\":\"client-0\"");
         assertThat(firstRelease()).isEqualTo("client-0");
         try (WeirClient weir = gateway()) {
-            assertThat(weir.check(RequestBuilder.of("client-0").build()).join().noDecisionReason())
+            assertThat(weir.decide(RequestBuilder.of("client-0").build()).join().noDecisionReason())
                     .isEmpty();
         }
         slicesAreHeldAndTheFallbackDecidesWithoutTheRightToAskForThem();
@@ -248,7 +248,7 @@ class SecuredClusterTest {
     }
 
     private static ClientDecision answer(WeirClient weir, String pool) {
-        return weir.check(RequestBuilder.of("client-0").attribute("pool", pool).build())
+        return weir.decide(RequestBuilder.of("client-0").attribute("pool", pool).build())
                 .join();
     }
 
@@ -277,7 +277,7 @@ class SecuredClusterTest {
 
     /** Returns whether the request of {@link Traffic} would be sent to its queue. */
     private static boolean isQueued(String service) {
-        return send(HttpRequest.newBuilder(URI.create(service + "/v1/check"))
+        return send(HttpRequest.newBuilder(URI.create(service + "/v1/peek"))
                         .header("Authorization", "Bearer " + TOKEN)
                         .header("Content-Type", "application/json")
                         .POST(HttpRequest.BodyPublishers.ofString(

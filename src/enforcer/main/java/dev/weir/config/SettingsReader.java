@@ -65,6 +65,7 @@ final class SettingsReader {
                 section.read(Service.TOKEN_FILE, defaults.tokenFile()),
                 section.read(Service.HEALTH_PORT, defaults.healthPort()),
                 section.read(Service.READ_TOKEN, defaults.readToken()),
+                section.read(Service.DECIDE_TOKEN, defaults.decideToken()),
                 section.read(Service.REQUEST_TIMEOUT, defaults.requestTimeout()),
                 section.read(Service.BACKTEST_TIMEOUT, defaults.backtestTimeout()),
                 tls(section.get("tls"), defaults.tls()));

@@ -370,6 +370,7 @@ public record WeirConfig(
      * @param healthPort the port that serves health checks and metrics only, 0 to 65535; 0 for any free port; if empty,
      *     see {@link #effectiveHealthPort}
      * @param readToken whether reading needs a token; if empty, see {@link #requiresReadToken}
+     * @param decideToken whether deciding needs a token
      * @param requestTimeout the time in which a request must arrive, 1 s to 10 min; 1 s is added for each 64 KiB
      * @param backtestTimeout the timeout of backtests on recent requests, 1 s to 10 min
      * @param tls the TLS files; empty to disable TLS
@@ -381,26 +382,26 @@ public record WeirConfig(
             Optional<String> advertise,
             Optional<Path> tokenFile,
             Optional<Integer> healthPort,
-            Optional<ReadToken> readToken,
+            Optional<TokenRule> readToken,
+            TokenRule decideToken,
             Duration requestTimeout,
             Duration backtestTimeout,
             Optional<Tls> tls) {
 
-        /** Whether reading needs a token. */
-        public enum ReadToken {
-            /** All reads need a token. */
+        /** Whether requests need a token. */
+        public enum TokenRule {
+            /** All requests need a token. */
             REQUIRED,
-            /** Reads through the loopback interface need no token. */
+            /** Requests through the loopback interface need no token. */
             LOOPBACK;
 
             /** @throws IllegalArgumentException if the text is neither {@code required} nor {@code loopback} */
-            static ReadToken of(String text) {
+            static TokenRule of(String key, String text) {
                 return switch (text) {
                     case "required" -> REQUIRED;
                     case "loopback" -> LOOPBACK;
                     default ->
-                        throw new IllegalArgumentException(
-                                "service.read-token must be required or loopback, is '" + text + "'");
+                        throw new IllegalArgumentException(key + " must be required or loopback, is '" + text + "'");
                 };
             }
         }
@@ -444,8 +445,9 @@ public record WeirConfig(
                 Setting.path("service.token-file", "a file").optional();
         static final Setting<Optional<Integer>> HEALTH_PORT =
                 Setting.count("service.health-port", 0, MAX_PORT).optional();
-        static final Setting<Optional<ReadToken>> READ_TOKEN =
-                Setting.of("service.read-token", ReadToken::of, any -> {}).optional();
+        static final Setting<Optional<TokenRule>> READ_TOKEN =
+                tokenRule("service.read-token").optional();
+        static final Setting<TokenRule> DECIDE_TOKEN = tokenRule("service.decide-token");
         static final Setting<Duration> REQUEST_TIMEOUT =
                 Setting.duration("service.request-timeout", MIN_TIMEOUT, MAX_TIMEOUT);
         static final Setting<Duration> BACKTEST_TIMEOUT =
@@ -459,6 +461,7 @@ public record WeirConfig(
                 Optional.empty(),
                 Optional.empty(),
                 Optional.empty(),
+                TokenRule.REQUIRED,
                 Duration.ofSeconds(10),
                 Duration.ofSeconds(30),
                 Optional.empty());
@@ -470,6 +473,10 @@ public record WeirConfig(
             HEALTH_PORT.require(healthPort);
             REQUEST_TIMEOUT.require(requestTimeout);
             BACKTEST_TIMEOUT.require(backtestTimeout);
+        }
+
+        private static Setting<TokenRule> tokenRule(String key) {
+            return Setting.of(key, text -> TokenRule.of(key, text), any -> {});
         }
 
         /**
@@ -486,7 +493,7 @@ public record WeirConfig(
          */
         public boolean requiresReadToken() {
             return readToken
-                    .map(set -> set == ReadToken.REQUIRED)
+                    .map(set -> set == TokenRule.REQUIRED)
                     .orElse(!host.equals(DEFAULT_HOST) || advertise.isPresent());
         }
 
@@ -510,8 +517,12 @@ public record WeirConfig(
             return with(draft -> draft.healthPort = Optional.of(other));
         }
 
-        public Service withReadToken(ReadToken other) {
+        public Service withReadToken(TokenRule other) {
             return with(draft -> draft.readToken = Optional.of(other));
+        }
+
+        public Service withDecideToken(TokenRule other) {
+            return with(draft -> draft.decideToken = other);
         }
 
         public Service withRequestTimeout(Duration other) {
@@ -536,7 +547,8 @@ public record WeirConfig(
             private Optional<String> advertise;
             private Optional<Path> tokenFile;
             private Optional<Integer> healthPort;
-            private Optional<ReadToken> readToken;
+            private Optional<TokenRule> readToken;
+            private TokenRule decideToken;
             private Duration requestTimeout;
             private Optional<Tls> tls;
 
@@ -548,6 +560,7 @@ public record WeirConfig(
                 tokenFile = from.tokenFile;
                 healthPort = from.healthPort;
                 readToken = from.readToken;
+                decideToken = from.decideToken;
                 requestTimeout = from.requestTimeout;
                 tls = from.tls;
             }
@@ -561,6 +574,7 @@ public record WeirConfig(
                         tokenFile,
                         healthPort,
                         readToken,
+                        decideToken,
                         requestTimeout,
                         from.backtestTimeout,
                         tls);

@@ -39,6 +39,10 @@ final class JsonViews {
         return Json.MAPPER.createObjectNode();
     }
 
+    static ArrayNode array() {
+        return Json.MAPPER.createArrayNode();
+    }
+
     static ObjectNode applied(Applied applied) {
         ObjectNode json = object();
         json.put("id", applied.id());

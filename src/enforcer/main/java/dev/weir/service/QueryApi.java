@@ -2,7 +2,6 @@ package dev.weir.service;
 
 import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.config.WeirConfig;
@@ -41,10 +40,9 @@ final class QueryApi {
     private static final int MAX_DECISIONS = 1_000;
 
     /** The id of requests that are sent without one. */
-    private static final String DEFAULT_REQUEST_ID = "check";
+    private static final String DEFAULT_REQUEST_ID = "peek";
 
     private static final String KEY = "key.";
-    private static final Request.Source NO_SOURCE = new Request.Source(0, 0);
 
     private final RequestRules rules;
     private final Supplier<ServedInstance> instance;
@@ -76,8 +74,8 @@ final class QueryApi {
                 null,
                 null,
                 nowMs,
-                NO_SOURCE);
-        requireValid(question);
+                Request.Source.NONE);
+        requireValid(question, rules);
         InstanceQueries queries = instance.get().queries();
         answer(
                 request,
@@ -116,13 +114,12 @@ final class QueryApi {
     }
 
     /** Returns how a request would be decided. */
-    void check(Context request) {
+    void peek(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         BodyFormat sent = BodyFormat.ofContentType(request);
         QueryParameters.requireNone(request);
         String body = RequestBody.text(request);
-        Request question = read(sent, body);
-        requireValid(question);
+        Request question = read(sent, body, DEFAULT_REQUEST_ID, rules);
         InstanceQueries queries = instance.get().queries();
         answer(
                 request,
@@ -202,13 +199,18 @@ final class QueryApi {
         }
     }
 
-    private static Request read(BodyFormat sent, String body) {
+    /**
+     * Reads a request.
+     *
+     * @param requestId the id of a request that has none
+     * @throws ProblemDetails.ProblemException with 400 if it is invalid
+     */
+    static Request read(BodyFormat sent, String body, String requestId, RequestRules rules) {
         try {
-            JsonNode tree = sent.read(body);
-            if (tree instanceof ObjectNode fields && !fields.has("requestId")) {
-                fields.put("requestId", DEFAULT_REQUEST_ID);
-            }
-            return RequestJson.read(String.valueOf(tree), System.currentTimeMillis(), NO_SOURCE);
+            String json = sent == BodyFormat.JSON ? body : String.valueOf(sent.read(body));
+            Request request = RequestJson.read(json, requestId, System.currentTimeMillis(), Request.Source.NONE);
+            requireValid(request, rules);
+            return request;
         } catch (JsonProcessingException e) {
             JsonLocation location = e.getLocation(); // null if a value is too long or nested too deeply
             String where = location == null ? "" : ": line " + location.getLineNr();
@@ -217,11 +219,11 @@ final class QueryApi {
                     : "the body is not " + sent;
             throw ProblemDetails.of(400, why + where).exception();
         } catch (IllegalArgumentException e) {
-            throw ProblemDetails.of(400, "the body " + e.getMessage()).exception();
+            throw ProblemDetails.of(400, "the body: " + e.getMessage()).exception();
         }
     }
 
-    private void requireValid(Request request) {
+    private static void requireValid(Request request, RequestRules rules) {
         Optional<RequestRules.Violation> violation = rules.check(request);
         if (violation.isPresent()) {
             throw ProblemDetails.of(400, violation.get().detail()).exception();

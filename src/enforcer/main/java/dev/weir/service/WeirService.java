@@ -8,6 +8,7 @@ import static io.javalin.http.HandlerType.PUT;
 
 import dev.weir.backtest.ResultTooLargeException;
 import dev.weir.config.WeirConfig;
+import dev.weir.config.WeirConfig.Service.TokenRule;
 import dev.weir.fault.FaultsException;
 import dev.weir.live.Sampler;
 import dev.weir.processor.PolicyRegistry;
@@ -79,6 +80,7 @@ public final class WeirService implements AutoCloseable {
     private final AccessControl access;
     private final Optional<ServiceTls> tls;
     private final PeerInstances peers;
+    private final DecidingClient client;
     private final LiveFeed feed;
     private final TokenThrottle wrongTokens = new TokenThrottle();
     private final ConnectionGuard guard;
@@ -103,7 +105,9 @@ public final class WeirService implements AutoCloseable {
         this.tls = tls;
         this.listener = listener;
         boolean isOpenToRead = listener.isLoopback() && !config.service().requiresReadToken();
-        access = new AccessControl(tokens, isOpenToRead, listener.hostNames(), wrongTokens);
+        boolean isOpenToDecide = isOpenToRead && config.service().decideToken() == TokenRule.LOOPBACK;
+        access = new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), wrongTokens);
+        client = new DecidingClient(config);
         peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
         guard = new ConnectionGuard(config.service().requestTimeout());
@@ -146,11 +150,17 @@ public final class WeirService implements AutoCloseable {
     }
 
     private static void requireTokens(WeirConfig.Service service, AccessTokens tokens, ServiceListener listener) {
-        boolean isOpen = service.readToken().equals(Optional.of(WeirConfig.Service.ReadToken.LOOPBACK));
+        boolean isOpen = service.readToken().equals(Optional.of(TokenRule.LOOPBACK));
         if (isOpen && !listener.isLoopback()) {
             throw new BadSettingException(
                     "service.read-token: loopback requires a loopback address as service.host, which " + service.host()
                             + " is not",
+                    null);
+        }
+        if (service.decideToken() == TokenRule.LOOPBACK && !listener.isLoopback()) {
+            throw new BadSettingException(
+                    "service.decide-token: loopback requires a loopback address as service.host, which "
+                            + service.host() + " is not",
                     null);
         }
         if (!tokens.changeTokens().isEmpty()) {
@@ -249,6 +259,7 @@ public final class WeirService implements AutoCloseable {
             stop(healthJavalin);
             guard.close();
             healthGuard.close();
+            client.close();
             peers.close();
             tls.ifPresent(ServiceTls::close);
         }
@@ -301,6 +312,7 @@ public final class WeirService implements AutoCloseable {
         DefinitionApi queues =
                 new DefinitionApi(Kind.QUEUE, "queues", () -> instance().rules());
         QueryApi asking = new QueryApi(config, this::instance, peers);
+        DecideApi deciding = new DecideApi(config, client);
         DryRun trial = new DryRun(() -> instance().rules());
         OpenApiDocument openApi = new OpenApiDocument();
         HealthChecks checks = new HealthChecks(this::health);
@@ -329,7 +341,8 @@ public final class WeirService implements AutoCloseable {
                 new Route(GET, "/v1/usage/{client}", Permission.READ, asking::usage),
                 new Route(GET, "/v1/shared/{id}", Permission.READ, asking::sharedUsage),
                 new Route(GET, "/v1/decisions/{client}", Permission.READ, asking::decisions),
-                new Route(POST, AccessControl.CHECK_PATH, Permission.READ, asking::check),
+                new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide),
+                new Route(POST, AccessControl.PEEK_PATH, Permission.READ, asking::peek),
                 new Route(GET, "/v1/openapi.json", Permission.READ, openApi::json),
                 new Route(GET, "/v1/openapi.yaml", Permission.READ, openApi::yaml));
     }
@@ -363,7 +376,7 @@ public final class WeirService implements AutoCloseable {
                 request -> request.header("Cache-Control", "no-cache").header("X-Content-Type-Options", "nosniff"));
         settings.routes.before(AccessControl::checkOrigin);
         settings.routes.before(access::checkRead);
-        settings.routes.beforeMatched(access::checkChange);
+        settings.routes.beforeMatched(access::checkPermission);
         for (Route route : routes) {
             settings.routes.addHttpHandler(route.method(), route.path(), route.handler(), route.permission());
             if (route.method().equals(GET)) {

@@ -4,7 +4,9 @@ import dev.weir.config.WeirConfig;
 import dev.weir.processor.ProducerTimestamps;
 import dev.weir.topology.RocksSettings;
 import dev.weir.topology.Topics;
+import dev.weir.wire.SchemaRegistryProvider;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -163,6 +165,15 @@ public final class KafkaSettings {
     private static Duration firstOf(Properties settings, String... keys) {
         String key = Stream.of(keys).filter(settings::containsKey).findFirst().orElseThrow();
         return Duration.ofMillis((int) ConfigDef.parseType(key, settings.get(key), ConfigDef.Type.INT));
+    }
+
+    /** Returns the properties of a {@link dev.weir.client.WeirClient}, including those of the schema registry. */
+    public static Map<String, Object> weirClient(WeirConfig config) {
+        Map<String, Object> settings = new HashMap<>();
+        producer(config).forEach((key, value) -> settings.put("producer." + key, value));
+        consumer(config).forEach((key, value) -> settings.put(CONSUMER + key, value));
+        config.registry().forEach((key, value) -> settings.put(SchemaRegistryProvider.PREFIX + key, value));
+        return settings;
     }
 
     /** Returns the properties of an admin client. */

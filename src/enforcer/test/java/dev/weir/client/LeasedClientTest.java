@@ -48,7 +48,7 @@ import org.junit.jupiter.api.io.TempDir;
 @SuppressWarnings("try") // enforcers are not referenced
 class LeasedClientTest {
 
-    private static final String HOUR = "{algorithm: fixed-window, limit: %d, per: 1h}";
+    private static final String HOUR = "{algorithm: sliding-window-log, limit: %d, per: 1h}";
 
     /** Leases longer than any of these tests, so that tokens are free again only if the holder returns them. */
     private static final WeirConfig.Leases LONG = new WeirConfig.Leases(Duration.ofHours(1), Duration.ofMillis(300));
@@ -86,6 +86,10 @@ class LeasedClientTest {
         return RequestBuilder.of(client).build();
     }
 
+    private static Decision decided(CompletableFuture<ClientDecision> future) throws Exception {
+        return get(future).decision().orElseThrow();
+    }
+
     private static <T> T get(CompletableFuture<T> future) throws Exception {
         return future.get(LiveWeir.PATIENCE.toSeconds(), TimeUnit.SECONDS);
     }
@@ -95,7 +99,7 @@ class LeasedClientTest {
         int allowed = 0;
         int denied = 0;
         while (denied < denials) {
-            Decision decision = get(weir.decide(request(client)));
+            Decision decision = decided(weir.decide(request(client)));
             allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
             denied += decision.outcome() == Outcome.DENIED ? 1 : 0;
         }
@@ -107,7 +111,7 @@ class LeasedClientTest {
         int[] so = {0};
         await(allowed + " are allowed", LiveWeir.PATIENCE, () -> {
             try {
-                so[0] += get(weir.decide(request(client))).outcome() == Outcome.ALLOWED ? 1 : 0;
+                so[0] += decided(weir.decide(request(client))).outcome() == Outcome.ALLOWED ? 1 : 0;
             } catch (Exception e) {
                 throw new IllegalStateException(e);
             }
@@ -155,10 +159,10 @@ class LeasedClientTest {
         try (Enforcer enforcer = live.enforce();
                 WeirClient weir = leased(live)) {
             assertThat(weir.tryDecide(request("alice"))).isEmpty();
-            Decision first = get(weir.decide(request("alice")));
+            Decision first = decided(weir.decide(request("alice")));
             assertThat(first.outcome()).isEqualTo(Outcome.ALLOWED);
             for (int i = 0; i < 100; i++) {
-                get(weir.decide(request("client" + i)));
+                decided(weir.decide(request("client" + i)));
             }
             await("a lease is available", LiveWeir.PATIENCE, () -> weir.tryDecide(request("bob"))
                     .isPresent());
@@ -166,12 +170,14 @@ class LeasedClientTest {
                             RequestBuilder.of("bob").requestId("r1").build())
                     .orElseGet(() -> weir.decide(
                                     RequestBuilder.of("bob").requestId("r1").build())
-                            .join());
+                            .join()
+                            .decision()
+                            .orElseThrow());
             assertThat(decision.requestId()).isEqualTo("r1");
             assertThat(decision.client()).isEqualTo("bob");
             assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(decision.reason()).isEqualTo(Reason.WITHIN_LIMITS);
-            assertThat(decision.limitedBy()).isEqualTo("fixed-window 1000/1h");
+            assertThat(decision.limitedBy()).isEqualTo("sliding-window-log 1000/1h");
             assertThat(decision.limit()).isEqualTo(1_000);
             assertThat(decision.windowMs()).isEqualTo(3_600_000);
             assertThat(decision.remaining()).isBetween(0L, 1_000L);
@@ -225,7 +231,8 @@ class LeasedClientTest {
             int used = 50;
             try (WeirClient first = leased(live)) {
                 for (int i = 0; i < used; i++) {
-                    assertThat(get(first.decide(request("alice"))).outcome()).isEqualTo(Outcome.ALLOWED);
+                    assertThat(decided(first.decide(request("alice"))).outcome())
+                            .isEqualTo(Outcome.ALLOWED);
                 }
                 await("the client has a lease", LiveWeir.PATIENCE, () -> first.tryDecide(RequestBuilder.of("alice")
                                 .kind(RequestKind.PEEK)
@@ -305,7 +312,7 @@ class LeasedClientTest {
             }
             try (WeirClient weir = leased(live)) {
                 await("the whole limit is used in one window", LiveWeir.PATIENCE, () -> {
-                    Decision decision = weir.decide(request("bob")).join();
+                    Decision decision = decided(weir.decide(request("bob")));
                     if (decision.outcome() == Outcome.ALLOWED) {
                         byWindow.merge(decision.decidedAtMs() / 10_000, 1, Integer::sum);
                     }
@@ -335,9 +342,9 @@ class LeasedClientTest {
                         .fallback(Fallback.FAIL_CLOSED)
                         .start();
                 WeirClient fail = live.client().leased(true).start()) {
-            assertThat(get(open.check(waits))).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.NO_LEASE));
-            assertThat(get(closed.check(waits))).isEqualTo(ClientDecision.fallback(false, NoDecisionReason.NO_LEASE));
-            assertThat(fail.check(waits))
+            assertThat(get(open.decide(waits))).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.NO_LEASE));
+            assertThat(get(closed.decide(waits))).isEqualTo(ClientDecision.fallback(false, NoDecisionReason.NO_LEASE));
+            assertThat(fail.decide(waits))
                     .failsWithin(LiveWeir.PATIENCE)
                     .withThrowableOfType(ExecutionException.class)
                     .havingCause()
@@ -345,10 +352,10 @@ class LeasedClientTest {
                     .extracting(NoDecisionException::reason)
                     .isEqualTo(NoDecisionReason.NO_LEASE);
             assertThat(open.tryDecide(waits)).isEmpty();
-            assertThat(get(open.check(waitsNot)).decision())
+            assertThat(get(open.decide(waitsNot)).decision())
                     .hasValueSatisfying(
                             decision -> assertThat(decision.outcome()).isEqualTo(Outcome.DENIED));
-            await("the fallback instead of a denial", LiveWeir.PATIENCE, () -> open.check(waitsNot)
+            await("the fallback instead of a denial", LiveWeir.PATIENCE, () -> open.decide(waitsNot)
                     .join()
                     .equals(ClientDecision.fallback(true, NoDecisionReason.NO_LEASE)));
             assertThat(open.stats().sent()).isZero();
@@ -372,9 +379,9 @@ class LeasedClientTest {
                         .attribute("endpoint", endpoint)
                         .build();
                 assertThat(weir.tryDecide(request)).isEmpty();
-                assertThat(get(weir.decide(request)).source().partition()).isNotNegative();
+                assertThat(decided(weir.decide(request)).source().partition()).isNotNegative();
             }
-            assertThat(get(weir.decide(RequestBuilder.of("alice")
+            assertThat(decided(weir.decide(RequestBuilder.of("alice")
                                     .kind(RequestKind.SETTLE)
                                     .cost(2)
                                     .build()))
@@ -396,11 +403,11 @@ class LeasedClientTest {
                 for (String client : List.of("alice", "bob")) {
                     assertThat(drain(weir, client, 3)).isEqualTo(5);
                 }
-                Decision denied = get(weir.decide(request("alice")));
+                Decision denied = decided(weir.decide(request("alice")));
                 assertThat(denied.policyId()).isEqualTo("each");
                 assertThat(denied.retryAfterMs()).isPositive();
                 Decision never =
-                        get(weir.decide(RequestBuilder.of("carol").cost(6).build()));
+                        decided(weir.decide(RequestBuilder.of("carol").cost(6).build()));
                 assertThat(never.reason()).isEqualTo(Reason.COST_NEVER_FITS);
                 assertThat(weir.stats().sent()).isZero();
             }
@@ -421,13 +428,13 @@ class LeasedClientTest {
                 "  - {id: all, key: [], lease: client, max-wait: 1m, limits: [" + HOUR.formatted(10) + "]}\n");
         try (Enforcer enforcer = live.enforce();
                 WeirClient weir = leased(live)) {
-            assertThat(get(weir.decide(request("alice"))).policyVersion()).isEqualTo(1);
+            assertThat(decided(weir.decide(request("alice"))).policyVersion()).isEqualTo(1);
             String changed = "policies:\n  - {id: all, key: [], lease: client, max-wait: 1m, limits: ["
                     + HOUR.formatted(1000) + "]}\n";
             new PolicyTopic(live.config())
                     .apply(PolicyFile.read("policies.yaml", changed), PolicyTopic.Options.DEFAULTS, 0);
             await("the client decides by the second version", LiveWeir.PATIENCE, () -> {
-                Decision decision = weir.decide(request("alice")).join();
+                Decision decision = decided(weir.decide(request("alice")));
                 return decision.outcome() == Outcome.ALLOWED && decision.policyVersion() == 2;
             });
         }
@@ -447,9 +454,9 @@ class LeasedClientTest {
                     .leases(SHORT.terms())
                     .start();
             while (true) {
-                Decision decision = weir.decide(request("alice")).join();
-                if (decision.outcome() == Outcome.ALLOWED) {
-                    System.out.println(decision.decidedAtMs());
+                ClientDecision answer = weir.decide(request("alice")).join();
+                if (answer.allowed()) {
+                    System.out.println(answer.decision().orElseThrow().decidedAtMs());
                 }
             }
         }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.TestBroker;
-import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
@@ -94,12 +93,16 @@ class ReleaseWorkerTest {
                             note(work);
                         })
                         .start()) {
-            List<CompletableFuture<Decision>> asked = new ArrayList<>();
+            List<CompletableFuture<ClientDecision>> asked = new ArrayList<>();
             for (int i = 0; i < 200; i++) {
                 asked.add(weir.decide(sms("once" + i, "/sms")));
             }
-            for (CompletableFuture<Decision> decision : asked) {
-                assertThat(decision.get(90, TimeUnit.SECONDS).outcome()).isEqualTo(Outcome.QUEUED);
+            for (CompletableFuture<ClientDecision> answer : asked) {
+                assertThat(answer.get(90, TimeUnit.SECONDS)
+                                .decision()
+                                .orElseThrow()
+                                .outcome())
+                        .isEqualTo(Outcome.QUEUED);
             }
             await("all releases are handled", LiveWeir.PATIENCE, () -> count("once") == 200);
             await("all releases are committed", LiveWeir.PATIENCE, () -> committed("once")

@@ -136,7 +136,7 @@ class SharedLimitOnThreeBrokersTest {
                 .tier(tier)
                 .attribute("endpoint", endpoint)
                 .build();
-        return client.decide(request);
+        return client.decide(request).thenApply(answer -> answer.decision().orElseThrow());
     }
 
     private static List<Decision> inOrder(List<CompletableFuture<Decision>> decisions) {

@@ -35,12 +35,14 @@ class SharedQuotaTest {
     }
 
     private static List<Decision> decide(WeirClient client, int requests, String client0) {
-        List<CompletableFuture<Decision>> answers = new ArrayList<>();
+        List<CompletableFuture<ClientDecision>> answers = new ArrayList<>();
         for (int i = 0; i < requests; i++) {
             Request request = RequestBuilder.of(client0 + i).build();
             answers.add(client.decide(request));
         }
-        return answers.stream().map(CompletableFuture::join).toList();
+        return answers.stream()
+                .map(answer -> answer.join().decision().orElseThrow())
+                .toList();
     }
 
     private static long allowed(List<Decision> decisions) {

@@ -94,7 +94,7 @@ class WeirClientTest {
                 callers.add(() -> {
                     List<CompletableFuture<ClientDecision>> asked = new ArrayList<>();
                     for (int i = 0; i < each; i++) {
-                        asked.add(weir.check(request("many")));
+                        asked.add(weir.decide(request("many")));
                     }
                     List<ClientDecision> answers = new ArrayList<>();
                     for (CompletableFuture<ClientDecision> answer : asked) {
@@ -128,7 +128,8 @@ class WeirClientTest {
     void the_decision_on_a_request_sent_right_after_the_start_is_received() throws Exception {
         for (int i = 0; i < 10; i++) {
             try (WeirClient weir = up.client().start()) {
-                assertThat(get(weir.check(request("frank"))).noDecisionReason()).isEmpty();
+                assertThat(get(weir.decide(request("frank"))).noDecisionReason())
+                        .isEmpty();
             }
         }
     }
@@ -136,7 +137,7 @@ class WeirClientTest {
     @Test
     void requests_with_the_same_id_get_one_decision_each() throws Exception {
         try (WeirClient weir = up.client().committed(true).start()) {
-            Map<RequestKind, CompletableFuture<Decision>> asked = new HashMap<>();
+            Map<RequestKind, CompletableFuture<ClientDecision>> asked = new HashMap<>();
             for (RequestKind kind : List.of(RequestKind.CONSUME, RequestKind.SETTLE, RequestKind.PEEK)) {
                 asked.put(
                         kind,
@@ -146,9 +147,9 @@ class WeirClientTest {
                                 .cost(5)
                                 .build()));
             }
-            assertThat(get(asked.get(RequestKind.SETTLE)).reason()).isEqualTo(Reason.SETTLED);
-            assertThat(get(asked.get(RequestKind.CONSUME)).reason()).isEqualTo(Reason.WITHIN_LIMITS);
-            assertThat(get(asked.get(RequestKind.PEEK)).reason()).isEqualTo(Reason.WITHIN_LIMITS);
+            assertThat(decided(asked.get(RequestKind.SETTLE)).reason()).isEqualTo(Reason.SETTLED);
+            assertThat(decided(asked.get(RequestKind.CONSUME)).reason()).isEqualTo(Reason.WITHIN_LIMITS);
+            assertThat(decided(asked.get(RequestKind.PEEK)).reason()).isEqualTo(Reason.WITHIN_LIMITS);
         }
     }
 
@@ -157,8 +158,8 @@ class WeirClientTest {
         try (WeirClient one = up.client().start();
                 WeirClient other = up.client().start()) {
             Request same = RequestBuilder.of("bob").requestId("same").build();
-            Decision first = get(one.decide(same));
-            Decision second = get(other.decide(same));
+            Decision first = decided(one.decide(same));
+            Decision second = decided(other.decide(same));
             assertThat(second.remaining()).isEqualTo(first.remaining() - 1);
             await(
                     "all decisions are counted",
@@ -172,10 +173,10 @@ class WeirClientTest {
     void queued_requests_and_their_cancellations_get_decisions() throws Exception {
         try (WeirClient weir = up.client().start()) {
             get(weir.decide(sms("first").build()));
-            Decision waits = get(weir.decide(sms("second").build()));
+            Decision waits = decided(weir.decide(sms("second").build()));
             assertThat(waits.outcome()).isEqualTo(Outcome.QUEUED);
             assertThat(ClientDecision.of(waits).allowed()).isFalse();
-            Decision withdrawn = get(weir.decide(
+            Decision withdrawn = decided(weir.decide(
                     sms("second").kind(RequestKind.CANCEL).queue("sms").build()));
             assertThat(withdrawn.outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(withdrawn.reason()).isEqualTo(Reason.CANCELLED);
@@ -189,7 +190,7 @@ class WeirClientTest {
     void without_an_enforcer_the_fallback_decides_at_the_timeout(Fallback fallback) throws Exception {
         try (WeirClient weir =
                 down.client().timeout(SHORT).fallback(fallback).noCircuit().start()) {
-            CompletableFuture<ClientDecision> asked = weir.check(request("alice"));
+            CompletableFuture<ClientDecision> asked = weir.decide(request("alice"));
             if (fallback == Fallback.FAIL) {
                 assertThatThrownBy(() -> get(asked))
                         .cause()
@@ -221,15 +222,15 @@ class WeirClientTest {
                 .fallback(Fallback.FAIL_CLOSED)
                 .noCircuit()
                 .start()) {
-            assertThatThrownBy(() -> get(weir.decide(request("alice"), SHORT)))
+            assertThatThrownBy(() -> get(weir.decide(request("alice"), SHORT, Fallback.FAIL)))
                     .cause()
                     .hasMessage("no decision arrived within 200 ms");
-            assertThatThrownBy(() -> get(weir.decide(request("alice"), LiveWeir.PATIENCE)))
+            assertThatThrownBy(() -> get(weir.decide(request("alice"), LiveWeir.PATIENCE, Fallback.FAIL)))
                     .cause()
                     .hasMessage("no decision arrived within 1000 ms");
-            assertThat(get(weir.check(request("alice"), SHORT)))
+            assertThat(get(weir.decide(request("alice"), SHORT)))
                     .isEqualTo(ClientDecision.fallback(false, NoDecisionReason.TIMED_OUT));
-            assertThatThrownBy(() -> weir.check(request("alice"), Duration.ZERO))
+            assertThatThrownBy(() -> weir.decide(request("alice"), Duration.ZERO))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessage("within must be at least 1 ms, is PT0S");
         }
@@ -240,12 +241,12 @@ class WeirClientTest {
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
         WeirClient weir = up.client().fallback(Fallback.FAIL_OPEN).start();
         ClientMetricsBinder.of(weir).bindTo(registry);
-        get(weir.check(request("gina")));
-        get(weir.check(request("gina")));
-        assertThatThrownBy(() -> get(weir.check(RequestBuilder.of("").build())));
+        get(weir.decide(request("gina")));
+        get(weir.decide(request("gina")));
+        assertThatThrownBy(() -> get(weir.decide(RequestBuilder.of("").build())));
         Request unasked = request("gina");
         weir.close();
-        get(weir.check(unasked));
+        get(weir.decide(unasked));
         System.gc(); // Micrometer has only weak references to the objects that it measures
         Map<String, Double> told = new TreeMap<>();
         registry.forEachMeter(meter -> told.put(
@@ -278,20 +279,21 @@ class WeirClientTest {
                 .circuit(circuit)
                 .start()) {
             for (int i = 0; i < 4; i++) {
-                assertThat(get(weir.check(request("alice"))).noDecisionReason()).contains(NoDecisionReason.TIMED_OUT);
+                assertThat(get(weir.decide(request("alice"))).noDecisionReason())
+                        .contains(NoDecisionReason.TIMED_OUT);
             }
             assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.OPEN);
-            CompletableFuture<ClientDecision> atOnce = weir.check(request("alice"));
+            CompletableFuture<ClientDecision> atOnce = weir.decide(request("alice"));
             assertThat(atOnce).isDone();
             assertThat(get(atOnce)).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CIRCUIT_OPEN));
             assertThat(weir.stats().sent()).isEqualTo(4);
             Enforcer started = later.enforce();
             try (started) {
                 await("the circuit closes", LiveWeir.PATIENCE, () -> {
-                    weir.check(request("alice")).join();
+                    weir.decide(request("alice")).join();
                     return weir.stats().circuit() == CircuitSettings.State.CLOSED;
                 });
-                await("Weir decides again", LiveWeir.PATIENCE, () -> weir.check(request("alice"))
+                await("Weir decides again", LiveWeir.PATIENCE, () -> weir.decide(request("alice"))
                         .join()
                         .noDecisionReason()
                         .isEmpty());
@@ -306,10 +308,10 @@ class WeirClientTest {
                 down.client().maxInFlight(5).fallback(Fallback.FAIL_CLOSED).start()) {
             List<CompletableFuture<ClientDecision>> waiting = new ArrayList<>();
             for (int i = 0; i < 5; i++) {
-                waiting.add(weir.check(request("alice")));
+                waiting.add(weir.decide(request("alice")));
             }
             for (int i = 0; i < 3; i++) {
-                CompletableFuture<ClientDecision> refused = weir.check(request("alice"));
+                CompletableFuture<ClientDecision> refused = weir.decide(request("alice"));
                 assertThat(refused).isDone();
                 assertThat(get(refused)).isEqualTo(ClientDecision.fallback(false, NoDecisionReason.TOO_MANY_WAITING));
             }
@@ -329,7 +331,7 @@ class WeirClientTest {
                 .noCircuit()
                 .start()) {
             for (int i = 0; i < 3; i++) {
-                var unused = weir.check(request("alice")); // each but the first waits until the previous one times out
+                var unused = weir.decide(request("alice")); // each but the first waits until the previous one times out
             }
             assertThat(weir.stats().sent()).isEqualTo(3);
             await(
@@ -344,18 +346,19 @@ class WeirClientTest {
     void closing_completes_all_pending_requests() throws Exception {
         WeirClient weir = down.client().fallback(Fallback.FAIL_OPEN).start();
         List<CompletableFuture<ClientDecision>> waiting = new ArrayList<>();
-        List<CompletableFuture<Decision>> decisions = new ArrayList<>();
+        List<CompletableFuture<ClientDecision>> failing = new ArrayList<>();
         for (int i = 0; i < 100; i++) {
-            waiting.add(weir.check(request("alice")));
-            decisions.add(weir.decide(request("alice")));
+            waiting.add(weir.decide(request("alice")));
+            failing.add(weir.decide(request("alice"), LiveWeir.PATIENCE, Fallback.FAIL));
         }
         weir.close();
         assertThat(waiting).allMatch(CompletableFuture::isDone);
-        assertThat(decisions).allMatch(CompletableFuture::isCompletedExceptionally);
+        assertThat(failing).allMatch(CompletableFuture::isCompletedExceptionally);
         for (CompletableFuture<ClientDecision> answer : waiting) {
             assertThat(get(answer)).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CLOSED));
         }
-        assertThat(get(weir.check(request("alice")))).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CLOSED));
+        assertThat(get(weir.decide(request("alice"))))
+                .isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CLOSED));
         assertThat(weir.stats().inFlight()).isZero();
         weir.close();
     }
@@ -377,7 +380,7 @@ class WeirClientTest {
                 "queue must be the one named in the QUEUED decision, is null",
                         RequestBuilder.of("a").kind(RequestKind.CANCEL));
         try (WeirClient weir = down.client().fallback(Fallback.FAIL_OPEN).start()) {
-            bad.forEach((message, request) -> assertThatThrownBy(() -> get(weir.check(request.build())))
+            bad.forEach((message, request) -> assertThatThrownBy(() -> get(weir.decide(request.build())))
                     .cause()
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessage(message));
@@ -397,10 +400,10 @@ class WeirClientTest {
         RequestRules lax = new RequestRules(10 << 20, 64, 1_024, 1_000);
         try (WeirClient weir =
                 up.client().rules(lax).fallback(Fallback.FAIL_OPEN).start()) {
-            CompletableFuture<ClientDecision> before = weir.check(request("carol"));
-            CompletableFuture<ClientDecision> large = weir.check(
+            CompletableFuture<ClientDecision> before = weir.decide(request("carol"));
+            CompletableFuture<ClientDecision> large = weir.decide(
                     RequestBuilder.of("carol").payload(new byte[2 << 20]).build());
-            CompletableFuture<ClientDecision> after = weir.check(request("carol"));
+            CompletableFuture<ClientDecision> after = weir.decide(request("carol"));
             assertThatThrownBy(() -> get(large))
                     .cause()
                     .isInstanceOf(IllegalArgumentException.class)
@@ -416,7 +419,7 @@ class WeirClientTest {
     void an_exception_of_a_callback_affects_no_other_request() throws Exception {
         try (WeirClient weir = up.client().executor(Runnable::run).start()) { // callbacks run on the reading thread
             for (int i = 0; i < 3; i++) {
-                CompletableFuture<Void> thrown = weir.check(request("dave")).thenAccept(answer -> {
+                CompletableFuture<Void> thrown = weir.decide(request("dave")).thenAccept(answer -> {
                     throw new StackOverflowError("a caller's own");
                 });
                 assertThatThrownBy(() -> thrown.get(SECONDS, TimeUnit.SECONDS))
@@ -428,8 +431,8 @@ class WeirClientTest {
     @Test
     void a_callback_can_send_a_request_and_wait() throws Exception {
         try (WeirClient weir = up.client().start()) {
-            CompletableFuture<ClientDecision> nested = weir.check(request("erin"))
-                    .thenApply(first -> weir.check(request("erin")).join());
+            CompletableFuture<ClientDecision> nested = weir.decide(request("erin"))
+                    .thenApply(first -> weir.decide(request("erin")).join());
             assertThat(get(nested).noDecisionReason()).isEmpty();
         }
     }
@@ -440,7 +443,7 @@ class WeirClientTest {
                 .timeout(Duration.ofMillis(1))
                 .fallback(Fallback.FAIL_OPEN)
                 .start()) {
-            assertThat(get(weir.check(request("alice"))).allowed()).isTrue();
+            assertThat(get(weir.decide(request("alice"))).allowed()).isTrue();
         }
     }
 
@@ -514,6 +517,10 @@ class WeirClientTest {
 
     private static Request request(String client) {
         return RequestBuilder.of(client).build();
+    }
+
+    private static Decision decided(CompletableFuture<ClientDecision> future) throws Exception {
+        return get(future).decision().orElseThrow();
     }
 
     private static <T> T get(CompletableFuture<T> future) throws Exception {

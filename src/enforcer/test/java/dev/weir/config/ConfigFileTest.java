@@ -85,6 +85,7 @@ class ConfigFileTest {
               token-file: /run/secrets/weir
               health-port: 9000
               read-token: loopback
+              decide-token: loopback
               request-timeout: 20s
               backtest-timeout: 90s
               tls:
@@ -158,6 +159,7 @@ class ConfigFileTest {
                                 Optional.empty(),
                                 Optional.empty(),
                                 Optional.empty(),
+                                Service.TokenRule.REQUIRED,
                                 Duration.ofSeconds(10),
                                 Duration.ofSeconds(30),
                                 Optional.empty()))
@@ -193,7 +195,8 @@ class ConfigFileTest {
                                 Optional.of("weir-1.example:8680"),
                                 Optional.of(Path.of("/run/secrets/weir")),
                                 Optional.of(9000),
-                                Optional.of(Service.ReadToken.LOOPBACK),
+                                Optional.of(Service.TokenRule.LOOPBACK),
+                                Service.TokenRule.LOOPBACK,
                                 Duration.ofSeconds(20),
                                 Duration.ofSeconds(90),
                                 Optional.of(new Service.Tls(

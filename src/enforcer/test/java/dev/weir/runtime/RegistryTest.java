@@ -115,7 +115,7 @@ class RegistryTest {
                 Map.of("bootstrap.servers", broker.bootstrapServers(), SchemaRegistryProvider.PREFIX + "url", url);
         try (WeirClient client =
                 WeirClient.builder(kafka).prefix(prefix).timeout(PATIENCE).start()) {
-            return client.check(RequestBuilder.of("bob").build()).join();
+            return client.decide(RequestBuilder.of("bob").build()).join();
         }
     }
 
@@ -229,7 +229,10 @@ class RegistryTest {
                     .containsExactlyInAnyOrder(
                             "UNKNOWN_SCHEMA: the registry has no schema N",
                             "UNKNOWN_SCHEMA: schema N is not compatible with dev.weir.avro.RequestEvent",
-                            "NOT_AVRO: Unrecognized header bytes");
+                            "UNKNOWN_FORMAT: the value is none of: JSON, which begins with {; Avro in single-object"
+                                    + " encoding, which begins with cN N; Avro in Confluent's wire format, which begins"
+                                    + " with N and needs a schema registry; it begins with N N. It looks like"
+                                    + " Confluent's wire format, which needs registry.url and a schema id of N bytes");
             assertThat(decisions(config, topics, 1))
                     .extracting(Decision::requestId)
                     .containsExactly("r1");

@@ -58,7 +58,7 @@ class OpenApiDocumentTest {
     }
 
     @Test
-    void changes_require_the_token_and_health_and_the_page_do_not() {
+    void changes_and_deciding_require_the_token_and_health_and_the_page_do_not() {
         for (WeirService.Route route : service.routes()) {
             JsonNode security = caller.document()
                     .tree()
@@ -70,7 +70,7 @@ class OpenApiDocumentTest {
                     .as(route.path())
                     .isEqualTo(
                             switch (route.permission()) {
-                                case CHANGE -> "[{\"token\":[]}]";
+                                case CHANGE, DECIDE -> "[{\"token\":[]}]";
                                 case READ -> "";
                                 case HEALTH, PAGE -> "[]";
                             });

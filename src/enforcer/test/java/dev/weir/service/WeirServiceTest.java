@@ -641,17 +641,17 @@ class WeirServiceTest {
     }
 
     @Test
-    void a_check_returns_the_decision_on_a_request() throws IOException {
+    void a_peek_returns_the_decision_on_a_request() throws IOException {
         HERE.check = request -> new Result.Local<>(decision(request));
         Reply checked = caller.post(
-                "/v1/check", "{\"client\":\"alice\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/a\"}}");
+                "/v1/peek", "{\"client\":\"alice\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/a\"}}");
         assertThat(checked.status()).isEqualTo(200);
-        assertThat(checked.json().get("requestId").asText()).isEqualTo("check");
+        assertThat(checked.json().get("requestId").asText()).isEqualTo("peek");
         assertThat(checked.json().get("outcome").asText()).isEqualTo("ALLOWED");
         assertThat(HERE.asked.get().attributes()).isEqualTo(Map.of("endpoint", "/a"));
         assertThat(HERE.asked.get().timestampMs()).isPositive();
         Reply yaml =
-                caller.send("POST", "/v1/check", "client: bob\nrequestId: r7\ncost: 3\n", YAML, "Accept: text/yaml");
+                caller.send("POST", "/v1/peek", "client: bob\nrequestId: r7\ncost: 3\n", YAML, "Accept: text/yaml");
         assertThat(yaml.text()).contains("requestId: \"r7\"");
         assertThat(HERE.asked.get().cost()).isEqualTo(3);
         for (String body : List.of(
@@ -669,7 +669,7 @@ class WeirServiceTest {
                 "{\"client\":\"a\",\"cost\":" + "1".repeat(2_000) + "}",
                 "{\"client\":\"a\",\"" + "n".repeat(60_000) + "\":1}",
                 "{\"client\":\"a\",\"attributes\":" + "[".repeat(2_000) + "]".repeat(2_000) + "}")) {
-            assertThat(caller.post("/v1/check", body).status()).as(body).isEqualTo(400);
+            assertThat(caller.post("/v1/peek", body).status()).as(body).isEqualTo(400);
         }
     }
 
@@ -681,7 +681,7 @@ class WeirServiceTest {
         THERE.check = request -> new Result.Local<>(decision(request));
         THERE.usage = new Result.Local<>(List.of());
         THERE.queue = new Result.Local<>(null);
-        Reply checked = caller.post("/v1/check", "{\"client\":\"alice\",\"requestId\":\"r1\"}");
+        Reply checked = caller.post("/v1/peek", "{\"client\":\"alice\",\"requestId\":\"r1\"}");
         assertThat(checked.json().get("requestId").asText()).isEqualTo("r1");
         assertThat(checked.contentType()).isEqualTo("application/json");
         assertThat(caller.get("/v1/usage/a%2Fb?attribute.x=%26", "Accept: text/yaml")
@@ -741,7 +741,7 @@ class WeirServiceTest {
         assertThat(caller.get("/v1/queues/").status()).isEqualTo(404);
         assertThat(caller.post("/v1/policies", "{}").header("Allow")).isEqualTo("GET, HEAD");
         assertThat(caller.send("PATCH", "/v1/policies/a", "").header("Allow")).isEqualTo("DELETE, GET, HEAD, PUT");
-        assertThat(caller.send("OPTIONS", "/v1/check", "").status()).isEqualTo(405);
+        assertThat(caller.send("OPTIONS", "/v1/peek", "").status()).isEqualTo(405);
         Reply head = caller.send("HEAD", "/v1/policies", "");
         assertThat(head.contentType()).isEqualTo("application/json");
     }
@@ -762,7 +762,7 @@ class WeirServiceTest {
     @Test
     void quoted_input_is_one_line_of_bounded_length() throws IOException {
         String cancel = "{\"client\":\"alice\",\"kind\":\"CANCEL\",\"queue\":\"%s\"}".formatted("a\\n".repeat(100_000));
-        for (Reply reply : List.of(caller.post("/v1/check", cancel), caller.get("/v1/policies?a%0Ab=1"))) {
+        for (Reply reply : List.of(caller.post("/v1/peek", cancel), caller.get("/v1/policies?a%0Ab=1"))) {
             assertThat(reply.status()).isEqualTo(400);
             assertThat(reply.detail()).contains("a\\u000a").hasSizeLessThan(600);
         }
@@ -773,7 +773,7 @@ class WeirServiceTest {
         HERE.check = request -> {
             throw new IllegalStateException("secret");
         };
-        Reply failed = caller.post("/v1/check", "{\"client\":\"alice\"}");
+        Reply failed = caller.post("/v1/peek", "{\"client\":\"alice\"}");
         assertThat(failed.status()).isEqualTo(500);
         assertThat(failed.text()).doesNotContain("secret", "Exception", "dev.weir");
     }

@@ -34,6 +34,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Tests the path from a request to a decision or a dead letter with RocksDB stores. */
 class DecidingTest {
 
+    private static final String JSON_REQUEST = "{\"requestId\":\"j1\",\"client\":\"alice\"}";
+
     private static final String TWO_A_SECOND =
             "policies: [{id: p, limits: [{algorithm: sliding-window-log, limit: 2, per: 1s}]}]";
 
@@ -251,6 +253,24 @@ class DecidingTest {
         }
     }
 
+    private static Bad bad(String reason, String detail, String value) {
+        return new Bad(
+                reason, detail, "alice".getBytes(StandardCharsets.UTF_8), value.getBytes(StandardCharsets.UTF_8), 1);
+    }
+
+    @Test
+    void a_request_in_json_is_decided_like_one_in_avro() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        byte[] json = JSON_REQUEST.getBytes(StandardCharsets.UTF_8);
+        Decision first = weir.ask("alice", json, 7);
+        assertThat(first.requestId()).isEqualTo("j1");
+        assertThat(first.client()).isEqualTo("alice");
+        assertThat(first.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(first.remaining()).isEqualTo(1);
+        assertThat(weir.ask("alice", 8).remaining()).isZero();
+        assertThat(weir.ask("alice", json, 9).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
     static List<Bad> badRecords() {
         byte[] alice = "alice".getBytes(StandardCharsets.UTF_8);
         byte[] good = new RequestAvro().encode(request("r", "alice", 1));
@@ -260,12 +280,22 @@ class DecidingTest {
         Map<String, String> many = new HashMap<>();
         IntStream.range(0, 65).forEach(i -> many.put("a" + i, ""));
         return List.of(
-                new Bad(
-                        "NOT_AVRO",
-                        "Unrecognized header bytes",
-                        alice,
-                        "hello, world".getBytes(StandardCharsets.UTF_8),
-                        1),
+                bad("UNKNOWN_FORMAT", "it begins with 68 65 6c 6c 6f 2c 20 77", "hello, world"),
+                bad("UNKNOWN_FORMAT", "it is empty", ""),
+                bad("UNKNOWN_FORMAT", "00 00 00 00 05 0a. It looks like Confluent's wire", "\0\0\0\0\5\n"),
+                bad("UNKNOWN_FORMAT", "Send each request of a JSON array as a record", "[{}]"),
+                bad("UNKNOWN_FORMAT", "It looks like JSON that was serialized twice", "\"{}\""),
+                bad("UNKNOWN_FORMAT", "Remove what precedes the {", "\uFEFF{}"),
+                bad("NOT_JSON", "the value: is not valid JSON: ", "{"),
+                bad("NOT_JSON", "the value: client is missing", "{\"requestId\":\"r\"}"),
+                bad("NOT_JSON", "the value: requestId is missing", "{\"client\":\"alice\"}"),
+                bad("NOT_JSON", "the value: cost must be a whole number", "{\"cost\":\"1\"}"),
+                bad("NOT_JSON", "the value: unknown field 'id'", "{\"id\":\"1\"}"),
+                bad("NOT_JSON", "the value: timestamp is a field of the record, not of its value", "{\"timestamp\":1}"),
+                bad("NOT_JSON", "the value: client appears twice", "{\"client\":\"a\",\"client\":\"b\"}"),
+                bad("NOT_JSON", "the value: has content after the JSON object", JSON_REQUEST + "{}"),
+                new Bad("NOT_JSON", "the value is not UTF-8", alice, new byte[] {'{', (byte) 0xC3, '}'}, 1),
+                bad("NEGATIVE_COST", "cost ", JSON_REQUEST.replace("}", ",\"cost\":-1}")),
                 new Bad("NOT_AVRO", "", alice, cut, 1),
                 new Bad("NOT_AVRO", "the record has no value", alice, null, 1),
                 new Bad("UNKNOWN_SCHEMA", "Cannot resolve schema", alice, unknown, 1),
@@ -329,7 +359,7 @@ class DecidingTest {
         assertThat(dead.key()).isEqualTo(bad.key);
         assertThat(dead.value()).isEqualTo(bad.value);
         assertThat(header(dead.headers(), "weir.reason")).isEqualTo(bad.reason);
-        assertThat(header(dead.headers(), "weir.detail")).startsWith(bad.detail);
+        assertThat(header(dead.headers(), "weir.detail")).contains(bad.detail);
         assertThat(header(dead.headers(), "weir.source.topic")).isEqualTo("weir.requests");
         assertThat(header(dead.headers(), "weir.source.partition")).isEqualTo("0");
         assertThat(header(dead.headers(), "weir.source.offset")).isEqualTo("1");

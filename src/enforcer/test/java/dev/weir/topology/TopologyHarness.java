@@ -104,7 +104,11 @@ final class TopologyHarness implements AutoCloseable {
     }
 
     Decision ask(Request request) {
-        raw(request.client().getBytes(StandardCharsets.UTF_8), requestAvro.encode(request), request.timestampMs());
+        return ask(request.client(), requestAvro.encode(request), request.timestampMs());
+    }
+
+    Decision ask(String client, byte[] value, long timestampMs) {
+        raw(client.getBytes(StandardCharsets.UTF_8), value, timestampMs);
         try {
             return decisionAvro.decode(decisions.readValue());
         } catch (UnreadableException e) {

@@ -106,6 +106,8 @@ class RunningExamplesTest {
                                         .attribute("endpoint", "/sms")
                                         .build())
                                 .join()
+                                .decision()
+                                .orElseThrow()
                                 .outcome())
                         .isEqualTo(Outcome.QUEUED);
             }

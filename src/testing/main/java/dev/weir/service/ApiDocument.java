@@ -99,6 +99,12 @@ final class ApiDocument {
         if (reply.method().equals("HEAD")) {
             return;
         }
+        if (reply.contentType().endsWith("ndjson")) {
+            for (String line : reply.text().lines().toList()) {
+                validate(content.get("schema"), JSON.readTree(line), reply);
+            }
+            return;
+        }
         ObjectMapper mapper = reply.contentType().endsWith("json") ? JSON : YAML;
         validate(content.get("schema"), mapper.readTree(reply.text()), reply);
     }

@@ -5,7 +5,6 @@ import dev.weir.client.WeirClient;
 import dev.weir.dev.ChildProcess;
 import dev.weir.dev.JavaProcess;
 import dev.weir.event.Decision;
-import dev.weir.event.Outcome;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,9 +36,9 @@ final class LeasedLoad implements AutoCloseable {
     }
 
     private void ask(String client, Consumer<Decision> allowed) {
-        var unused = weir.decide(RequestBuilder.of(client).build()).thenAccept(decision -> {
-            if (decision.outcome() == Outcome.ALLOWED) {
-                allowed.accept(decision);
+        var unused = weir.decide(RequestBuilder.of(client).build()).thenAccept(answer -> {
+            if (answer.allowed()) {
+                allowed.accept(answer.decision().orElseThrow());
             }
         });
     }

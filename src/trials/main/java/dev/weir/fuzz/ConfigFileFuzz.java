@@ -25,7 +25,8 @@ final class ConfigFileFuzz implements FuzzRunner.Case {
         WeirConfig config;
         try {
             config = trial.within(
-                    AllocationLimit.text(text), () -> ConfigFile.read("fuzz.yaml", text, Map.of("HOME", "/home/weir")));
+                    AllocationLimit.text(text),
+                    () -> ConfigFile.read("fuzz.yaml", text, Map.of("HOME", "/home/weir", "WEIR_JAAS", "secret")));
         } catch (FaultsException e) {
             PolicyFileFuzz.requireClear(e.faults(), text);
             trial.came("refused");

@@ -116,7 +116,7 @@ final class HttpCalls {
         String id = any(IDS, random);
         String place = random.nextInt(3) > 0 ? "/v1/policies" : "/v1/queues";
         return switch (random.nextInt(20)) {
-            case 0, 1, 2, 3, 4, 5 -> sent("POST", "/v1/check", any(REQUESTS, random));
+            case 0, 1, 2, 3, 4, 5 -> sent("POST", "/v1/peek", any(REQUESTS, random));
             case 6, 7, 8 -> sent("POST", "/v1/validate?prune=" + random.nextBoolean(), any(files, random));
             case 9, 10, 11 -> conditional(put(place, id, random), random);
             case 12 -> conditional(call("DELETE", place + "/" + id), random);

@@ -79,9 +79,9 @@ final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
     private void goOn(SplittableRandom random) throws IOException {
         if (random.nextInt(10) == 0) {
             long deadline = System.nanoTime() + PATIENCE.toNanos();
-            Reply good = caller.post("/v1/check", GOOD);
+            Reply good = caller.post("/v1/peek", GOOD);
             while (good.status() == 503 && System.nanoTime() - deadline < 0) {
-                good = caller.post("/v1/check", GOOD);
+                good = caller.post("/v1/peek", GOOD);
             }
             assertThat(good.status()).as(good.toString()).isEqualTo(200);
             assertThat(good.json().get("requestId").asText()).isEqualTo("good");

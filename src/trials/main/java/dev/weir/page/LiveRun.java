@@ -2,7 +2,7 @@ package dev.weir.page;
 
 import dev.weir.client.RequestBuilder;
 import dev.weir.config.WeirConfig;
-import dev.weir.config.WeirConfig.Service.ReadToken;
+import dev.weir.config.WeirConfig.Service.TokenRule;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Request;
@@ -131,7 +131,7 @@ final class LiveRun implements AutoCloseable {
                 .withHealthPort(0)
                 .withAdvertise("127.0.0.1:1");
         boolean isLoopback = InetAddress.getLoopbackAddress().getHostAddress().equals(host);
-        WeirService other = open(isLoopback ? settings.withReadToken(ReadToken.LOOPBACK) : settings);
+        WeirService other = open(isLoopback ? settings.withReadToken(TokenRule.LOOPBACK) : settings);
         show(other);
         return other;
     }

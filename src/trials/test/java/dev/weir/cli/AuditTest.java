@@ -273,7 +273,8 @@ class AuditTest {
     private static int countAllowed(WeirClient client, int requests) {
         int allowed = 0;
         for (int i = 0; i < requests; i++) {
-            Decision decision = client.decide(leasedRequest("/a")).join();
+            Decision decision =
+                    client.decide(leasedRequest("/a")).join().decision().orElseThrow();
             allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
         }
         return allowed;

@@ -13,9 +13,9 @@ import java.util.regex.Pattern;
 
 /**
  * Authorizes requests. The change token permits every request, the read token permits reading, and the decide token
- * permits only {@value #CHECK_PATH}. Without a token, reading is permitted on loopback only, if the {@code Host} header
- * names this host and no proxy has forwarded the request. A web page that reaches this host by DNS rebinding sends its
- * own name as {@code Host}, so it is rejected.
+ * permits only {@value #DECIDE_PATH} and {@value #PEEK_PATH}. Without a token, reading and deciding are permitted on
+ * loopback only, as the configuration says, if the {@code Host} header names this host and no proxy has forwarded the
+ * request. A web page that reaches this host by DNS rebinding sends its own name as {@code Host}, so it is rejected.
  *
  * <p>Requests that a browser sends on behalf of another site are rejected, with or without a token.
  */
@@ -26,6 +26,7 @@ public final class AccessControl {
         HEALTH,
         PAGE,
         READ,
+        DECIDE,
         CHANGE
     }
 
@@ -45,8 +46,11 @@ public final class AccessControl {
     /** The live page. Its files contain no data; the page reads data with a token. */
     public static final String LIVE_PAGE_PATH = "/live";
 
+    /** Decides requests and charges them. */
+    public static final String DECIDE_PATH = "/v1/decide";
+
     /** Returns how a request would be decided, and charges nothing. */
-    public static final String CHECK_PATH = "/v1/check";
+    public static final String PEEK_PATH = "/v1/peek";
 
     private static final String AUTHOR_HEADER = "X-Weir-Author";
     private static final String REASON_HEADER = "X-Weir-Reason";
@@ -61,14 +65,23 @@ public final class AccessControl {
 
     private final AccessTokens tokens;
     private final boolean readableWithoutToken;
+    private final boolean decidesWithoutToken;
     private final Set<String> hosts;
     private final TokenThrottle wrongTokens;
 
-    /** @param hosts the host names, in lower case, that requests without a token may use for this host */
+    /**
+     * @param decidesWithoutToken whether a request that may read without a token may decide too
+     * @param hosts the host names, in lower case, that requests without a token may use for this host
+     */
     public AccessControl(
-            AccessTokens tokens, boolean readableWithoutToken, Set<String> hosts, TokenThrottle wrongTokens) {
+            AccessTokens tokens,
+            boolean readableWithoutToken,
+            boolean decidesWithoutToken,
+            Set<String> hosts,
+            TokenThrottle wrongTokens) {
         this.tokens = tokens;
         this.readableWithoutToken = readableWithoutToken;
+        this.decidesWithoutToken = decidesWithoutToken;
         this.hosts = Set.copyOf(hosts);
         this.wrongTokens = wrongTokens;
     }
@@ -114,8 +127,9 @@ public final class AccessControl {
             return;
         }
         Credential shown = credential(request);
-        if (shown == Credential.DECIDE_TOKEN && !request.path().equals(CHECK_PATH)) {
-            throw ProblemDetails.of(403, "this token permits " + CHECK_PATH + " only")
+        boolean decides = request.path().equals(DECIDE_PATH) || request.path().equals(PEEK_PATH);
+        if (shown == Credential.DECIDE_TOKEN && !decides) {
+            throw ProblemDetails.of(403, "this token permits " + DECIDE_PATH + " and " + PEEK_PATH + " only")
                     .exception();
         }
         if (shown != Credential.NONE) {
@@ -151,11 +165,32 @@ public final class AccessControl {
     }
 
     /** Applies to requests that match a route. */
-    public void checkChange(Context request) {
-        if (!request.routeRoles().contains(Permission.CHANGE)) {
+    public void checkPermission(Context request) {
+        if (request.routeRoles().contains(Permission.CHANGE)) {
+            checkChange(credential(request));
+        } else if (request.routeRoles().contains(Permission.DECIDE)) {
+            checkDecide(credential(request));
+        }
+    }
+
+    private void checkDecide(Credential shown) {
+        if (shown == Credential.READ_TOKEN) {
+            throw ProblemDetails.of(403, "this token permits reading only").exception();
+        }
+        if (shown != Credential.NONE || decidesWithoutToken) {
             return;
         }
-        Credential shown = credential(request);
+        if (tokens.decideToken().isEmpty() && tokens.changeTokens().isEmpty()) {
+            throw ProblemDetails.of(
+                            403,
+                            "deciding needs a token, and none is configured: start `weir run` with the environment"
+                                    + " variable WEIR_DECIDE_TOKEN, or with service.decide-token: loopback")
+                    .exception();
+        }
+        throw ProblemDetails.of(401, "deciding needs a token", CHALLENGE).exception();
+    }
+
+    private void checkChange(Credential shown) {
         if (shown == Credential.CHANGE_TOKEN) {
             return;
         }

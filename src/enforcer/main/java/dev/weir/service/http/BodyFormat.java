@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 
 /** The formats of request and response bodies. */
 public enum BodyFormat {
@@ -23,6 +24,11 @@ public enum BodyFormat {
             "application/yaml", YAML,
             "application/x-yaml", YAML,
             "text/yaml", YAML);
+
+    /** The media type of one JSON object per line. */
+    public static final String NDJSON = "application/x-ndjson";
+
+    private static final Set<String> NDJSON_NAMES = Set.of(NDJSON, "application/ndjson", "application/jsonl");
 
     private final String contentType;
     private final ObjectMapper mapper;
@@ -85,16 +91,25 @@ public enum BodyFormat {
         return best;
     }
 
+    /** Returns whether the request body has one JSON object per line. */
+    public static boolean isNdjson(Context request) {
+        return NDJSON_NAMES.contains(mediaType(request));
+    }
+
+    private static String mediaType(Context request) {
+        return String.valueOf(request.contentType()).split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
+    }
+
     /**
      * Returns the format of the request body.
      *
      * @throws ProblemDetails.ProblemException with 415 if it is neither
      */
     public static BodyFormat ofContentType(Context request) {
-        String[] parts = String.valueOf(request.contentType()).split(";", 2);
-        BodyFormat format = NAMES.get(parts[0].strip().toLowerCase(Locale.ROOT));
+        BodyFormat format = NAMES.get(mediaType(request));
         if (format == null) {
-            throw ProblemDetails.of(415, "Content-Type must be application/json or application/yaml")
+            throw ProblemDetails.of(
+                            415, "Content-Type must be application/json or application/yaml; with curl, use --json")
                     .exception();
         }
         String charset = request.req().getCharacterEncoding();

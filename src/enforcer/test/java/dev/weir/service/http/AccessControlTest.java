@@ -165,7 +165,7 @@ class AccessControlTest {
     void reading_needs_the_token_if_required_or_if_the_host_is_ambiguous() throws IOException {
         Service plain = Service.DEFAULTS.withPort(0);
         for (Service service : List.of(
-                plain.withReadToken(Service.ReadToken.REQUIRED),
+                plain.withReadToken(Service.TokenRule.REQUIRED),
                 plain.withAdvertise("127.0.0.1:1"),
                 plain.withHost("localhost"))) {
             WeirConfig config = WeirConfig.DEFAULTS.toBuilder().service(service).build();
@@ -180,7 +180,7 @@ class AccessControlTest {
                 assertThat(caller.withToken(null).get("/health/ready").status()).isEqualTo(503);
             }
         }
-        Service beyond = plain.withHost("0.0.0.0").withAdvertise("a:1").withReadToken(Service.ReadToken.LOOPBACK);
+        Service beyond = plain.withHost("0.0.0.0").withAdvertise("a:1").withReadToken(Service.TokenRule.LOOPBACK);
         assertThatThrownBy(() -> WeirService.open(
                         WeirConfig.DEFAULTS.toBuilder().service(beyond).build(), Map.of("WEIR_TOKEN", TOKEN)))
                 .isInstanceOf(BadSettingException.class)
@@ -189,7 +189,7 @@ class AccessControlTest {
 
     @Test
     void the_read_token_permits_only_reading() throws IOException {
-        Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.ReadToken.REQUIRED);
+        Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.TokenRule.REQUIRED);
         String toRead = "a-token-that-permits-reading";
         try (WeirService open = WeirService.open(
                 WeirConfig.DEFAULTS.toBuilder().service(service).build(),
@@ -203,18 +203,59 @@ class AccessControlTest {
     }
 
     @Test
-    void the_decide_token_permits_only_checks() throws IOException {
-        Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.ReadToken.REQUIRED);
+    void deciding_needs_a_token_that_permits_it() throws IOException {
+        Service service = Service.DEFAULTS.withPort(0);
+        String toRead = "a-token-that-permits-reading";
+        try (WeirService open = WeirService.open(
+                WeirConfig.DEFAULTS.toBuilder().service(service).build(),
+                Map.of("WEIR_TOKEN", TOKEN, "WEIR_READ_TOKEN", toRead))) {
+            Caller anybody = Caller.of(open.port(), null);
+            assertThat(anybody.post("/v1/decide", "[]").detail()).isEqualTo("deciding needs a token");
+            assertThat(anybody.withToken(toRead).post("/v1/decide", "[]").status())
+                    .isEqualTo(403);
+            assertThat(anybody.withToken(TOKEN).post("/v1/decide", "[]").status())
+                    .isEqualTo(200);
+        }
+        try (WeirService open = WeirService.open(
+                WeirConfig.DEFAULTS.toBuilder().service(service).build(), Map.of())) {
+            Reply refused = Caller.of(open.port(), null).post("/v1/decide", "[]");
+            assertThat(refused.status()).isEqualTo(403);
+            assertThat(refused.detail()).contains("WEIR_DECIDE_TOKEN", "service.decide-token: loopback");
+        }
+        Service dev = service.withDecideToken(Service.TokenRule.LOOPBACK);
+        try (WeirService open =
+                WeirService.open(WeirConfig.DEFAULTS.toBuilder().service(dev).build(), Map.of("WEIR_TOKEN", TOKEN))) {
+            Caller anybody = Caller.of(open.port(), null);
+            assertThat(anybody.post("/v1/decide", "[]").status()).isEqualTo(200);
+            assertThat(anybody.post("/v1/decide", "[]", "Host: elsewhere.example")
+                            .status())
+                    .isEqualTo(421);
+            assertThat(anybody.post("/v1/decide", "[]", "Forwarded: for=10.0.0.1")
+                            .status())
+                    .isEqualTo(401);
+        }
+        assertThatThrownBy(() -> WeirService.open(
+                        WeirConfig.DEFAULTS.toBuilder()
+                                .service(dev.withHost("0.0.0.0").withAdvertise("a:1"))
+                                .build(),
+                        Map.of("WEIR_TOKEN", TOKEN)))
+                .hasMessageStartingWith("service.decide-token: loopback requires a loopback address");
+    }
+
+    @Test
+    void the_decide_token_permits_only_deciding_and_peeking() throws IOException {
+        Service service = Service.DEFAULTS.withPort(0).withReadToken(Service.TokenRule.REQUIRED);
         String toDecide = "a-token-that-permits-deciding";
         try (WeirService open = WeirService.open(
                 WeirConfig.DEFAULTS.toBuilder().service(service).build(),
                 Map.of("WEIR_TOKEN", TOKEN, "WEIR_DECIDE_TOKEN", toDecide))) {
             Caller gateway = Caller.of(open.port(), TOKEN).withToken(toDecide);
-            assertThat(gateway.post("/v1/check", "{\"client\":\"c\"}").status()).isEqualTo(MAY);
+            assertThat(gateway.post("/v1/peek", "{\"client\":\"c\"}").status()).isEqualTo(MAY);
+            assertThat(gateway.post("/v1/decide", "[]").status()).isEqualTo(200);
             for (String path : List.of("/v1/policies", "/v1/decisions/a", "/metrics", "/v1/nowhere")) {
                 Reply refused = gateway.get(path);
                 assertThat(refused.status()).as(path).isEqualTo(403);
-                assertThat(refused.detail()).contains("/v1/check only");
+                assertThat(refused.detail()).contains("/v1/decide and /v1/peek only");
             }
             assertThat(gateway.put("/v1/policies/a", "{}").status()).isEqualTo(403);
             assertThat(gateway.get("/health/ready").status()).isEqualTo(503);
@@ -277,7 +318,7 @@ class AccessControlTest {
             assertThat(refused.detail()).contains("WEIR_TOKEN", "service.token-file");
             assertThat(anybody.withToken("whatever").get("/v1/policies").status())
                     .isEqualTo(MAY);
-            assertThat(anybody.post("/v1/check", "{\"client\":\"a\"}").status()).isEqualTo(MAY);
+            assertThat(anybody.post("/v1/peek", "{\"client\":\"a\"}").status()).isEqualTo(MAY);
         }
     }
 
@@ -376,7 +417,7 @@ class AccessControlTest {
 
     private static WeirService open(String host, Optional<String> advertise, Map<String, String> environment) {
         Service plain = Service.DEFAULTS.withPort(0).withHost(host);
-        Service onHost = host.equals("0.0.0.0") ? plain : plain.withReadToken(Service.ReadToken.LOOPBACK);
+        Service onHost = host.equals("0.0.0.0") ? plain : plain.withReadToken(Service.TokenRule.LOOPBACK);
         Service service = advertise.map(onHost::withAdvertise).orElse(onHost);
         return WeirService.open(WeirConfig.DEFAULTS.toBuilder().service(service).build(), environment);
     }

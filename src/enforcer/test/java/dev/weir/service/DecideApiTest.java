@@ -1,0 +1,267 @@
+package dev.weir.service;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.config.WeirConfig;
+import dev.weir.definition.PolicyFile;
+import dev.weir.dev.TestBroker;
+import dev.weir.rules.PolicyTopic;
+import dev.weir.runtime.Enforcer;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.apache.kafka.clients.admin.Admin;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Deciding over HTTP, with a real broker. */
+class DecideApiTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final String DECIDE = "/v1/decide?timeout=10s";
+    private static final String LINES = "Content-Type: application/x-ndjson";
+
+    private static final String POLICIES = """
+            policies:
+              - {id: three, match: {endpoint: /three}, limits: [{algorithm: sliding-window-log, limit: 3, per: 1h}]}
+              - {id: sms, match: {endpoint: /sms}, queue: sms}
+              - {id: shared, match: {endpoint: /shared}, key: [], lease: client, max-wait: 10s, limits: [
+                  {algorithm: sliding-window-log, limit: 100, per: 1h}]}
+            queues:
+              - {id: sms, limit: 1, per: 1h}
+            """;
+
+    @TempDir
+    static Path directory;
+
+    private static WeirConfig config;
+    private static WeirService service;
+    private static Enforcer enforcer;
+    private static Caller caller;
+
+    @BeforeAll
+    static void start() throws Exception {
+        config = config("deciding");
+        new PolicyTopic(config).apply(PolicyFile.read("test", POLICIES), PolicyTopic.Options.DEFAULTS, 1);
+        service = WeirService.open(config, Map.of());
+        enforcer = Enforcer.start(config, Optional.of(service.address()));
+        enforcer.awaitRunning(PATIENCE);
+        service.attachEnforcer(enforcer.policies(), enforcer.queries());
+        caller = Caller.of(service.port(), null);
+    }
+
+    @AfterAll
+    static void stop() {
+        service.close();
+        enforcer.close();
+    }
+
+    private static WeirConfig config(String prefix) throws Exception {
+        WeirConfig config = TestBroker.config(prefix).toBuilder()
+                .service(WeirConfig.DEFAULTS
+                        .service()
+                        .withPort(0)
+                        .withDecideToken(WeirConfig.Service.TokenRule.LOOPBACK))
+                .build()
+                .withStateDirectory(directory.resolve(prefix));
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        return config;
+    }
+
+    private static String request(String client, String endpoint) {
+        return "{\"client\":\"" + client + "\",\"attributes\":{\"endpoint\":\"" + endpoint + "\"}}";
+    }
+
+    private static List<String> outcomes(JsonNode decisions) {
+        return decisions.findValuesAsText("outcome");
+    }
+
+    @Test
+    void a_request_is_decided_and_charged() throws Exception {
+        for (int left = 2; left >= 0; left--) {
+            Reply allowed = caller.post(DECIDE, request("alice", "/three"));
+            assertThat(allowed.status()).isEqualTo(200);
+            assertThat(allowed.json().get("outcome").asText()).isEqualTo("ALLOWED");
+            assertThat(allowed.json().get("remaining").asInt()).isEqualTo(left);
+            assertThat(allowed.json().get("requestId").asText()).isNotEmpty();
+        }
+        Reply denied = caller.post(DECIDE, request("alice", "/three"));
+        assertThat(denied.status()).isEqualTo(200);
+        assertThat(denied.json().get("outcome").asText()).isEqualTo("DENIED");
+        await("a peek sees the charges", PATIENCE, () -> caller.post("/v1/peek", request("alice", "/three"))
+                .json()
+                .get("outcome")
+                .asText()
+                .equals("DENIED"));
+    }
+
+    @Test
+    void an_enforced_decision_has_the_status_and_the_headers_of_the_decision() throws Exception {
+        String enforce = DECIDE + "&enforce=true";
+        Reply allowed = caller.post(enforce, request("bob", "/three"));
+        assertThat(allowed.status()).isEqualTo(200);
+        assertThat(allowed.header("RateLimit")).startsWith("\"three\";r=2;t=");
+        assertThat(allowed.header("Retry-After")).isNull();
+        Reply denied = caller.post(enforce, "{\"client\":\"bob\",\"cost\":3,\"attributes\":{\"endpoint\":\"/three\"}}");
+        assertThat(denied.status()).isEqualTo(429);
+        assertThat(Long.parseLong(denied.header("Retry-After"))).isBetween(3_500L, 3_600L);
+        assertThat(denied.json().get("reason").asText()).isEqualTo("LIMIT_EXCEEDED");
+        assertThat(caller.post(enforce, "[" + request("bob", "/three") + "]").detail())
+                .isEqualTo("enforce=true needs a body with a single request");
+        assertThat(caller.post(enforce, request("bob", "/sms")).status()).isEqualTo(202);
+    }
+
+    @Test
+    void each_request_of_a_batch_is_decided_in_order() throws Exception {
+        String array = IntStream.range(0, 5)
+                .mapToObj(i -> request(i == 2 ? "other" : "cem", "/three"))
+                .collect(Collectors.joining(",", "[", "]"));
+        JsonNode decisions = caller.post(DECIDE, array).json();
+        assertThat(outcomes(decisions)).containsExactly("ALLOWED", "ALLOWED", "ALLOWED", "ALLOWED", "DENIED");
+        assertThat(decisions.findValuesAsText("client")).containsExactly("cem", "cem", "other", "cem", "cem");
+        assertThat(caller.post(DECIDE, "[]").text()).isEqualTo("[]");
+    }
+
+    @Test
+    void each_line_of_a_body_is_decided_in_order() throws Exception {
+        Reply reply = caller.send(
+                "POST", DECIDE, (request("dan", "/three") + "\n").repeat(3) + "\n" + request("dan", "/three"), LINES);
+        assertThat(reply.contentType()).isEqualTo("application/x-ndjson");
+        assertThat(reply.text().lines().map(line -> line.replaceAll(".*\"outcome\":\"(\\w+)\".*", "$1")))
+                .containsExactly("ALLOWED", "ALLOWED", "ALLOWED", "DENIED");
+    }
+
+    @Test
+    void one_invalid_request_rejects_the_whole_body_and_nothing_is_charged() throws Exception {
+        String good = request("erin", "/three");
+        assertThat(caller.post(DECIDE, "[" + good + ",{\"client\":\"erin\",\"cost\":-1}]")
+                        .detail())
+                .startsWith("[1]: cost ");
+        assertThat(caller.post(DECIDE, "[" + good + ",{\"cost\":1}]").detail())
+                .isEqualTo("the body [1]: client is missing");
+        assertThat(caller.post(DECIDE, "[" + good + ",7]").detail()).isEqualTo("the body [1]: is not a JSON object");
+        assertThat(caller.send("POST", DECIDE, good + "\n\n{\"client\":7}\n", LINES)
+                        .detail())
+                .isEqualTo("line 3: client must be a string");
+        assertThat(caller.send("POST", DECIDE, good + "\n{\"client\":\"\"}\n", LINES)
+                        .detail())
+                .startsWith("line 2: ");
+        assertThat(caller.post(DECIDE, "[" + (good + ",").repeat(1_000) + good + "]")
+                        .detail())
+                .isEqualTo("the body has more than 1000 requests");
+        assertThat(caller.send("POST", DECIDE, (good + "\n").repeat(1_001), LINES)
+                        .detail())
+                .isEqualTo("the body has more than 1000 requests");
+        assertThat(caller.post(DECIDE, good + good).status()).isEqualTo(400);
+        assertThat(caller.post(DECIDE, "{\"client\":\"a\",\"client\":\"b\"}").detail())
+                .contains("client appears twice");
+        assertThat(caller.send("POST", DECIDE, good, "Content-Type: application/x-www-form-urlencoded")
+                        .status())
+                .isEqualTo(415);
+        assertThat(caller.post("/v1/peek", good).json().get("remaining").asInt())
+                .isEqualTo(2);
+    }
+
+    @Test
+    void parameters_out_of_range_are_rejected() throws Exception {
+        for (String bad :
+                List.of("timeout=0ms", "timeout=11s", "timeout=x", "fallback=maybe", "enforce=1", "wait=1s")) {
+            assertThat(caller.post("/v1/decide?" + bad, request("a", "/three")).status())
+                    .as(bad)
+                    .isEqualTo(400);
+        }
+    }
+
+    @Test
+    void all_kinds_of_requests_are_decided() throws Exception {
+        String first = "{\"client\":\"fay\",\"requestId\":\"r1\",\"cost\":3,\"attributes\":{\"endpoint\":\"/three\"}";
+        assertThat(caller.post(DECIDE, first + ",\"kind\":\"PEEK\"}")
+                        .json()
+                        .get("remaining")
+                        .asInt())
+                .isEqualTo(3);
+        assertThat(caller.post(DECIDE, first + "}").json().get("remaining").asInt())
+                .isZero();
+        JsonNode settled = caller.post(
+                        DECIDE,
+                        "{\"client\":\"fay\",\"kind\":\"SETTLE\",\"cost\":-2,\"attributes\":{\"endpoint\":\"/three\"}}")
+                .json();
+        assertThat(settled.get("reason").asText()).isEqualTo("SETTLED");
+        assertThat(settled.get("remaining").asInt()).isEqualTo(2);
+        caller.post(DECIDE, request("gus", "/sms"));
+        String waits = "{\"client\":\"gus\",\"requestId\":\"w1\",\"attributes\":{\"endpoint\":\"/sms\"}}";
+        assertThat(caller.post(DECIDE, waits).json().get("outcome").asText()).isEqualTo("QUEUED");
+        assertThat(caller.post(
+                                DECIDE,
+                                "{\"client\":\"gus\",\"requestId\":\"w1\",\"kind\":\"CANCEL\",\"queue\":\"sms\"}")
+                        .json()
+                        .get("reason")
+                        .asText())
+                .isEqualTo("CANCELLED");
+    }
+
+    @Test
+    void a_shared_limit_for_leases_is_decided_with_leases() throws Exception {
+        await(
+                "an answer with a lease",
+                PATIENCE,
+                () -> caller.post(DECIDE, request("hal", "/shared"))
+                                .json()
+                                .get("sourcePartition")
+                                .asInt()
+                        == -1);
+    }
+
+    @Test
+    void without_an_enforcer_the_fallback_answers() throws Exception {
+        WeirConfig down = config("down");
+        try (WeirService alone = WeirService.open(down, Map.of())) {
+            Caller call = Caller.of(alone.port(), null);
+            Reply none = call.post("/v1/decide?timeout=300ms", request("ivy", "/three"));
+            assertThat(none.status()).isEqualTo(503);
+            assertThat(none.header("Retry-After")).isEqualTo("1");
+            Reply allowed = call.post("/v1/decide?timeout=300ms&fallback=allow", request("ivy", "/three"));
+            assertThat(allowed.status()).isEqualTo(200);
+            assertThat(allowed.header("X-Weir-Fallback")).isNotNull();
+            assertThat(allowed.json().get("outcome").asText()).isEqualTo("ALLOWED");
+            Reply denied = call.post("/v1/decide?timeout=300ms&fallback=deny&enforce=true", request("ivy", "/three"));
+            assertThat(denied.status()).isEqualTo(503);
+            assertThat(denied.json().get("outcome").asText()).isEqualTo("DENIED");
+            JsonNode batch = call.post("/v1/decide?timeout=300ms", "[" + request("ivy", "/three") + "]")
+                    .json();
+            assertThat(batch.get(0).get("outcome").isNull()).isTrue();
+            assertThat(batch.get(0).get("noDecision").asText()).isIn("TIMED_OUT", "NOT_WRITTEN");
+        }
+    }
+
+    @Test
+    void many_callers_get_exactly_the_limit() {
+        List<CompletableFuture<String>> asked = IntStream.range(0, 12)
+                .mapToObj(i -> CompletableFuture.supplyAsync(() -> {
+                    try {
+                        return caller.post(DECIDE, request("joe", "/three"))
+                                .json()
+                                .get("outcome")
+                                .asText();
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                }))
+                .toList();
+        assertThat(asked.stream().map(CompletableFuture::join).filter("ALLOWED"::equals))
+                .hasSize(3);
+    }
+}
