@@ -15,6 +15,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
 import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.OutputFormat;
 import dev.weir.wire.RequestAvro;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -95,7 +96,7 @@ public final class BenchCluster implements AutoCloseable {
     private WeirConfig config(String name, int partitions, Map<String, String> kafka) {
         WeirConfig config = WeirConfig.builder()
                 .applicationId(name)
-                .topics(new WeirConfig.Topics(name + ".", partitions, replicationFactor))
+                .topics(new WeirConfig.Topics(name + ".", partitions, replicationFactor, OutputFormat.AVRO))
                 .kafka(kafka)
                 .stateDirectory(directory.resolve(name))
                 .build();

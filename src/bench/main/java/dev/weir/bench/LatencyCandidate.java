@@ -4,7 +4,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.io.IOException;
@@ -62,7 +62,7 @@ final class LatencyCandidate implements AutoCloseable {
 
     /** Starts a candidate that decides requests. */
     static LatencyCandidate deciding(String name, BenchCluster.Workload workload) throws IOException {
-        DecisionAvro avro = new DecisionAvro();
+        DecisionCodec avro = new DecisionCodec();
         long hotMemory = WeirConfig.DEFAULTS.state().hotMemoryBytes();
         return new LatencyCandidate(
                 new Candidate(

@@ -9,7 +9,7 @@ import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
@@ -224,7 +224,7 @@ public final class LeasesBench {
 
     private static List<Answer> read(WeirConfig config, long count, long epochMs) throws UnreadableException {
         String topic = Topics.of(config).decisions();
-        DecisionAvro avro = new DecisionAvro();
+        DecisionCodec avro = new DecisionCodec();
         List<Answer> answers = new ArrayList<>();
         try (KafkaConsumer<byte[], byte[]> consumer = fromBeginning(config, topic)) {
             long lastNanos = System.nanoTime();

@@ -16,7 +16,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
 import dev.weir.wire.AdmissionAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -311,7 +311,7 @@ public final class ShapingBench {
         }
 
         void releases(int count, Seen seen) throws Exception {
-            ReleaseAvro releaseAvro = new ReleaseAvro();
+            ReleaseCodec releaseAvro = new ReleaseCodec();
             for (int read = 0; read < count; ) {
                 for (ConsumerRecord<byte[], byte[]> record : releases.poll(Duration.ofMillis(100))) {
                     Instant now = Instant.now();

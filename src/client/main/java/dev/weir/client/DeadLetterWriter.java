@@ -2,7 +2,7 @@ package dev.weir.client;
 
 import dev.weir.fault.SafeText;
 import dev.weir.wire.DeadLetterHeaders;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
@@ -23,7 +23,7 @@ final class DeadLetterWriter implements AutoCloseable {
 
     private final KafkaProducer<byte[], byte[]> producer;
     private final String topic;
-    private final ReleaseAvro avro = new ReleaseAvro();
+    private final ReleaseCodec avro = new ReleaseCodec();
 
     DeadLetterWriter(Map<String, Object> kafka, String topic) {
         producer = new KafkaProducer<>(kafka, new ByteArraySerializer(), new ByteArraySerializer());

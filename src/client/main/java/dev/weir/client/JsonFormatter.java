@@ -1,11 +1,11 @@
 package dev.weir.client;
 
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.DecisionJson;
 import dev.weir.wire.LeaseUsageAvro;
 import dev.weir.wire.LeaseUsageJson;
 import dev.weir.wire.NdjsonWriter;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.ReleaseJson;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
@@ -105,11 +105,11 @@ public final class JsonFormatter implements MessageFormatter {
         if (printer == null) {
             String which = records == null ? topic : records;
             if (which.endsWith(RELEASES)) {
-                printer = printer(new ReleaseAvro(registry)::decode, ReleaseJson::new);
+                printer = printer(new ReleaseCodec(registry)::decode, ReleaseJson::new);
             } else if (which.endsWith(LEASE_USAGE)) {
                 printer = printer(new LeaseUsageAvro(registry)::decode, LeaseUsageJson::new);
             } else {
-                printer = printer(new DecisionAvro(registry)::decode, DecisionJson::new);
+                printer = printer(new DecisionCodec(registry)::decode, DecisionJson::new);
             }
         }
         return printer;

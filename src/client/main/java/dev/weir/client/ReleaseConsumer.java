@@ -2,7 +2,7 @@ package dev.weir.client;
 
 import dev.weir.event.Release;
 import dev.weir.wire.RegistryException;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.SchemaRegistryProvider;
 import dev.weir.wire.UnreadableException;
 import java.time.Duration;
@@ -80,7 +80,7 @@ public final class ReleaseConsumer implements AutoCloseable {
     private final Consumer<byte[], byte[]> consumer;
     private final BrokerClock clock;
     private final int maxHeld;
-    private final ReleaseAvro avro;
+    private final ReleaseCodec avro;
     private final HeldReleases held = new HeldReleases();
 
     /** Offsets that are to be committed. */
@@ -112,14 +112,15 @@ public final class ReleaseConsumer implements AutoCloseable {
      */
     public ReleaseConsumer(Map<?, ?> kafka, String topic) {
         this(
-                new ReleaseAvro(SchemaRegistryProvider.of(settings(kafka))),
+                new ReleaseCodec(SchemaRegistryProvider.of(settings(kafka))),
                 new KafkaConsumer<>(settings(kafka), new ByteArrayDeserializer(), new ByteArrayDeserializer()),
                 topic,
                 new BrokerClock(System::nanoTime),
                 MAX_HELD);
     }
 
-    ReleaseConsumer(ReleaseAvro avro, Consumer<byte[], byte[]> consumer, String topic, BrokerClock clock, int maxHeld) {
+    ReleaseConsumer(
+            ReleaseCodec avro, Consumer<byte[], byte[]> consumer, String topic, BrokerClock clock, int maxHeld) {
         this.avro = avro;
         this.consumer = consumer;
         this.clock = clock;

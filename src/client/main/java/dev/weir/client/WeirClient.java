@@ -3,7 +3,7 @@ package dev.weir.client;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
@@ -101,7 +101,7 @@ public final class WeirClient implements AutoCloseable {
     private final ForkJoinPool ownExecutor;
     private final Executor executor;
     private final RequestAvro requestAvro;
-    private final DecisionAvro decisionAvro;
+    private final DecisionCodec decisionAvro;
     private final LeasedDecisions leases; // null if the client is not leased
     private volatile boolean closed;
 
@@ -201,7 +201,7 @@ public final class WeirClient implements AutoCloseable {
         breaker = options.breaker();
         Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
         requestAvro = new RequestAvro(registry, options.requests());
-        decisionAvro = new DecisionAvro(registry);
+        decisionAvro = new DecisionCodec(registry);
         room = new Semaphore(options.maxInFlight());
         reader = new DecisionReader(options.consumer(), options.decisions(), this::read);
         try {

@@ -2,7 +2,12 @@ package dev.weir.wire;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.event.Decision;
+import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
 import java.io.IOException;
 import java.io.Writer;
 
@@ -19,6 +24,53 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
      */
     public DecisionJson(Writer out) throws IOException {
         super(out);
+    }
+
+    /** Returns the value of a record. */
+    static byte[] encode(Decision decision) {
+        return encode(decision, DecisionJson::new);
+    }
+
+    /** @throws UnreadableException if the value is not a decision, or its reason is of a later version */
+    static Decision decode(byte[] value) throws UnreadableException {
+        JsonFields json = JsonFields.of(value);
+        return new Decision(
+                new Decision.Identity(
+                        json.text("requestId"),
+                        json.text("client"),
+                        new Request.Source((int) json.number("sourcePartition"), json.number("sourceOffset"))),
+                new Decision.Status(
+                        json.constant("outcome", Outcome.class),
+                        json.constant("reason", Reason.class),
+                        (int) json.number("httpStatus"),
+                        json.flag("observed"),
+                        json.flag("shadowBanned"),
+                        json.flag("repeated")),
+                new Decision.Timing(
+                        json.number("decidedAt"), json.numberOrNull("retryAfterMs"), json.numberOrNull("delayMs")),
+                PolicyVersionAvro.read(json.textOrNull("policyId"), json.numberOrNull("policyVersion")),
+                DecisionCodec.limit(new LimitStatus(
+                        json.textOrNull("limitedBy"),
+                        json.numberOrNull("limit"),
+                        json.numberOrNull("windowMs"),
+                        json.numberOrNull("remaining"),
+                        json.numberOrNull("resetAfterMs"))),
+                json.isNull("queue")
+                        ? null
+                        : new Decision.Queueing(
+                                json.text("queue"),
+                                json.texts("queueKey"),
+                                json.numberOrNull("position"),
+                                json.numberOrNull("expectedWaitMs")),
+                new DecisionContext(order(json), json.numberOrNull("policiesChecksum")));
+    }
+
+    private static DecisionOrder order(JsonFields json) throws UnreadableException {
+        if (json.isNull("order")) {
+            return null;
+        }
+        JsonFields order = json.object("order");
+        return new DecisionOrder(order.number("afterOffset"), (int) order.number("step"));
     }
 
     @Override

@@ -5,7 +5,10 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import java.io.Closeable;
 import java.io.Flushable;
 import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.io.Writer;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -41,6 +44,26 @@ public abstract class NdjsonWriter<T> implements Closeable, Flushable {
         writeFields(value, json);
         json.writeEndObject();
         json.writeRaw('\n');
+    }
+
+    /**
+     * Returns the value of a record: a JSON object without a line feed.
+     *
+     * @param writer creates a writer for an output
+     */
+    static <T> byte[] encode(T value, Factory<T> writer) {
+        StringWriter out = new StringWriter();
+        try (NdjsonWriter<T> json = writer.create(out)) {
+            json.write(value);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // cannot happen: it writes to memory
+        }
+        return out.toString().stripTrailing().getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** Creates a writer. */
+    interface Factory<T> {
+        NdjsonWriter<T> create(Writer out) throws IOException;
     }
 
     abstract void writeFields(T value, JsonGenerator out) throws IOException;

@@ -12,6 +12,9 @@ import java.math.BigDecimal;
  */
 public final class ReleaseJson extends NdjsonWriter<Release> {
 
+    /** The decimals of a time in milliseconds, down to the nanosecond. */
+    private static final int MS_DECIMALS = 6;
+
     /**
      * Creates a writer.
      *
@@ -20,6 +23,28 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
      */
     public ReleaseJson(Writer out) throws IOException {
         super(out);
+    }
+
+    /** Returns the value of a record. */
+    static byte[] encode(Release release) {
+        return encode(release, ReleaseJson::new);
+    }
+
+    /** @throws UnreadableException if the value is not a release */
+    static Release decode(byte[] value) throws UnreadableException {
+        JsonFields json = JsonFields.of(value);
+        return new Release(
+                json.text("requestId"),
+                json.text("client"),
+                json.textOrNull("tier"),
+                json.text("queue"),
+                json.texts("queueKey"),
+                json.number("sequence"),
+                json.number("enqueuedAt"),
+                json.scaled("releaseAt", MS_DECIMALS),
+                json.number("cost"),
+                json.texts("attributes"),
+                json.bytesOrNull("payload"));
     }
 
     @Override
@@ -46,6 +71,6 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
 
     /** Returns nanoseconds as milliseconds without trailing zeros, such as {@code 1000} or {@code 1000.02}. */
     private static String milliseconds(long nanos) {
-        return BigDecimal.valueOf(nanos, 6).stripTrailingZeros().toPlainString();
+        return BigDecimal.valueOf(nanos, MS_DECIMALS).stripTrailingZeros().toPlainString();
     }
 }

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.event.Release;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -30,7 +30,7 @@ class ReleaseConsumerTest {
     private static final TopicPartition P1 = new TopicPartition("releases", 1);
     private static final int MAX_HELD = 8;
 
-    private final ReleaseAvro avro = new ReleaseAvro();
+    private final ReleaseCodec avro = new ReleaseCodec();
     private final Group group = new Group();
     private final Map<TopicPartition, Long> ends = new HashMap<>();
     private long nowNanos;
@@ -64,7 +64,7 @@ class ReleaseConsumerTest {
 
     @BeforeEach
     void join() {
-        releases = new ReleaseConsumer(new ReleaseAvro(), group, "releases", clock, MAX_HELD);
+        releases = new ReleaseConsumer(new ReleaseCodec(), group, "releases", clock, MAX_HELD);
         clock.read(0);
         group.updateBeginningOffsets(Map.of(P0, 0L, P1, 0L));
         group.rebalance(List.of(P0, P1));

@@ -68,14 +68,14 @@ class EarlierSchemasTest {
     void trailing_bytes_make_a_record_of_an_earlier_version_invalid() throws Exception {
         byte[] record = encode(decision1("sms"));
         byte[] longer = Arrays.copyOf(record, record.length + 3);
-        assertThatThrownBy(() -> new DecisionAvro().decode(longer)).hasMessage("3 unexpected bytes after the record");
+        assertThatThrownBy(() -> new DecisionCodec().decode(longer)).hasMessage("3 unexpected bytes after the record");
     }
 
     @Test
     void decision_1() throws Exception {
-        assertThat(new DecisionAvro().decode(encode(decision1("sms"))))
+        assertThat(new DecisionCodec().decode(encode(decision1("sms"))))
                 .isEqualTo(decision(new Decision.Queueing("sms", null, null)));
-        assertThat(new DecisionAvro().decode(encode(decision1(null)))).isEqualTo(decision(null));
+        assertThat(new DecisionCodec().decode(encode(decision1(null)))).isEqualTo(decision(null));
     }
 
     @ParameterizedTest
@@ -84,7 +84,8 @@ class EarlierSchemasTest {
         GenericRecord event = decision(version, "sms");
         event.put("position", 3L);
         event.put("expectedWaitMs", 20L);
-        assertThat(new DecisionAvro().decode(encode(event))).isEqualTo(decision(new Decision.Queueing("sms", 3L, 20L)));
+        assertThat(new DecisionCodec().decode(encode(event)))
+                .isEqualTo(decision(new Decision.Queueing("sms", 3L, 20L)));
     }
 
     @ParameterizedTest
@@ -125,7 +126,7 @@ class EarlierSchemasTest {
         GenericRecord later = decision1(null);
         later.put("reason", "FULL_MOON");
         byte[] bytes = encode(later);
-        assertThatThrownBy(() -> new DecisionAvro().decode(bytes))
+        assertThatThrownBy(() -> new DecisionCodec().decode(bytes))
                 .isInstanceOf(UnreadableException.class)
                 .hasMessage("unknown reason, of a later version: FULL_MOON");
     }

@@ -37,8 +37,8 @@ class SchemaVersionsTest {
 
     private static final Map<String, Reading> READ = Map.of(
             "RequestEvent", bytes -> new RequestAvro().decode(bytes, 1_000, new Request.Source(3, 14)),
-            "Decision", new DecisionAvro()::decode,
-            "Release", new ReleaseAvro()::decode,
+            "Decision", new DecisionCodec()::decode,
+            "Release", new ReleaseCodec()::decode,
             "Admission", new AdmissionAvro()::decode,
             "LeaseRequest", new LeaseRequestAvro()::decode,
             "LeaseUsage", new LeaseUsageAvro(Optional.empty())::decode,

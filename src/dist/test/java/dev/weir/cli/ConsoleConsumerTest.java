@@ -15,9 +15,9 @@ import dev.weir.event.Request;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.DecisionJson;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.ReleaseJson;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
@@ -67,9 +67,9 @@ class ConsoleConsumerTest {
             }
             try (KafkaProducer<String, byte[]> producer = new KafkaProducer<>(
                     KafkaSettings.producer(config), new StringSerializer(), new ByteArraySerializer())) {
-                producer.send(new ProducerRecord<>(topics.decisions(), "żółw", new DecisionAvro().encode(decision)))
+                producer.send(new ProducerRecord<>(topics.decisions(), "żółw", new DecisionCodec().encode(decision)))
                         .get();
-                producer.send(new ProducerRecord<>(topics.releases(), "bob", new ReleaseAvro().encode(release)))
+                producer.send(new ProducerRecord<>(topics.releases(), "bob", new ReleaseCodec().encode(release)))
                         .get();
             }
             List<String> commands = commands();

@@ -5,14 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
+import dev.weir.event.Decision;
+import dev.weir.event.Release;
 import dev.weir.event.Request;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.RequestJson;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
@@ -199,12 +202,21 @@ class DocumentationTest {
     }
 
     @Test
-    void the_page_for_other_languages_has_the_header_of_a_request() throws Exception {
+    void the_page_for_other_languages_has_the_headers_of_the_records() throws Exception {
         Request request = RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\"}", 0, new Request.Source(0, 0));
-        byte[] header = Arrays.copyOf(new RequestAvro().encode(request), HEADER_BYTES);
+        Release release = new Release("r", "c", null, "q", 1, 0, 0, 1, Map.of(), null);
+        String ofRequest = header(new RequestAvro().encode(request));
         assertThat(Path.of("topology-docs", "how-to", "other-languages.md"))
                 .content()
-                .contains("HEADER = bytes.fromhex(\"" + HexFormat.of().formatHex(header) + "\")");
+                .contains("HEADER = bytes.fromhex(\"" + ofRequest + "\")")
+                .contains("HEADER = Buffer.from('" + ofRequest + "', 'hex')")
+                .contains("| `RequestEvent` | `" + ofRequest + "` |")
+                .contains("| `Decision` | `" + header(new DecisionCodec().encode(Decision.unmatched(request))) + "` |")
+                .contains("| `Release` | `" + header(new ReleaseCodec().encode(release)) + "` |");
+    }
+
+    private static String header(byte[] value) {
+        return HexFormat.of().formatHex(value, 0, HEADER_BYTES);
     }
 
     private static List<String> yaml(Path page) throws IOException {

@@ -8,7 +8,7 @@ import dev.weir.event.Release;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
@@ -33,7 +33,7 @@ class RecoveryTimerTest {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
-        ReleaseAvro avro = new ReleaseAvro();
+        ReleaseCodec avro = new ReleaseCodec();
         try (KafkaProducer<String, byte[]> producer = new KafkaProducer<>(
                 KafkaSettings.producer(config), new StringSerializer(), new ByteArraySerializer())) {
             for (Release release : List.of(

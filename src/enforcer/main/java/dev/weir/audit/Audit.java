@@ -17,10 +17,10 @@ import dev.weir.topics.SchemaRegistries;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DeadLetterHeaders;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseUsageAvro;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.UnreadableException;
@@ -126,8 +126,8 @@ public final class Audit implements AutoCloseable {
         AuditContext tools = new AuditContext(
                 config,
                 new RequestReader(new RequestAvro(registry), config.requests().rules()),
-                new DecisionAvro(registry),
-                new ReleaseAvro(registry),
+                new DecisionCodec(registry),
+                new ReleaseCodec(registry),
                 rules());
         RequestPlacement placement =
                 new RequestPlacement(partitions, config.requests().misplaced());

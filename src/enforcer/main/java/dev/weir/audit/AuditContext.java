@@ -3,13 +3,13 @@ package dev.weir.audit;
 import dev.weir.audit.history.PolicyTimeline;
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.RequestReader;
-import dev.weir.wire.DecisionAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.ReleaseCodec;
 
 /** The configuration, the readers of records, and the definitions that an audit uses. */
 public record AuditContext(
         WeirConfig config,
         RequestReader requests,
-        DecisionAvro decisions,
-        ReleaseAvro releases,
+        DecisionCodec decisions,
+        ReleaseCodec releases,
         PolicyTimeline rules) {}

@@ -51,7 +51,8 @@ public final class ConfigBuilder {
 
     /** Sets the topics, with the cluster's default replication factor. */
     public ConfigBuilder topics(String prefix, int partitions) {
-        return topics(new WeirConfig.Topics(prefix, partitions, Optional.empty()));
+        return topics(
+                new WeirConfig.Topics(prefix, partitions, Optional.empty(), WeirConfig.Topics.DEFAULTS.outputFormat()));
     }
 
     public ConfigBuilder state(WeirConfig.State value) {

@@ -21,7 +21,8 @@ final class SettingsReader {
         return new Topics(
                 section.read(Topics.PREFIX, defaults.prefix()),
                 section.read(Topics.PARTITIONS, defaults.partitions()),
-                section.read(Topics.REPLICATION_FACTOR, defaults.replicationFactor()));
+                section.read(Topics.REPLICATION_FACTOR, defaults.replicationFactor()),
+                section.read(Topics.OUTPUT_FORMAT, defaults.outputFormat()));
     }
 
     static State state(ConfigSection section, State defaults) {

@@ -9,6 +9,7 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.RequestRules;
+import dev.weir.wire.OutputFormat;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
@@ -126,8 +127,10 @@ public record WeirConfig(
      * @param prefix the start of all topic names: up to 200 letters, digits and {@code . _ -}
      * @param partitions the number of partitions, 1 to {@value #MAX_PARTITIONS}; the topics of rules always have one
      * @param replicationFactor 1 to {@value #MAX_REPLICATION_FACTOR}; empty for the cluster's default
+     * @param outputFormat the format of decisions and releases
      */
-    public record Topics(String prefix, int partitions, Optional<Integer> replicationFactor) {
+    public record Topics(
+            String prefix, int partitions, Optional<Integer> replicationFactor, OutputFormat outputFormat) {
 
         public static final int MAX_PARTITIONS = 10_000;
         public static final int MAX_REPLICATION_FACTOR = Short.MAX_VALUE;
@@ -141,12 +144,24 @@ public record WeirConfig(
                 set -> set.ifPresent(
                         factor -> requireRange("topics.replication-factor", factor, 1, MAX_REPLICATION_FACTOR)));
 
-        static final Topics DEFAULTS = new Topics("weir.", 4, Optional.empty());
+        static final Setting<OutputFormat> OUTPUT_FORMAT =
+                Setting.of("topics.output-format", Topics::outputFormat, any -> {});
+
+        static final Topics DEFAULTS = new Topics("weir.", 4, Optional.empty(), OutputFormat.AVRO);
 
         public Topics {
             PREFIX.require(prefix);
             PARTITIONS.require(partitions);
             REPLICATION_FACTOR.require(replicationFactor);
+        }
+
+        private static OutputFormat outputFormat(String text) {
+            return switch (text) {
+                case "avro" -> OutputFormat.AVRO;
+                case "json" -> OutputFormat.JSON;
+                default ->
+                    throw new IllegalArgumentException("topics.output-format must be avro or json, is '" + text + "'");
+            };
         }
 
         private static Optional<Integer> replicationFactor(String text) {

@@ -6,7 +6,7 @@ import dev.weir.topics.RecordReader;
 import dev.weir.topics.SchemaRegistries;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
@@ -38,7 +38,7 @@ public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceM
      * @throws UnreachableException if the topic cannot be read or a decision cannot be decoded
      */
     public static RecentDecisions of(WeirConfig config, String client, int most) {
-        DecisionAvro avro = new DecisionAvro(SchemaRegistries.of(config));
+        DecisionCodec avro = new DecisionCodec(SchemaRegistries.of(config));
         byte[] key = client.getBytes(StandardCharsets.UTF_8);
         Deque<Decision> last = new ArrayDeque<>();
         long[] read = new long[1];

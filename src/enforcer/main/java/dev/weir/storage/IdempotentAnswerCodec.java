@@ -9,7 +9,7 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.UnreadableException;
 
 /**
@@ -33,7 +33,7 @@ public final class IdempotentAnswerCodec {
     private static final int LIMITED_BY = 1;
     private static final int LIMIT = 2;
 
-    private final DecisionAvro decisions = new DecisionAvro();
+    private final DecisionCodec decisions = new DecisionCodec();
 
     public byte[] encode(Entry entry) {
         StateBytes out = StateBytes.toWrite(ANSWER_VERSION);

@@ -4,8 +4,8 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.UnreadableException;
 import java.time.Duration;
 import java.util.List;
@@ -42,7 +42,8 @@ public final class TopicReader<T> implements AutoCloseable {
      */
     public static TopicReader<Decision> decisions(WeirConfig config, From from, boolean committed) {
         String topic = Topics.of(config).decisions();
-        return new TopicReader<>(config, topic, new DecisionAvro(SchemaRegistries.of(config))::decode, from, committed);
+        return new TopicReader<>(
+                config, topic, new DecisionCodec(SchemaRegistries.of(config))::decode, from, committed);
     }
 
     /**
@@ -55,7 +56,7 @@ public final class TopicReader<T> implements AutoCloseable {
      */
     public static TopicReader<Release> releases(WeirConfig config, From from, boolean committed) {
         String topic = Topics.of(config).releases();
-        return new TopicReader<>(config, topic, new ReleaseAvro(SchemaRegistries.of(config))::decode, from, committed);
+        return new TopicReader<>(config, topic, new ReleaseCodec(SchemaRegistries.of(config))::decode, from, committed);
     }
 
     private TopicReader(WeirConfig config, String topic, Decoder<T> decoder, From from, boolean committed) {

@@ -29,10 +29,10 @@ import dev.weir.storage.QueueMarker;
 import dev.weir.storage.SlotCodec;
 import dev.weir.storage.StoredQueues;
 import dev.weir.wire.AdmissionAvro;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.SchemaRegistry;
 import java.util.List;
@@ -264,7 +264,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.leaseBooks(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.WAITING_REQUESTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.DECISION_ORDER), DECIDE)
-                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), DECIDE)
+                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
                 .addSink(LEASE_REQUESTS_OUT, topics.leaseRequests(), BYTES_OUT, leaseRequests(), DECIDE)
                 .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, TO_CLIENT, READ_REQUESTS)
@@ -339,8 +339,8 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_ALARMS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TIMERS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_IDEMPOTENCY), SHAPE)
-                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, topics), SHAPE)
-                .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, topics), SHAPE)
+                .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), SHAPE)
+                .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, config), SHAPE)
                 .addSink(MARKERS, topics.admissions(), BYTES_OUT, MARKER_OUT, TO_OWN_PARTITION, SHAPE)
                 .addSink(SLOTS, topics.admissions(), BYTES_OUT, SLOT_MESSAGES_OUT, TO_LEDGER_OR_HOLDER, SHAPE)
                 .addSource(AS_THE_CONSUMER, LEASE_REQUESTS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
@@ -373,9 +373,10 @@ public final class WeirTopology {
         return (topic, answer) -> avro.encode(answer);
     }
 
-    private static Serializer<Decision> decisions(Optional<SchemaRegistry> registry, Topics topics) {
-        DecisionAvro avro = new DecisionAvro(registry, topics.decisions());
-        return (topic, decision) -> avro.encode(decision);
+    private static Serializer<Decision> decisions(Optional<SchemaRegistry> registry, WeirConfig config) {
+        DecisionCodec codec = new DecisionCodec(
+                registry, Topics.of(config).decisions(), config.topics().outputFormat());
+        return (topic, decision) -> codec.encode(decision);
     }
 
     private static Serializer<Admission> admissions() {
@@ -383,8 +384,9 @@ public final class WeirTopology {
         return (topic, admission) -> avro.encode(admission);
     }
 
-    private static Serializer<Release> releases(Optional<SchemaRegistry> registry, Topics topics) {
-        ReleaseAvro avro = new ReleaseAvro(registry, topics.releases());
-        return (topic, release) -> avro.encode(release);
+    private static Serializer<Release> releases(Optional<SchemaRegistry> registry, WeirConfig config) {
+        ReleaseCodec codec = new ReleaseCodec(
+                registry, Topics.of(config).releases(), config.topics().outputFormat());
+        return (topic, release) -> codec.encode(release);
     }
 }

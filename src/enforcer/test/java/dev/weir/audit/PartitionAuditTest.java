@@ -29,9 +29,9 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.processor.RequestReader;
 import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueRules;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -62,7 +62,7 @@ class PartitionAuditTest {
             "{id: p, limits: [{algorithm: sliding-window-log, limit: %d, per: 1h, count-denied: true}]}";
 
     private final RequestAvro requestAvro = new RequestAvro();
-    private final DecisionAvro decisionAvro = new DecisionAvro();
+    private final DecisionCodec decisionAvro = new DecisionCodec();
     private final List<List<ConsumerRecord<byte[], byte[]>>> requests = List.of(new ArrayList<>(), new ArrayList<>());
     private final List<List<Decision>> decisions = List.of(new ArrayList<>(), new ArrayList<>());
     private final List<Release> releases = new ArrayList<>(); // on the first partition
@@ -173,7 +173,7 @@ class PartitionAuditTest {
                 config,
                 new RequestReader(requestAvro, config.requests().rules()),
                 decisionAvro,
-                new ReleaseAvro(),
+                new ReleaseCodec(),
                 new PolicyTimeline(rules));
         SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), ALL, totals, found::add);
         PartitionAudit.SharedState shared =
@@ -207,7 +207,7 @@ class PartitionAuditTest {
 
     private Iterator<ConsumerRecord<byte[], byte[]>> released(int partition) {
         return IntStream.range(0, partition == 0 ? releases.size() : 0)
-                .mapToObj(i -> record(0, i, releases.get(i).client(), new ReleaseAvro().encode(releases.get(i))))
+                .mapToObj(i -> record(0, i, releases.get(i).client(), new ReleaseCodec().encode(releases.get(i))))
                 .iterator();
     }
 

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.TestBroker;
 import dev.weir.event.Release;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -125,7 +125,7 @@ class ReleaseConsumerLiveTest {
         }
         Map<String, Object> settings =
                 Map.of("bootstrap.servers", broker.bootstrapServers(), "transactional.id", "shaper");
-        ReleaseAvro avro = new ReleaseAvro();
+        ReleaseCodec avro = new ReleaseCodec();
         try (KafkaProducer<String, byte[]> producer =
                 new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
             producer.initTransactions();

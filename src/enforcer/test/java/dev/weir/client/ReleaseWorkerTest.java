@@ -10,7 +10,7 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.runtime.Enforcer;
 import dev.weir.wire.DeadLetterHeaders;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -158,7 +158,7 @@ class ReleaseWorkerTest {
                             && work.release().cost() == 2);
             assertThat(handled.get("never")).extracting(ReleaseTask::attempt).containsExactly(1, 2, 3);
             ConsumerRecord<byte[], byte[]> letter = deadLetter(up, "ATTEMPTS_FAILED");
-            assertThat(new ReleaseAvro().decode(letter.value()).requestId()).isEqualTo("never~3");
+            assertThat(new ReleaseCodec().decode(letter.value()).requestId()).isEqualTo("never~3");
             assertThat(header(letter, DeadLetterHeaders.DETAIL)).isEqualTo("java.lang.AssertionError: not yet");
             assertThat(header(letter, DeadLetterHeaders.TOPIC)).isEqualTo("worker.releases");
             assertThat(header(letter, RetryHeaders.FIRST_REQUEST_ID)).isEqualTo("never");
@@ -393,7 +393,7 @@ class ReleaseWorkerTest {
             write(
                     weir,
                     new ProducerRecord<>(
-                            weir.config().topics().prefix() + "releases", 0, key, new ReleaseAvro().encode(release)));
+                            weir.config().topics().prefix() + "releases", 0, key, new ReleaseCodec().encode(release)));
         }
     }
 

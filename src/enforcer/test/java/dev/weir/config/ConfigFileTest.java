@@ -12,6 +12,7 @@ import dev.weir.config.WeirConfig.Topics;
 import dev.weir.fault.Fault;
 import dev.weir.fault.FaultsException;
 import dev.weir.policy.RequestRules;
+import dev.weir.wire.OutputFormat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -55,6 +56,7 @@ class ConfigFileTest {
               prefix: ""
               partitions: 32
               replication-factor: 3
+              output-format: json
             state:
               directory: /var/lib/weir
               memory: 2 GiB
@@ -140,7 +142,7 @@ class ConfigFileTest {
                 .isEqualTo(WeirConfig.builder()
                         .applicationId("weir")
                         .threads(1)
-                        .topics(new Topics("weir.", 4, Optional.empty()))
+                        .topics(new Topics("weir.", 4, Optional.empty(), OutputFormat.AVRO))
                         .state(new State(
                                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                                 268_435_456,
@@ -175,7 +177,7 @@ class ConfigFileTest {
                 .isEqualTo(WeirConfig.builder()
                         .applicationId("weir-eu.1_a")
                         .threads(8)
-                        .topics(new Topics("", 32, Optional.of(3)))
+                        .topics(new Topics("", 32, Optional.of(3), OutputFormat.JSON))
                         .state(new State(
                                 Path.of("/var/lib/weir"),
                                 2L << 30,
@@ -459,16 +461,19 @@ class ConfigFileTest {
                 () -> WeirConfig.builder()
                         .applicationId("a".repeat(100))
                         .threads(1)
-                        .topics(new Topics("p".repeat(134), 1, Optional.empty()))
+                        .topics(new Topics("p".repeat(134), 1, Optional.empty(), OutputFormat.AVRO))
                         .state(State.DEFAULTS)
                         .requests(Requests.DEFAULTS)
                         .shaping(Shaping.DEFAULTS)
                         .service(Service.DEFAULTS)
                         .kafka(Map.of())
                         .build());
-        assertRefused("topics.partitions must be 1 to 10000, is 0", () -> new Topics("", 0, Optional.empty()));
         assertRefused(
-                "topics.replication-factor must be 1 to 32767, is 32768", () -> new Topics("", 1, Optional.of(32_768)));
+                "topics.partitions must be 1 to 10000, is 0",
+                () -> new Topics("", 0, Optional.empty(), OutputFormat.AVRO));
+        assertRefused(
+                "topics.replication-factor must be 1 to 32767, is 32768",
+                () -> new Topics("", 1, Optional.of(32_768), OutputFormat.AVRO));
         assertRefused(
                 "state.cleanup-keys must be 1 to 10000000, is 0",
                 () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 0, state.retention(), 1));

@@ -23,7 +23,7 @@ import dev.weir.shape.backlog.TierShare;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -360,7 +360,7 @@ class InstanceQueriesTest {
 
     /** Sends requests and reads their decisions. */
     private static final class Decisions implements AutoCloseable {
-        private final DecisionAvro avro = new DecisionAvro();
+        private final DecisionCodec avro = new DecisionCodec();
         private final Map<String, Decision> byRequestId = new HashMap<>();
         private final RequestSender sender;
         private final KafkaConsumer<byte[], byte[]> consumer;

@@ -14,6 +14,7 @@ import dev.weir.rules.PolicyTopic.Options;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
+import dev.weir.wire.OutputFormat;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Kind;
 import java.util.ArrayList;
@@ -198,7 +199,7 @@ class PolicyTopicTest {
                 .applicationId("weir-" + prefix + "test")
                 .threads(1)
                 .topics(new WeirConfig.Topics(
-                        prefix, 1, WeirConfig.DEFAULTS.topics().replicationFactor()))
+                        prefix, 1, WeirConfig.DEFAULTS.topics().replicationFactor(), OutputFormat.AVRO))
                 .kafka(TestBroker.clientSettings())
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {

@@ -19,7 +19,7 @@ import dev.weir.rules.PolicyTopic;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.io.IOException;
@@ -365,7 +365,7 @@ class AnyProducerTest {
 
     private static void take(ConsumerRecord<byte[], byte[]> record) {
         try {
-            Decision decision = new DecisionAvro().decode(record.value());
+            Decision decision = new DecisionCodec().decode(record.value());
             boolean isEnd = decision.queueing() != null && decision.outcome() != Outcome.QUEUED;
             String id = decision.requestId() + (isEnd ? " " + decision.reason() : "");
             assertThat(record.key()).isEqualTo(bytes(decision.client()));

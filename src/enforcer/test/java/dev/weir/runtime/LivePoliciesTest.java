@@ -17,7 +17,7 @@ import dev.weir.topics.TopicLog;
 import dev.weir.topics.TopicReader;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -233,7 +233,7 @@ class LivePoliciesTest {
     }
 
     private static List<Decision> decisions(WeirConfig config, int count) throws Exception {
-        DecisionAvro avro = new DecisionAvro();
+        DecisionCodec avro = new DecisionCodec();
         List<Decision> decisions = new ArrayList<>();
         String topic = Topics.of(config).decisions();
         for (ConsumerRecord<byte[], byte[]> record : LiveTest.read(config, topic, count)) {

@@ -20,7 +20,7 @@ import dev.weir.rules.PolicyTopic;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.RequestJson;
@@ -157,7 +157,7 @@ class LiveTest {
 
         PolicyTable table = table(policies);
         HeapStates states = new HeapStates(config.state());
-        DecisionAvro avro = new DecisionAvro();
+        DecisionCodec avro = new DecisionCodec();
         RequestAvro requestAvro = new RequestAvro();
         List<Decision> compared = new ArrayList<>();
         for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).requests(), requests.size())) {
@@ -405,7 +405,7 @@ class LiveTest {
 
     /** Returns the decisions by request. Each request must have one decision. */
     private static Map<Request.Source, byte[]> decisions(WeirConfig config, int count) throws Exception {
-        DecisionAvro avro = new DecisionAvro();
+        DecisionCodec avro = new DecisionCodec();
         Map<Request.Source, byte[]> decisions = new HashMap<>();
         for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).decisions(), count)) {
             assertThat(decisions.put(avro.decode(record.value()).source(), record.value()))

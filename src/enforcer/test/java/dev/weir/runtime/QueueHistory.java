@@ -9,8 +9,8 @@ import dev.weir.event.Request;
 import dev.weir.testing.QueueAudit;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.time.Duration;
@@ -32,8 +32,8 @@ public final class QueueHistory implements AutoCloseable {
     private static final Duration POLL = Duration.ofMillis(200);
 
     private final RequestAvro requestAvro = new RequestAvro();
-    private final DecisionAvro decisionAvro = new DecisionAvro();
-    private final ReleaseAvro releaseAvro = new ReleaseAvro();
+    private final DecisionCodec decisionAvro = new DecisionCodec();
+    private final ReleaseCodec releaseAvro = new ReleaseCodec();
     private final List<Request> requests = new ArrayList<>();
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();

@@ -25,9 +25,9 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicReader;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RegistryException;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.RequestJson;
 import dev.weir.wire.SchemaRegistry;
@@ -91,7 +91,7 @@ class RegistryTest {
     private static String url;
 
     /** Caches the schema after the first decision. */
-    private static DecisionAvro decisions;
+    private static DecisionCodec decisions;
 
     @TempDir
     Path directory;
@@ -107,7 +107,7 @@ class RegistryTest {
             real = new RegistryProcess(Path.of(unpacked).toAbsolutePath());
             url = real.url();
         }
-        decisions = new DecisionAvro(registry());
+        decisions = new DecisionCodec(registry());
     }
 
     private static ClientDecision ask(String prefix) {
@@ -146,14 +146,14 @@ class RegistryTest {
 
             byte[] decided = only(config, topics.decisions(), 2, "r1");
             assertThat(decided).startsWith(header(topics.decisions(), "Decision"));
-            Decision decision = new DecisionAvro(registry()).decode(decided);
+            Decision decision = new DecisionCodec(registry()).decode(decided);
             assertThat(decision.outcome().name()).isEqualTo("ALLOWED");
-            assertThat(body(decided, 5)).isEqualTo(body(new DecisionAvro().encode(decision), 10));
+            assertThat(body(decided, 5)).isEqualTo(body(new DecisionCodec().encode(decision), 10));
 
             byte[] released = only(config, topics.releases(), 1, "m1");
             assertThat(released).startsWith(header(topics.releases(), "Release"));
-            Release release = new ReleaseAvro(registry()).decode(released);
-            assertThat(body(released, 5)).isEqualTo(body(new ReleaseAvro().encode(release), 10));
+            Release release = new ReleaseCodec(registry()).decode(released);
+            assertThat(body(released, 5)).isEqualTo(body(new ReleaseCodec().encode(release), 10));
 
             assertThat(LiveTest.admission(config)).startsWith(0xC3, 0x01);
             assertThat(only(config, topics.policies(), 3, "\"per\":\"1s\"")).startsWith(0xC3, 0x01);

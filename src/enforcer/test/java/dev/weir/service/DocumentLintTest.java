@@ -9,6 +9,7 @@ import com.networknt.schema.JsonSchema;
 import com.networknt.schema.JsonSchemaFactory;
 import com.networknt.schema.SpecVersion.VersionFlag;
 import dev.weir.config.WeirConfig;
+import dev.weir.dev.CommandRun;
 import java.io.IOException;
 import java.lang.module.ModuleDescriptor.Version;
 import java.nio.file.Files;
@@ -18,7 +19,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
@@ -30,6 +30,9 @@ import org.junit.jupiter.api.Test;
  * the main rules of these linters and always run; the last one runs the linters if Node.js and npm are installed.
  */
 class DocumentLintTest {
+
+    private static final Map<String, String> QUIET =
+            Map.of("REDOCLY_TELEMETRY", "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
 
     private static final Path LINTERS = Path.of("src/enforcer/test/lint");
     private static final String NODE = "20.19.0";
@@ -152,53 +155,26 @@ class DocumentLintTest {
                 directory.resolve("policies.schema.json"),
                 StandardCopyOption.REPLACE_EXISTING);
 
-        Result install = run(
-                directory,
-                "npm",
-                "ci",
-                "--ignore-scripts",
-                "--prefer-offline",
-                "--fetch-retries=1",
-                "--no-audit",
-                "--no-fund");
+        CommandRun install = CommandRun.npmInstall(directory);
         assertThat(install.output())
                 .as("package-lock.json does not fit package.json")
                 .doesNotContain("EUSAGE");
         assumeTrue(install.succeeded(), "npm cannot install the linters: " + install.output());
 
-        Result lint = run(directory, "npm", "run", "lint");
+        CommandRun lint = CommandRun.of(directory, QUIET, "npm", "run", "lint");
         assertThat(lint.succeeded()).as(lint.output()).isTrue();
     }
 
     private static boolean isInstalled(Path directory) throws InterruptedException {
         try {
-            Result node = run(directory, "node", "--version");
+            CommandRun node = CommandRun.of(directory, "node", "--version");
             return node.succeeded()
                     && Version.parse(node.output().strip().substring(1)).compareTo(Version.parse(NODE)) >= 0
-                    && run(directory, "npm", "--version").succeeded();
+                    && CommandRun.of(directory, "npm", "--version").succeeded();
         } catch (IOException e) {
             return false;
         }
     }
-
-    private static Result run(Path directory, String... command) throws IOException, InterruptedException {
-        Path output = directory.resolve("output.txt");
-        ProcessBuilder builder = new ProcessBuilder(command)
-                .directory(directory.toFile())
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile());
-        builder.environment().put("REDOCLY_TELEMETRY", "off");
-        builder.environment().put("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
-        Process process = builder.start();
-        boolean ended = process.waitFor(2, TimeUnit.MINUTES);
-        if (!ended) {
-            process.descendants().forEach(ProcessHandle::destroyForcibly);
-            process.destroyForcibly();
-        }
-        return new Result(ended && process.exitValue() == 0, Files.readString(output));
-    }
-
-    private record Result(boolean succeeded, String output) {}
 
     private static JsonNode document() {
         return caller.document().tree();

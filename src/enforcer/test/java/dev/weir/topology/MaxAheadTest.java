@@ -11,7 +11,7 @@ import dev.weir.processor.ProducerTimestamps;
 import dev.weir.processor.RequestTimestamps;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DeadLetterHeaders;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestAvro;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -93,7 +93,7 @@ class MaxAheadTest {
                 requests.pipeInput(stampedByProducer("r" + timestampMs, timestampMs));
                 if (timestampMs <= NOW_MS + HOUR_MS) {
                     TestRecord<byte[], byte[]> decision = decisions.readRecord();
-                    assertThat(new DecisionAvro().decode(decision.value()).requestId())
+                    assertThat(new DecisionCodec().decode(decision.value()).requestId())
                             .isEqualTo("r" + timestampMs);
                     assertThat(decision.headers()).isEmpty();
                 } else {

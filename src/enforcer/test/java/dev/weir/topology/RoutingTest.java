@@ -17,7 +17,7 @@ import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.AdmissionAvro;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
@@ -394,7 +394,7 @@ class RoutingTest {
 
     private static Decision decision(TestRecord<byte[], byte[]> record) {
         try {
-            return new DecisionAvro().decode(record.value());
+            return new DecisionCodec().decode(record.value());
         } catch (UnreadableException e) {
             throw new AssertionError(e);
         }

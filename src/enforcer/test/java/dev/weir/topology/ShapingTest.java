@@ -16,9 +16,9 @@ import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.topics.KafkaSettings;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
@@ -140,7 +140,7 @@ class ShapingTest {
                 "alice".getBytes(StandardCharsets.UTF_8), new RequestAvro().encode(request), headers, Instant.EPOCH));
         admissionsOut.readRecordsToList().forEach(admissionsIn::pipeInput);
         TestOutputTopic<byte[], byte[]> answers = decided.isEmpty() ? answered : decided;
-        return new DecisionAvro().decode(answers.readValue());
+        return new DecisionCodec().decode(answers.readValue());
     }
 
     private Decision ask(String id, String tier) throws UnreadableException {
@@ -150,7 +150,7 @@ class ShapingTest {
     private List<Decision> laterDecisions() throws UnreadableException {
         List<Decision> later = new ArrayList<>();
         while (!answered.isEmpty()) {
-            later.add(new DecisionAvro().decode(answered.readValue()));
+            later.add(new DecisionCodec().decode(answered.readValue()));
         }
         return later;
     }
@@ -165,7 +165,7 @@ class ShapingTest {
             TestRecord<byte[], byte[]> release = released.readRecord();
             assertThat(release.key()).isEqualTo("alice".getBytes(StandardCharsets.UTF_8));
             assertThat(release.headers().lastHeader("trace").value()).containsExactly(7);
-            releases.add(new ReleaseAvro().decode(release.value()));
+            releases.add(new ReleaseCodec().decode(release.value()));
         }
         return releases;
     }

@@ -18,7 +18,7 @@ import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.topics.KafkaSettings;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.KeyCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
@@ -57,7 +57,7 @@ class SharingTest {
 
     private final PolicyRegistry live = new PolicyRegistry();
     private final RequestAvro requestAvro = new RequestAvro();
-    private final DecisionAvro decisionAvro = new DecisionAvro();
+    private final DecisionCodec decisionAvro = new DecisionCodec();
     private TopologyTestDriver deciding;
     private TopologyTestDriver lending;
     private TestInputTopic<byte[], byte[]> requests;

@@ -12,7 +12,7 @@ import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.topics.KafkaSettings;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseResponseAvro;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.RequestAvro;
@@ -114,7 +114,7 @@ class SkewedClocksTest {
 
         void count() throws Exception {
             while (!decisions.isEmpty()) {
-                Decision decision = new DecisionAvro().decode(decisions.readValue());
+                Decision decision = new DecisionCodec().decode(decisions.readValue());
                 latestMs = Math.max(latestMs, decision.decidedAtMs());
                 allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
             }

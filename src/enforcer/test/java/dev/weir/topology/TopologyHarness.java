@@ -11,7 +11,7 @@ import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.storage.WriteBackStore;
 import dev.weir.topics.KafkaSettings;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
@@ -43,7 +43,7 @@ final class TopologyHarness implements AutoCloseable {
     final TopologyTestDriver driver;
     final PolicyRegistry live = new PolicyRegistry();
     private final RequestAvro requestAvro = new RequestAvro();
-    private final DecisionAvro decisionAvro = new DecisionAvro();
+    private final DecisionCodec decisionAvro = new DecisionCodec();
     private final TestInputTopic<byte[], byte[]> requests;
     private final TestInputTopic<String, byte[]> policies;
     private final TestOutputTopic<String, byte[]> decisions;

@@ -46,9 +46,9 @@ class ByHandTest {
 
     private final SplittableRandom random = new SplittableRandom(5);
     private final RequestAvro requests = new RequestAvro();
-    private final DecisionAvro decisions = new DecisionAvro();
+    private final DecisionCodec decisions = new DecisionCodec();
     private final AdmissionAvro admissions = new AdmissionAvro();
-    private final ReleaseAvro releases = new ReleaseAvro();
+    private final ReleaseCodec releases = new ReleaseCodec();
 
     @Test
     void a_decision_is_written_as_avro_writes_it() {

@@ -11,7 +11,7 @@ import dev.weir.runtime.RequestSender;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.UnreadableException;
 import java.io.IOException;
 import java.net.URI;
@@ -234,7 +234,7 @@ public final class AttackSuite implements Callable<Integer> {
      */
     private static long read(KafkaConsumer<byte[], byte[]> consumer, String phase, long count, Histogram histogram)
             throws UnreadableException {
-        DecisionAvro avro = new DecisionAvro();
+        DecisionCodec avro = new DecisionCodec();
         long answered = 0;
         long lastNanos = System.nanoTime();
         while (answered < count && System.nanoTime() - lastNanos < PATIENCE.toNanos()) {

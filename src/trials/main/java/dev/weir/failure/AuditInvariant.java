@@ -16,8 +16,8 @@ import dev.weir.audit.shared.SharedQuotaAudit;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.processor.RequestReader;
-import dev.weir.wire.DecisionAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -54,8 +54,8 @@ final class AuditInvariant {
                 evidence.config(),
                 new RequestReader(
                         new RequestAvro(), evidence.config().requests().rules()),
-                new DecisionAvro(),
-                new ReleaseAvro(),
+                new DecisionCodec(),
+                new ReleaseCodec(),
                 rules.changes());
         int partitions = evidence.config().topics().partitions();
         for (Entry entry : evidence.decisions()) {

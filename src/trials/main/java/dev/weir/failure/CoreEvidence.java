@@ -10,9 +10,9 @@ import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.fault.FaultsException;
 import dev.weir.shape.backlog.QueueRules;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -38,7 +38,7 @@ final class CoreEvidence {
     private static final int MAX_ROUTING = 600;
 
     private static final int PERCENT = 100;
-    private static final DecisionAvro DECISIONS = new DecisionAvro();
+    private static final DecisionCodec DECISIONS = new DecisionCodec();
 
     private final RequestAvro avro = new RequestAvro();
     private final NavigableMap<List<Integer>, Request> routed = new TreeMap<>(
@@ -108,7 +108,7 @@ final class CoreEvidence {
             }
             evidence.decisions().add(written(decision, number < firstAborted ? number : number + aborted));
         }
-        ReleaseAvro releases = new ReleaseAvro();
+        ReleaseCodec releases = new ReleaseCodec();
         core.releases().forEach(release -> evidence.releases().add(written(releases.encode(release))));
         evidence.abortedReleases().addAll(evidence.releases().subList(10, 100));
         return evidence;

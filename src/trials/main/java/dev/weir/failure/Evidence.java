@@ -9,9 +9,9 @@ import dev.weir.processor.RequestPlacement;
 import dev.weir.processor.RequestReader;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DeadLetterHeaders;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
@@ -48,8 +48,8 @@ public record Evidence(
         List<PolicyAvro.Applied> rules) {
 
     private static final RequestAvro REQUESTS = new RequestAvro();
-    private static final DecisionAvro DECISIONS = new DecisionAvro();
-    private static final ReleaseAvro RELEASES = new ReleaseAvro();
+    private static final DecisionCodec DECISIONS = new DecisionCodec();
+    private static final ReleaseCodec RELEASES = new ReleaseCodec();
     private static final PolicyAvro RULES = new PolicyAvro();
 
     /** A record of a topic. */

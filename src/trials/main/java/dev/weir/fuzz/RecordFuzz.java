@@ -7,9 +7,9 @@ import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.event.Request;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.ByAvro;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.util.List;
@@ -43,8 +43,8 @@ final class RecordFuzz implements FuzzRunner.Case {
     private static final Request.Source SOURCE = new Request.Source(0, 7);
     private static final String WITHOUT_MESSAGE = "the record does not match its schema";
     private static final RequestAvro REQUESTS = new RequestAvro();
-    private static final DecisionAvro DECISIONS = new DecisionAvro();
-    private static final ReleaseAvro RELEASES = new ReleaseAvro();
+    private static final DecisionCodec DECISIONS = new DecisionCodec();
+    private static final ReleaseCodec RELEASES = new ReleaseCodec();
     private static final AdmissionAvro ADMISSIONS = new AdmissionAvro();
     private static final PolicyAvro POLICIES = new PolicyAvro();
 

@@ -11,9 +11,9 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.wire.AdmissionAvro;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -98,7 +98,7 @@ final class RecordSamples {
                 1,
                 "sourceOffset",
                 2L);
-        DecisionAvro avro = new DecisionAvro();
+        DecisionCodec avro = new DecisionCodec();
         return List.of(
                 avro.encode(denied),
                 avro.encode(free),
@@ -142,7 +142,7 @@ final class RecordSamples {
     }
 
     static List<byte[]> releases() {
-        ReleaseAvro avro = new ReleaseAvro();
+        ReleaseCodec avro = new ReleaseCodec();
         return List.of(
                 avro.encode(new Release("r", "c", "free", "sms", 1, 0, 1_000_001, 3, Map.of("a", "b"), new byte[] {1})),
                 avro.encode(new Release("r", "c", null, "sms", 2, 5, -1, 0, Map.of(), null)));

@@ -8,9 +8,9 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.policy.RequestRules;
 import dev.weir.processor.UpdatePolicies;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.io.IOException;
@@ -59,8 +59,8 @@ final class TopologyFuzz implements FuzzRunner.Case {
     private static final int CLIENTS = 12;
     private static final int LONGEST_LINE = 800;
     private static final RequestAvro REQUESTS = new RequestAvro();
-    private static final DecisionAvro DECISIONS = new DecisionAvro();
-    private static final ReleaseAvro RELEASES = new ReleaseAvro();
+    private static final DecisionCodec DECISIONS = new DecisionCodec();
+    private static final ReleaseCodec RELEASES = new ReleaseCodec();
     private static final PolicyAvro POLICIES = new PolicyAvro();
 
     private final int records;

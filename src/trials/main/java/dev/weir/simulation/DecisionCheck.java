@@ -20,7 +20,7 @@ import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.topology.Stores;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DeadLetterHeaders;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestAvro;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
@@ -44,7 +44,7 @@ import org.apache.kafka.common.header.Headers;
 final class DecisionCheck {
 
     private static final RequestAvro REQUEST = new RequestAvro();
-    private static final DecisionAvro DECISION = new DecisionAvro();
+    private static final DecisionCodec DECISION = new DecisionCodec();
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
     private static final String DEAD = "a dead letter";
 

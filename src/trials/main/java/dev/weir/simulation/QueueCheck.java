@@ -15,8 +15,8 @@ import dev.weir.shape.OutflowPace;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.wire.AdmissionAvro;
-import dev.weir.wire.DecisionAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.ReleaseCodec;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -30,8 +30,8 @@ import java.util.Set;
 final class QueueCheck {
 
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
-    private static final DecisionAvro DECISION = new DecisionAvro();
-    private static final ReleaseAvro RELEASE = new ReleaseAvro();
+    private static final DecisionCodec DECISION = new DecisionCodec();
+    private static final ReleaseCodec RELEASE = new ReleaseCodec();
     private static final long NANOS_PER_MS = 1_000_000;
 
     /**

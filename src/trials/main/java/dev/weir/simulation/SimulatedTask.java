@@ -30,10 +30,10 @@ import dev.weir.storage.StoredQueues;
 import dev.weir.storage.WriteBackStore;
 import dev.weir.topology.Stores;
 import dev.weir.wire.AdmissionAvro;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestAvro;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -84,9 +84,9 @@ final class SimulatedTask {
 
     private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
 
-    private static final DecisionAvro DECISION = new DecisionAvro();
+    private static final DecisionCodec DECISION = new DecisionCodec();
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
-    private static final ReleaseAvro RELEASE = new ReleaseAvro();
+    private static final ReleaseCodec RELEASE = new ReleaseCodec();
     private static final LeaseRequestAvro ASK = new LeaseRequestAvro();
     private static final LeaseResponseAvro GRANT = new LeaseResponseAvro();
     private static final long NANOS_PER_MS = 1_000_000;

@@ -39,10 +39,10 @@ import dev.weir.topics.TopicReader;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
 import dev.weir.wire.DeadLetterHeaders;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.DecisionJson;
 import dev.weir.wire.LeaseUsageAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.UnreadableException;
 import java.io.StringWriter;
 import java.nio.file.Files;
@@ -87,7 +87,7 @@ class AuditTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final DecisionAvro AVRO = new DecisionAvro();
+    private static final DecisionCodec AVRO = new DecisionCodec();
     private static final LeaseUsageAvro USAGE = new LeaseUsageAvro(Optional.empty());
     private static final int PARTITIONS = 2;
     private static final int ROUNDS = 8;
@@ -458,7 +458,7 @@ class AuditTest {
                 .filter(decision -> decision.source().offset() >= 300)
                 .findFirst()
                 .orElseThrow();
-        byte[] old = new ReleaseAvro()
+        byte[] old = new ReleaseCodec()
                 .encode(new Release(
                         end.requestId(), end.client(), null, end.queueing().queue(), 1, 0, 0, 1, Map.of(), null));
         copy(

@@ -14,7 +14,7 @@ import dev.weir.runtime.RequestSender;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
-import dev.weir.wire.DecisionAvro;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -145,7 +145,7 @@ class EvidenceTest {
                     .filter(one -> one.queueing() == null && !one.repeated())
                     .findFirst()
                     .orElseThrow();
-            byte[] other = new DecisionAvro().encode(decision.asRepeated(decision.source()));
+            byte[] other = new DecisionCodec().encode(decision.asRepeated(decision.source()));
             producer.send(new ProducerRecord<>(topics.decisions(), 0, null, other))
                     .get();
             byte[] release = evidence.releases().get(0).value();

@@ -12,8 +12,8 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
-import dev.weir.wire.DecisionAvro;
-import dev.weir.wire.ReleaseAvro;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.ReleaseCodec;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -30,8 +30,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Tests that each invariant holds for a run without failures, and is violated if the records are tampered with. */
 class OracleTest {
 
-    private static final DecisionAvro DECISIONS = new DecisionAvro();
-    private static final ReleaseAvro RELEASES = new ReleaseAvro();
+    private static final DecisionCodec DECISIONS = new DecisionCodec();
+    private static final ReleaseCodec RELEASES = new ReleaseCodec();
     private static final int REQUESTS = 16_000;
     private static final long FIRST_CHANGE_MS = 3_000;
 

@@ -5,8 +5,8 @@ import dev.weir.event.Release;
 import java.time.Instant;
 import java.util.Optional;
 
-/** The Avro codec of releases. Thread-safe. */
-public final class ReleaseAvro {
+/** The codec of releases: Avro or JSON. It reads both, whatever it writes. Thread-safe. */
+public final class ReleaseCodec {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
@@ -14,10 +14,10 @@ public final class ReleaseAvro {
     private static final long SCHEMA = 0xB4417D5A06C886A6L;
 
     private final AvroBytes<dev.weir.avro.Release> avro;
-    private final byte[] header;
+    private final byte[] header; // null if it writes JSON
 
     /** Creates a codec for single-object encoding. */
-    public ReleaseAvro() {
+    public ReleaseCodec() {
         this(Optional.empty());
     }
 
@@ -27,21 +27,23 @@ public final class ReleaseAvro {
      *
      * @param registry the schema registry; empty for none
      */
-    public ReleaseAvro(Optional<SchemaRegistry> registry) {
+    public ReleaseCodec(Optional<SchemaRegistry> registry) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), 1, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
     /**
-     * Creates a codec that, if there is a registry, reads and writes Confluent's wire format.
+     * Creates a codec that writes a format: JSON, or Avro in single-object encoding or, if there is a registry, in
+     * Confluent's wire format. It reads all of them.
      *
      * @param registry the schema registry; empty for none
      * @param topic the topic to which releases are written
+     * @param format the format in which they are written
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
-    public ReleaseAvro(Optional<SchemaRegistry> registry, String topic) {
+    public ReleaseCodec(Optional<SchemaRegistry> registry, String topic, OutputFormat format) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), 1, registry);
-        header = avro.header(registry, topic);
+        header = format == OutputFormat.JSON ? null : avro.header(registry, topic);
     }
 
     /**
@@ -51,6 +53,9 @@ public final class ReleaseAvro {
      * @return the value of a record
      */
     public byte[] encode(Release release) {
+        if (header == null) {
+            return ReleaseJson.encode(release);
+        }
         BytesEncoder out = BytesEncoder.begin(header);
         out.write(release.requestId());
         out.write(release.client());
@@ -76,6 +81,9 @@ public final class ReleaseAvro {
      * @throws RegistryException if the registry that has its schema does not respond
      */
     public Release decode(byte[] value) throws UnreadableException {
+        if (JsonFields.areIn(value)) {
+            return ReleaseJson.decode(value);
+        }
         dev.weir.avro.Release event = avro.decode(value);
         Instant releaseAt = event.getReleaseAt();
         if (releaseAt.isBefore(Instant.EPOCH)) { // Avro's conversion is not symmetric for such times

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** The Avro codec of decisions. Thread-safe. */
-public final class DecisionAvro {
+/** The codec of decisions: Avro or JSON. It reads both, whatever it writes. Thread-safe. */
+public final class DecisionCodec {
 
     /** The fingerprint of the schema version that is written field by field. */
     private static final long SCHEMA = 0x410F90FD411EE6D9L;
@@ -26,10 +26,10 @@ public final class DecisionAvro {
 
     private final AvroBytes<dev.weir.avro.Decision> avro;
     private final StringInterner words = new StringInterner();
-    private final byte[] header;
+    private final byte[] header; // null if it writes JSON
 
     /** Creates a codec for single-object encoding. */
-    public DecisionAvro() {
+    public DecisionCodec() {
         this(Optional.empty());
     }
 
@@ -39,21 +39,23 @@ public final class DecisionAvro {
      *
      * @param registry the schema registry; empty for none
      */
-    public DecisionAvro(Optional<SchemaRegistry> registry) {
+    public DecisionCodec(Optional<SchemaRegistry> registry) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
     /**
-     * Creates a codec that, if there is a registry, reads and writes Confluent's wire format.
+     * Creates a codec that writes a format: JSON, or Avro in single-object encoding or, if there is a registry, in
+     * Confluent's wire format. It reads all of them.
      *
      * @param registry the schema registry; empty for none
      * @param topic the topic to which decisions are written
+     * @param format the format in which they are written
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
-    public DecisionAvro(Optional<SchemaRegistry> registry, String topic) {
+    public DecisionCodec(Optional<SchemaRegistry> registry, String topic, OutputFormat format) {
         avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
-        header = avro.header(registry, topic);
+        header = format == OutputFormat.JSON ? null : avro.header(registry, topic);
     }
 
     /**
@@ -63,6 +65,9 @@ public final class DecisionAvro {
      * @return the value of a record
      */
     public byte[] encode(Decision decision) {
+        if (header == null) {
+            return DecisionJson.encode(decision);
+        }
         Decision.Queueing queueing = decision.queueing() == null ? NOT_SHAPED : decision.queueing();
         BytesEncoder out = BytesEncoder.begin(header);
         out.write(decision.requestId());
@@ -106,6 +111,9 @@ public final class DecisionAvro {
      * @throws RegistryException if the registry that has its schema does not respond
      */
     public Decision decode(byte[] value) throws UnreadableException {
+        if (JsonFields.areIn(value)) {
+            return DecisionJson.decode(value);
+        }
         dev.weir.avro.Decision event = avro.decode(value);
         return new Decision(
                 new Decision.Identity(
@@ -121,7 +129,12 @@ public final class DecisionAvro {
                         event.getRepeated()),
                 new Decision.Timing(event.getDecidedAt().toEpochMilli(), event.getRetryAfterMs(), event.getDelayMs()),
                 PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
-                limit(event),
+                limit(new LimitStatus(
+                        event.getLimitedBy(),
+                        event.getLimit(),
+                        event.getWindowMs(),
+                        event.getRemaining(),
+                        event.getResetAfterMs())),
                 event.getQueue() == null
                         ? null
                         : new Decision.Queueing(
@@ -129,14 +142,9 @@ public final class DecisionAvro {
                 DecisionContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
     }
 
-    private static LimitStatus limit(dev.weir.avro.Decision event) {
-        LimitStatus limit = new LimitStatus(
-                event.getLimitedBy(),
-                event.getLimit(),
-                event.getWindowMs(),
-                event.getRemaining(),
-                event.getResetAfterMs());
-        return limit.equals(NOT_LIMITED) ? null : limit;
+    /** Returns null if nothing is limited. */
+    static LimitStatus limit(LimitStatus status) {
+        return status.equals(NOT_LIMITED) ? null : status;
     }
 
     private static Reason reason(String name) throws UnreadableException {

@@ -5,14 +5,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.Release;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class ReleaseAvroTest {
+class ReleaseCodecTest {
 
-    private final ReleaseAvro avro = new ReleaseAvro();
+    private final ReleaseCodec avro = new ReleaseCodec();
+    private final ReleaseCodec json = new ReleaseCodec(Optional.empty(), "releases", OutputFormat.JSON);
 
     @Test
     void a_release_survives_a_round_trip() throws UnreadableException {
@@ -55,10 +59,28 @@ class ReleaseAvroTest {
                 .hasMessage("releaseAt must not be before 1970");
     }
 
+    @Test
+    void invalid_json_of_a_release_is_rejected() {
+        String good = new String(
+                json.encode(new Release("r", "c", null, "q", 1, 0, 1_500, 1, Map.of(), null)), StandardCharsets.UTF_8);
+        assertThat(good).contains("\"releaseAt\":0.0015,").doesNotContain("\n");
+        Map<String, String> bad = Map.of(
+                good.replace("\"client\":\"c\",", ""), "client is missing",
+                good.replace("\"c\"", "7"), "client must be a string",
+                good.replace("0.0015", "0.00000015"), "releaseAt must be a number with at most 6 decimals",
+                good.replace("\"sequence\":1", "\"sequence\":1.5"), "sequence must be a whole number");
+        bad.forEach((text, message) -> assertThatThrownBy(() -> avro.decode(text.getBytes(StandardCharsets.UTF_8)))
+                .isInstanceOf(UnreadableException.class)
+                .hasMessage(message));
+        assertThatThrownBy(() -> avro.decode(new byte[] {'{'})).isInstanceOf(UnreadableException.class);
+    }
+
     private void assertComesBack(Release release) throws UnreadableException {
-        assertThat(avro.decode(avro.encode(release)))
-                .usingRecursiveComparison()
-                .ignoringCollectionOrder()
-                .isEqualTo(release);
+        for (ReleaseCodec codec : List.of(avro, json)) {
+            assertThat(avro.decode(codec.encode(release)))
+                    .usingRecursiveComparison()
+                    .ignoringCollectionOrder()
+                    .isEqualTo(release);
+        }
     }
 }

@@ -1,0 +1,124 @@
+package dev.weir.wire;
+
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectReader;
+import dev.weir.event.Rejection;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** The fields of a record whose value is a JSON object. Fields of later versions are ignored. */
+final class JsonFields {
+
+    private static final ObjectReader READER =
+            Json.MAPPER.reader().with(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
+
+    private final JsonNode tree;
+
+    private JsonFields(JsonNode tree) {
+        this.tree = tree;
+    }
+
+    /** Returns whether the value of a record is JSON. */
+    static boolean areIn(byte[] value) {
+        return value != null && value.length > 0 && value[0] == '{';
+    }
+
+    /** @throws UnreadableException if the value is not a JSON object */
+    static JsonFields of(byte[] value) throws UnreadableException {
+        try {
+            return new JsonFields(READER.readTree(value));
+        } catch (IOException e) {
+            throw new UnreadableException(Rejection.NOT_JSON, e);
+        }
+    }
+
+    /** Returns a field that may be null. */
+    private JsonNode field(String name) throws UnreadableException {
+        JsonNode value = tree.get(name);
+        if (value == null) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " is missing");
+        }
+        return value;
+    }
+
+    boolean isNull(String name) throws UnreadableException {
+        return field(name).isNull();
+    }
+
+    JsonFields object(String name) throws UnreadableException {
+        return new JsonFields(field(name));
+    }
+
+    String text(String name) throws UnreadableException {
+        JsonNode value = field(name);
+        if (!value.isTextual()) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a string");
+        }
+        return value.textValue();
+    }
+
+    String textOrNull(String name) throws UnreadableException {
+        return isNull(name) ? null : text(name);
+    }
+
+    long number(String name) throws UnreadableException {
+        JsonNode value = field(name);
+        if (!value.isIntegralNumber() || !value.canConvertToLong()) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a whole number");
+        }
+        return value.longValue();
+    }
+
+    Long numberOrNull(String name) throws UnreadableException {
+        return isNull(name) ? null : (Long) number(name);
+    }
+
+    /** Returns a number with at most a given number of decimals, times ten to the power of that. */
+    long scaled(String name, int decimals) throws UnreadableException {
+        JsonNode value = field(name);
+        try {
+            return value.decimalValue().scaleByPowerOfTen(decimals).longValueExact();
+        } catch (ArithmeticException e) {
+            throw new UnreadableException(
+                    Rejection.NOT_JSON, name + " must be a number with at most " + decimals + " decimals");
+        }
+    }
+
+    boolean flag(String name) throws UnreadableException {
+        JsonNode value = field(name);
+        if (!value.isBoolean()) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be true or false");
+        }
+        return value.booleanValue();
+    }
+
+    byte[] bytesOrNull(String name) throws UnreadableException {
+        try {
+            return isNull(name) ? null : field(name).binaryValue();
+        } catch (IOException e) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be base64");
+        }
+    }
+
+    Map<String, String> texts(String name) throws UnreadableException {
+        JsonFields values = object(name);
+        Map<String, String> texts = new LinkedHashMap<>();
+        for (Map.Entry<String, JsonNode> value : values.tree.properties()) {
+            texts.put(value.getKey(), values.text(value.getKey()));
+        }
+        return texts;
+    }
+
+    /** Returns a value of an enumeration. */
+    <E extends Enum<E>> E constant(String name, Class<E> type) throws UnreadableException {
+        String word = text(name);
+        try {
+            return Enum.valueOf(type, word);
+        } catch (IllegalArgumentException e) {
+            throw new UnreadableException(
+                    Rejection.UNKNOWN_SCHEMA, "unknown " + name + ", of a later version: " + word);
+        }
+    }
+}
