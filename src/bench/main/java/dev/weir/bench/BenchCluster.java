@@ -15,6 +15,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
 import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.Json;
 import dev.weir.wire.OutputFormat;
 import dev.weir.wire.RequestAvro;
 import java.io.IOException;
@@ -25,6 +26,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -85,7 +87,7 @@ public final class BenchCluster implements AutoCloseable {
             bootstrapServers = cluster.bootstrapServers();
             replicationFactor = Optional.empty(); // the default of the brokers
         }
-        admin = Admin.create(KafkaSettings.admin(config("any", PARTITIONS, Map.of())));
+        admin = Admin.create(KafkaSettings.admin(config("any", PARTITIONS, OutputFormat.AVRO, Map.of())));
     }
 
     /**
@@ -93,10 +95,10 @@ public final class BenchCluster implements AutoCloseable {
      *
      * @param kafka the Kafka settings that differ from the defaults
      */
-    private WeirConfig config(String name, int partitions, Map<String, String> kafka) {
+    private WeirConfig config(String name, int partitions, OutputFormat format, Map<String, String> kafka) {
         WeirConfig config = WeirConfig.builder()
                 .applicationId(name)
-                .topics(new WeirConfig.Topics(name + ".", partitions, replicationFactor, OutputFormat.AVRO))
+                .topics(new WeirConfig.Topics(name + ".", partitions, replicationFactor, format))
                 .kafka(kafka)
                 .stateDirectory(directory.resolve(name))
                 .build();
@@ -123,7 +125,16 @@ public final class BenchCluster implements AutoCloseable {
 
     public Workload workload(String policies, int partitions, Map<String, String> kafka)
             throws IOException, FaultsException {
-        WeirConfig config = config("load-" + ++workloads, partitions, kafka);
+        return workload(policies, config("load-" + ++workloads, partitions, OutputFormat.AVRO, kafka));
+    }
+
+    /** Returns a workload whose requests, decisions and releases have a format. */
+    Workload workload(String policies, OutputFormat format, Map<String, String> kafka)
+            throws IOException, FaultsException {
+        return workload(policies, config("load-" + ++workloads, PARTITIONS, format, kafka));
+    }
+
+    private Workload workload(String policies, WeirConfig config) throws IOException, FaultsException {
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         Workload workload = new Workload(config);
         workload.apply(policies);
@@ -201,7 +212,7 @@ public final class BenchCluster implements AutoCloseable {
         }
 
         int requestBytes(long number) {
-            return avro.encode(request(number, "client-1000")).length;
+            return encode(request(number, "client-1000")).length;
         }
 
         /** Returns the size of the first decision in bytes. */
@@ -280,9 +291,22 @@ public final class BenchCluster implements AutoCloseable {
 
         private void send(KafkaProducer<byte[], byte[]> producer, long number, LongUnaryOperator clients) {
             String client = client(clients.applyAsLong(number));
-            byte[] request = avro.encode(request(number, client));
+            byte[] request = encode(request(number, client));
             var unused = producer.send(
                     new ProducerRecord<>(topics.requests(), client.getBytes(StandardCharsets.UTF_8), request));
+        }
+
+        private byte[] encode(Request request) {
+            if (config.topics().outputFormat() == OutputFormat.AVRO) {
+                return avro.encode(request);
+            }
+            Map<String, Object> fields = new LinkedHashMap<>();
+            fields.put("requestId", request.requestId());
+            fields.put("client", request.client());
+            fields.put("tier", request.tier());
+            fields.put("cost", request.cost());
+            fields.put("attributes", request.attributes());
+            return Json.write(fields).getBytes(StandardCharsets.UTF_8);
         }
 
         /** Returns a typical request of a gateway, of some 125 bytes. */

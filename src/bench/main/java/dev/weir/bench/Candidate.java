@@ -9,6 +9,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Scanner;
 
@@ -147,7 +148,10 @@ public final class Candidate implements AutoCloseable {
         yaml.append("application-id: ").append(config.applicationId()).append('\n');
         yaml.append("threads: ").append(config.threads()).append('\n');
         yaml.append("topics: {prefix: ").append(config.topics().prefix());
-        yaml.append(", partitions: ").append(config.topics().partitions()).append("}\n");
+        yaml.append(", partitions: ").append(config.topics().partitions());
+        yaml.append(", output-format: ")
+                .append(config.topics().outputFormat().name().toLowerCase(Locale.ROOT))
+                .append("}\n");
         yaml.append("state: {directory: '").append(config.state().directory()).append("', hot-memory: ");
         yaml.append(hotMemory(config.state().hotMemoryBytes())).append("}\n");
         yaml.append("kafka:\n");

@@ -1,5 +1,6 @@
 package dev.weir.bench;
 
+import dev.weir.wire.OutputFormat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +39,7 @@ public final class DecideBench {
 
     private final RunPlan effort;
     private final int threads;
+    private final OutputFormat format;
     private final Consumer<String> progress;
     private final TimeSlices slices;
 
@@ -46,14 +48,21 @@ public final class DecideBench {
      *
      * @param threads the stream threads of each candidate
      * @param hotMemory the values of {@code state.hot-memory} in bytes, one candidate for each
+     * @param format the format of requests and decisions
      * @param kafka Kafka settings of all candidates that override those of {@code weir run}
      * @param progress receives a line for each measurement
      */
     public DecideBench(
-            RunPlan effort, int threads, List<Long> hotMemory, Map<String, String> kafka, Consumer<String> progress) {
+            RunPlan effort,
+            int threads,
+            List<Long> hotMemory,
+            OutputFormat format,
+            Map<String, String> kafka,
+            Consumer<String> progress) {
         this.effort = effort;
         this.threads = threads;
         this.hotMemory = List.copyOf(hotMemory);
+        this.format = format;
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
         this.slices = new TimeSlices(effort, FIRST_GUESS, progress);
@@ -68,7 +77,7 @@ public final class DecideBench {
     /** Measures all candidates. */
     public ResultTable run(DecideLoad load) throws Exception {
         try (BenchCluster rig = new BenchCluster();
-                BenchCluster.Workload workload = rig.workload(load.policies, kafka)) {
+                BenchCluster.Workload workload = rig.workload(load.policies, format, kafka)) {
             rig.createPassThroughTopic(workload.config());
             List<Candidate> lanes = new ArrayList<>();
             try {
@@ -103,8 +112,14 @@ public final class DecideBench {
         List<CandidateSeries> series =
                 slices.measure(lanes, (lane, requests) -> workload.ensureRequests(requests, clients));
         List<String> notes = new ArrayList<>();
-        notes.add("%,d clients with a Zipf distribution; requests of %d bytes, decisions of %d; stream threads: %d"
-                .formatted(load.clients, workload.requestBytes(workload.sent()), workload.decisionBytes(), threads));
+        notes.add(
+                "%,d clients with a Zipf distribution; requests of %d bytes, decisions of %d, in %s; stream threads: %d"
+                        .formatted(
+                                load.clients,
+                                workload.requestBytes(workload.sent()),
+                                workload.decisionBytes(),
+                                format,
+                                threads));
         for (Candidate lane : lanes) {
             notes.add("resident memory at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));
         }

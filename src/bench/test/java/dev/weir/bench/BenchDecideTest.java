@@ -13,13 +13,13 @@ class BenchDecideTest {
 
     @Test
     void decide_compares_decisions_with_the_pass_through() {
-        CapturedRun result =
-                BenchShell.run("decide", "--clients", "50", "--rounds", "1", "--turn", "PT1S", "--warm-up", "1000");
+        CapturedRun result = BenchShell.run(
+                "decide", "--format=json", "--clients", "50", "--rounds", "1", "--turn", "PT1S", "--warm-up", "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("pass-through +[1-9][0-9,]* .* 1\\.00\n")
                 .containsPattern("sliding-window-counter +[1-9][0-9,]* .* [0-9]\\.[0-9]{2}\n")
-                .contains("50 clients");
+                .contains("50 clients", "in JSON");
     }
 
     @Test
@@ -32,6 +32,17 @@ class BenchDecideTest {
                     .containsPattern("200/s " + level + " sliding-window-counter( +[0-9][0-9.,]*){5}\n");
         }
         assertThat(result.out()).contains("100,000 clients");
+    }
+
+    @Test
+    void http_compares_an_instance_with_a_server_that_allows_everything() {
+        CapturedRun result = BenchShell.run("http", "--connections=4", "--rounds=1", "--seconds=1", "--warm-up=0");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("an HTTP server that allows everything +[1-9][0-9,]*( +[0-9.]+){2} +1\\.00\n")
+                .containsPattern("POST /v1/decide +[1-9][0-9.,]*( +[0-9.]+){3}\n")
+                .containsPattern("WeirClient\\.decide +[1-9][0-9.,]*( +[0-9.]+){3}\n")
+                .contains("4 callers");
     }
 
     @Test

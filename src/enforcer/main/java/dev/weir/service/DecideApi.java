@@ -120,8 +120,8 @@ final class DecideApi {
             throw ProblemDetails.unavailable("too many requests are waiting for decisions")
                     .exception();
         }
-        List<CompletableFuture<Object>> answers = new ArrayList<>();
-        requests.forEach(one -> answers.add(answer(one, options)));
+        List<CompletableFuture<Object>> answers =
+                requests.stream().map(one -> answer(one, options)).toList();
         CompletableFuture<Void> all = CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
                 .whenComplete((done, failure) -> memory.release(bytes));
         request.future(() -> all.thenRun(() -> {
@@ -135,7 +135,13 @@ final class DecideApi {
 
     /** Returns a {@link ClientDecision}, or the exception if there is none. */
     private CompletableFuture<Object> answer(Request request, Options options) {
-        return client.decide(request, options.timeout, options.fallback).handle((decision, failure) -> {
+        CompletableFuture<ClientDecision> asked;
+        try {
+            asked = client.decide(request, options.timeout, options.fallback);
+        } catch (RuntimeException e) {
+            asked = CompletableFuture.failedFuture(e); // each request gets an answer, and its memory is released
+        }
+        return asked.handle((decision, failure) -> {
             if (failure == null) {
                 return decision;
             }

@@ -23,6 +23,7 @@ import picocli.CommandLine.ScopeType;
         subcommands = {
             BenchDecideCommand.class,
             BenchLatencyCommand.class,
+            BenchHttpCommand.class,
             BenchPeersCommand.class,
             BenchShapeCommand.class,
             BenchKeysCommand.class,

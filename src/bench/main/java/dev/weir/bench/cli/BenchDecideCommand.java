@@ -7,6 +7,7 @@ import dev.weir.cli.UserFiles;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
+import dev.weir.wire.OutputFormat;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -65,6 +66,11 @@ final class BenchDecideCommand implements Callable<Integer> {
     @Option(names = "--threads", description = "The stream threads of each candidate (default: ${DEFAULT-VALUE}).")
     private int threads = 1;
 
+    @Option(
+            names = "--format",
+            description = "The format of requests and decisions: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
+    private OutputFormat format = OutputFormat.AVRO;
+
     @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
@@ -74,7 +80,7 @@ final class BenchDecideCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         RunPlan effort = new RunPlan(rounds, turn, warmUp);
-        DecideBench decide = new DecideBench(effort, threads, hotMemory, kafka, bench.progress()::println);
+        DecideBench decide = new DecideBench(effort, threads, hotMemory, format, kafka, bench.progress()::println);
         List<ResultTable> tables = new ArrayList<>();
         for (Map.Entry<String, String> rules : rules().entrySet()) {
             for (long count : clients) {
