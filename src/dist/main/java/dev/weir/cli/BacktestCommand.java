@@ -75,7 +75,7 @@ final class BacktestCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         WeirConfig read = config.read();
-        PolicyFile.Contents rules = UserFiles.read(policies, PolicyFile::read);
+        PolicyFile.Contents rules = PolicyFiles.read(policies);
         requireOutputs();
         Backtest backtest = new Backtest(rules, read, Clock.systemUTC());
         DecisionStats tally;

@@ -71,7 +71,7 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            PolicyFile.Contents contents = UserFiles.read(file, PolicyFile::read);
+            PolicyFile.Contents contents = PolicyFiles.read(file);
             int queues = contents.queues().size();
             spec.commandLine()
                     .getOut()
@@ -119,7 +119,7 @@ final class PoliciesCommand implements Runnable {
         @Override
         public Integer call() throws FaultsException {
             PolicyTopic topic = new PolicyTopic(cluster.read());
-            PolicyFile.Contents contents = UserFiles.read(file, path -> PolicyFile.read(path, topic::queues));
+            PolicyFile.Contents contents = PolicyFiles.read(file, topic::queues);
             PolicyTopic.Options options = PolicyTopic.Options.DEFAULTS
                     .withPrune(prune)
                     .withDryRun(dryRun)

@@ -143,7 +143,7 @@ final class RunCommand implements Callable<Integer> {
         }
         PolicyFile.Contents contents = policies == null
                 ? PolicyFile.Contents.NONE
-                : UserFiles.read(policies, file -> PolicyFile.read(file, () -> dev ? Set.of() : queues(config)));
+                : PolicyFiles.read(policies, () -> dev ? Set.of() : queues(config));
         if (!dev) {
             return serve(config, contents, closeable -> {});
         }

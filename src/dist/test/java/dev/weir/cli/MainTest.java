@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -81,6 +83,26 @@ class MainTest {
         write("rules.yaml", "policies: [{id: s, queue: sms}]");
         assertThat(Shell.run("policies", "validate", file))
                 .isEqualTo(new CapturedRun(2, "", file + ":1: policies[0].queue: queue 'sms' is not defined\n"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "# nothing yet\n", "policies: []\n", "policies:\nqueues: []\n"})
+    void an_empty_policy_file_is_a_fault(String text) throws Exception {
+        Path file = Files.writeString(directory.resolve("empty.yaml"), text);
+        for (List<String> command : List.of(
+                List.of("policies", "validate"),
+                List.of("policies", "apply", "--prune", "-b", "localhost:1"),
+                List.of("run", "--dev", "--policies"),
+                List.of("backtest", "--requests", file.toString(), "--policies"))) {
+            List<String> words = new ArrayList<>(command);
+            words.add(file.toString());
+            CapturedRun run = Shell.run(words.toArray(String[]::new));
+            assertThat(run.exit()).isEqualTo(2);
+            assertThat(run.out()).isEmpty();
+            assertThat(run.err())
+                    .endsWith(": " + file + ": has no policies and no queues\n")
+                    .hasLineCount(1);
+        }
     }
 
     @Test
