@@ -109,12 +109,14 @@ final class DecideApi {
         Options options = Options.of(request);
         boolean isLines = BodyFormat.isNdjson(request);
         BodyFormat format = isLines ? BodyFormat.JSON : BodyFormat.ofAcceptHeader(request);
+        BodyFormat sent = isLines ? BodyFormat.JSON : BodyFormat.ofContentType(request);
         String body = RequestBody.text(request);
         boolean isArray = !isLines && body.stripLeading().startsWith("[");
         if (options.enforce && (isLines || isArray)) {
             throw bad("enforce=true needs a body with a single request");
         }
-        List<Request> requests = isLines ? lines(body) : isArray ? array(body) : List.of(single(request, body));
+        List<Request> requests =
+                isLines ? lines(body) : isArray ? array(body) : List.of(QueryApi.read(sent, body, newId(), rules));
         int bytes = body.length() + requests.size() * REQUEST_OVERHEAD;
         if (!memory.tryAcquire(bytes)) {
             throw ProblemDetails.unavailable("too many requests are waiting for decisions")
@@ -228,11 +230,6 @@ final class DecideApi {
         return failure instanceof NoDecisionException
                 ? failure.getMessage() + "; the request may still be decided and charged"
                 : "the brokers do not answer";
-    }
-
-    private Request single(Context request, String body) {
-        BodyFormat sent = BodyFormat.ofContentType(request);
-        return QueryApi.read(sent, body, UUID.randomUUID().toString(), rules);
     }
 
     private List<Request> array(String body) {

@@ -168,9 +168,11 @@ class DecideApiTest {
         assertThat(caller.post(DECIDE, good + good).status()).isEqualTo(400);
         assertThat(caller.post(DECIDE, "{\"client\":\"a\",\"client\":\"b\"}").detail())
                 .contains("client appears twice");
-        assertThat(caller.send("POST", DECIDE, good, "Content-Type: application/x-www-form-urlencoded")
-                        .status())
-                .isEqualTo(415);
+        for (String body : List.of(good, "[" + good + "]")) {
+            assertThat(caller.send("POST", DECIDE, body, "Content-Type: application/x-www-form-urlencoded")
+                            .status())
+                    .isEqualTo(415);
+        }
         assertThat(caller.post("/v1/peek", good).json().get("remaining").asInt())
                 .isEqualTo(2);
     }

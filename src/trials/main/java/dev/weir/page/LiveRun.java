@@ -75,6 +75,9 @@ final class LiveRun implements AutoCloseable {
     private static final double TURN_MS = 20_000;
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
+    /** Saves half of a processor, which the browser needs. */
+    private static final Duration RARE_COMMITS = Duration.ofMillis(250);
+
     private final EmbeddedBroker broker = EmbeddedBroker.start();
     private final WeirConfig config;
     private final WeirService service;
@@ -94,7 +97,11 @@ final class LiveRun implements AutoCloseable {
         this.another = another;
         config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers()).toBuilder()
                 .service(WeirConfig.DEFAULTS.service().withPort(0))
+                .shaping(new WeirConfig.Shaping(
+                        1, RARE_COMMITS, WeirConfig.DEFAULTS.shaping().hotKeys()))
                 .build()
+                .withKafka("commit.interval.ms", String.valueOf(RARE_COMMITS.toMillis()))
+                .withKafka("poll.ms", "50")
                 .withStateDirectory(directory);
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
