@@ -17,7 +17,7 @@ import dev.weir.topology.Topics;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.Json;
 import dev.weir.wire.OutputFormat;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -154,7 +154,7 @@ public final class BenchCluster implements AutoCloseable {
         private final WeirConfig config;
         private final Topics topics;
         private final Set<String> names;
-        private final RequestAvro avro = new RequestAvro();
+        private final RequestCodec avro = new RequestCodec();
         private final AdmissionAvro admissions = new AdmissionAvro();
         private long sent;
 

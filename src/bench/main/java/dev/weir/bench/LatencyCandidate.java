@@ -5,7 +5,7 @@ import dev.weir.event.Request;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.io.IOException;
 import java.time.Duration;
@@ -50,7 +50,7 @@ final class LatencyCandidate implements AutoCloseable {
 
     /** Starts a candidate that forwards each request unchanged. */
     static LatencyCandidate passing(BenchCluster.Workload workload) throws IOException {
-        RequestAvro avro = new RequestAvro();
+        RequestCodec avro = new RequestCodec();
         Request.Source anywhere = new Request.Source(0, 0);
         return new LatencyCandidate(
                 new Candidate(

@@ -311,12 +311,12 @@ public final class ShapingBench {
         }
 
         void releases(int count, Seen seen) throws Exception {
-            ReleaseCodec releaseAvro = new ReleaseCodec();
+            ReleaseCodec releaseCodec = new ReleaseCodec();
             for (int read = 0; read < count; ) {
                 for (ConsumerRecord<byte[], byte[]> record : releases.poll(Duration.ofMillis(100))) {
                     Instant now = Instant.now();
                     long nowNanos = now.getEpochSecond() * 1_000_000_000L + now.getNano();
-                    seen.release(releaseAvro.decode(record.value()), nowNanos);
+                    seen.release(releaseCodec.decode(record.value()), nowNanos);
                     read++;
                 }
             }

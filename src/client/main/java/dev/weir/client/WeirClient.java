@@ -4,7 +4,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
 import dev.weir.wire.UnreadableException;
@@ -100,8 +100,8 @@ public final class WeirClient implements AutoCloseable {
     private final ScheduledThreadPoolExecutor timer;
     private final ForkJoinPool ownExecutor;
     private final Executor executor;
-    private final RequestAvro requestAvro;
-    private final DecisionCodec decisionAvro;
+    private final RequestCodec requestCodec;
+    private final DecisionCodec decisionCodec;
     private final LeasedDecisions leases; // null if the client is not leased
     private volatile boolean closed;
 
@@ -200,8 +200,8 @@ public final class WeirClient implements AutoCloseable {
         this.options = options;
         breaker = options.breaker();
         Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
-        requestAvro = new RequestAvro(registry, options.requests());
-        decisionAvro = new DecisionCodec(registry);
+        requestCodec = new RequestCodec(registry, options.requests());
+        decisionCodec = new DecisionCodec(registry);
         room = new Semaphore(options.maxInFlight());
         reader = new DecisionReader(options.consumer(), options.decisions(), this::read);
         try {
@@ -391,7 +391,7 @@ public final class WeirClient implements AutoCloseable {
                     null,
                     request.timestampMs(),
                     request.client(),
-                    requestAvro.encode(request),
+                    requestCodec.encode(request),
                     headers);
             record.headers().add(new RecordHeader(CORRELATION, correlation(number)));
             tally.sent.increment();
@@ -490,7 +490,7 @@ public final class WeirClient implements AutoCloseable {
         }
         long number = ByteBuffer.wrap(header.value()).getLong(2 * Long.BYTES);
         try {
-            Decision decision = decisionAvro.decode(record.value());
+            Decision decision = decisionCodec.decode(record.value());
             if (!decision.endsWait()) {
                 answer(number, decision);
             }

@@ -24,7 +24,7 @@ public final class AdmissionAvro {
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
             AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Admission(), 3, MAX_HEADERS);
-    private final RequestAvro requests = new RequestAvro();
+    private final RequestCodec requests = new RequestCodec();
     private final byte[] header = AvroBytes.header(SCHEMA);
 
     /** Creates a codec. */

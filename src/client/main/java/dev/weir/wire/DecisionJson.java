@@ -38,11 +38,11 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                 new Decision.Identity(
                         json.text("requestId"),
                         json.text("client"),
-                        new Request.Source((int) json.number("sourcePartition"), json.number("sourceOffset"))),
+                        new Request.Source(json.integer("sourcePartition"), json.number("sourceOffset"))),
                 new Decision.Status(
                         json.constant("outcome", Outcome.class),
                         json.constant("reason", Reason.class),
-                        (int) json.number("httpStatus"),
+                        json.integer("httpStatus"),
                         json.flag("observed"),
                         json.flag("shadowBanned"),
                         json.flag("repeated")),
@@ -70,7 +70,7 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
             return null;
         }
         JsonFields order = json.object("order");
-        return new DecisionOrder(order.number("afterOffset"), (int) order.number("step"));
+        return new DecisionOrder(order.number("afterOffset"), order.integer("step"));
     }
 
     @Override

@@ -60,4 +60,17 @@ public final class Json {
             throw new UncheckedIOException(e);
         }
     }
+
+    /** Returns whether each surrogate of a text is one of a pair, so that the text can be written in UTF-8. */
+    static boolean isWellFormed(String text) {
+        for (int i = 0; i < text.length(); i++) {
+            if (Character.isSurrogate(text.charAt(i))) {
+                if (i + 1 == text.length() || !Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1))) {
+                    return false;
+                }
+                i++;
+            }
+        }
+        return true;
+    }
 }

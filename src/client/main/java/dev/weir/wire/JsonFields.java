@@ -56,6 +56,9 @@ final class JsonFields {
         if (!value.isTextual()) {
             throw new UnreadableException(Rejection.NOT_JSON, name + " must be a string");
         }
+        if (!Json.isWellFormed(value.textValue())) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " contains an unpaired surrogate");
+        }
         return value.textValue();
     }
 
@@ -71,6 +74,15 @@ final class JsonFields {
         return value.longValue();
     }
 
+    /** Returns a number of 32 bits. */
+    int integer(String name) throws UnreadableException {
+        long value = number(name);
+        if ((int) value != value) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a 32-bit integer");
+        }
+        return (int) value;
+    }
+
     Long numberOrNull(String name) throws UnreadableException {
         return isNull(name) ? null : (Long) number(name);
     }
@@ -78,6 +90,9 @@ final class JsonFields {
     /** Returns a number with at most a given number of decimals, times ten to the power of that. */
     long scaled(String name, int decimals) throws UnreadableException {
         JsonNode value = field(name);
+        if (!value.isNumber()) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a number");
+        }
         try {
             return value.decimalValue().scaleByPowerOfTen(decimals).longValueExact();
         } catch (ArithmeticException e) {
@@ -95,8 +110,12 @@ final class JsonFields {
     }
 
     byte[] bytesOrNull(String name) throws UnreadableException {
+        if (isNull(name)) {
+            return null;
+        }
+        text(name);
         try {
-            return isNull(name) ? null : field(name).binaryValue();
+            return field(name).binaryValue();
         } catch (IOException e) {
             throw new UnreadableException(Rejection.NOT_JSON, name + " must be base64");
         }

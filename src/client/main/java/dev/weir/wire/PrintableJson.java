@@ -20,12 +20,17 @@ public final class PrintableJson extends CharacterEscapes {
     private PrintableJson() {}
 
     /**
-     * Returns a factory whose generators use these escapes.
+     * Returns a factory whose generators use these escapes. Its parsers remember no field names, because callers choose
+     * the names of attributes, and a table of them would grow with the callers.
      *
      * @return a new factory
      */
     public static JsonFactory factory() {
-        return new JsonFactory().setCharacterEscapes(new PrintableJson());
+        return JsonFactory.builder()
+                .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+                .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
+                .build()
+                .setCharacterEscapes(new PrintableJson());
     }
 
     @Override

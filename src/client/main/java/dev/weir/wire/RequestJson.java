@@ -24,7 +24,7 @@ import java.util.function.Supplier;
  */
 public final class RequestJson {
 
-    private static final JsonFactory FACTORY = new JsonFactory();
+    private static final JsonFactory FACTORY = PrintableJson.factory();
     private static final Set<String> RECORD_FIELDS = Set.of("timestamp", "partition", "offset");
 
     private RequestJson() {}
@@ -227,22 +227,10 @@ public final class RequestJson {
         }
 
         private static String wellFormed(String field, String text) {
-            if (!isWellFormed(text)) {
+            if (!Json.isWellFormed(text)) {
                 throw new IllegalArgumentException(field + " contains an unpaired surrogate");
             }
             return text;
-        }
-
-        private static boolean isWellFormed(String text) {
-            for (int i = 0; i < text.length(); i++) {
-                if (Character.isSurrogate(text.charAt(i))) {
-                    if (i + 1 == text.length() || !Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1))) {
-                        return false;
-                    }
-                    i++;
-                }
-            }
-            return true;
         }
 
         private static long wholeNumber(String field, JsonParser json) throws IOException {

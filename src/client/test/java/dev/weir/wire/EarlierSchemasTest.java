@@ -47,7 +47,7 @@ class EarlierSchemasTest {
                 .set("deadline", 2_000L)
                 .set("payload", ByteBuffer.wrap(new byte[] {1, 2}))
                 .build();
-        assertThat(new RequestAvro().decode(encode(event), 1_000, SOURCE))
+        assertThat(new RequestCodec().decode(encode(event), 1_000, SOURCE))
                 .usingRecursiveComparison()
                 .isEqualTo(new Request(
                         "r1",
@@ -94,7 +94,7 @@ class EarlierSchemasTest {
         Request request = new Request(
                 "r1", "żółw", RequestKind.CONSUME, null, 1, null, Map.of(), null, null, null, 1_000, SOURCE);
         GenericRecord event = new GenericRecordBuilder(schema(version))
-                .set("request", ByteBuffer.wrap(new RequestAvro().encode(request)))
+                .set("request", ByteBuffer.wrap(new RequestCodec().encode(request)))
                 .set("timestamp", 1_000L)
                 .set("sourcePartition", SOURCE.partition())
                 .set("sourceOffset", SOURCE.offset())

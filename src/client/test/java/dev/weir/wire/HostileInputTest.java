@@ -32,7 +32,7 @@ class HostileInputTest {
     @ParameterizedTest
     @CsvSource({"16777216, 'invalid length 16777216'", "1048576, 'invalid length 1048576'", "-1, 'invalid length -1'"})
     void a_length_beyond_the_record_is_rejected_before_allocation(long length, String message) {
-        byte[] good = new RequestAvro().encode(RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\"}", 0, SOURCE));
+        byte[] good = new RequestCodec().encode(RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\"}", 0, SOURCE));
         byte[] bad = new byte[20];
         System.arraycopy(good, 0, bad, 0, 10);
         long zigzag = (length << 1) ^ (length >> 63);
@@ -45,7 +45,7 @@ class HostileInputTest {
         decode(good); // loads the classes
         long before = THREAD.getCurrentThreadAllocatedBytes();
         UnreadableException refused =
-                catchThrowableOfType(UnreadableException.class, () -> new RequestAvro().decode(bad, 0, SOURCE));
+                catchThrowableOfType(UnreadableException.class, () -> new RequestCodec().decode(bad, 0, SOURCE));
         assertThat(THREAD.getCurrentThreadAllocatedBytes() - before).isLessThan(1 << 20);
         assertThat(refused).hasMessageStartingWith(message);
     }
@@ -60,7 +60,7 @@ class HostileInputTest {
 
     private static void decode(byte[] value) {
         try {
-            new RequestAvro().decode(value, 0, SOURCE);
+            new RequestCodec().decode(value, 0, SOURCE);
         } catch (UnreadableException e) {
             throw new AssertionError(e);
         }

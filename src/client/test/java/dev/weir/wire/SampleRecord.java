@@ -20,7 +20,7 @@ final class SampleRecord {
             "reason",
             "LIMIT_EXCEEDED",
             "request",
-            ByteBuffer.wrap(new RequestAvro()
+            ByteBuffer.wrap(new RequestCodec()
                     .encode(new Request(
                             "r",
                             "c",

@@ -36,7 +36,7 @@ class SchemaVersionsTest {
     private static final Path WRITTEN = Path.of("src/client/test/resources/schemas/written.txt");
 
     private static final Map<String, Reading> READ = Map.of(
-            "RequestEvent", bytes -> new RequestAvro().decode(bytes, 1_000, new Request.Source(3, 14)),
+            "RequestEvent", bytes -> new RequestCodec().decode(bytes, 1_000, new Request.Source(3, 14)),
             "Decision", new DecisionCodec()::decode,
             "Release", new ReleaseCodec()::decode,
             "Admission", new AdmissionAvro()::decode,

@@ -51,7 +51,7 @@ class WriterSchemasTest {
     void a_header_is_a_zero_and_the_id_highest_byte_first() throws UnreadableException {
         OneSchema registry =
                 new OneSchema(new dev.weir.avro.RequestEvent().getSchema().toString());
-        RequestAvro avro = new RequestAvro(Optional.of(registry), "t");
+        RequestCodec avro = new RequestCodec(Optional.of(registry), "t");
         Request request = RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\"}", 7, SOURCE);
         byte[] bytes = avro.encode(request);
         assertThat(HexFormat.of().formatHex(bytes)).isEqualTo("000a0b0c0d0272026300000200000000" + "00");
@@ -62,7 +62,7 @@ class WriterSchemasTest {
 
     @Test
     void without_a_registry_such_a_record_is_rejected() {
-        assertThatThrownBy(() -> new RequestAvro().decode(new byte[20], 0, SOURCE))
+        assertThatThrownBy(() -> new RequestCodec().decode(new byte[20], 0, SOURCE))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.NOT_AVRO));
     }
@@ -88,7 +88,7 @@ class WriterSchemasTest {
     @Test
     void an_unresolvable_schema_is_looked_up_once() {
         OneSchema registry = new OneSchema("\"string\"");
-        RequestAvro avro = new RequestAvro(Optional.of(registry));
+        RequestCodec avro = new RequestCodec(Optional.of(registry));
         for (int i = 0; i < 3; i++) {
             assertThatThrownBy(() -> avro.decode(new byte[20], 0, SOURCE))
                     .hasMessage("schema 0 is not compatible with dev.weir.avro.RequestEvent");
@@ -115,7 +115,7 @@ class WriterSchemasTest {
                 + ",{\"name\":\"more\",\"type\":" + type.replace('\'', '"') + "}]}");
         byte[] record = new byte[1 << 20];
         Arrays.fill(record, 5, record.length, (byte) 2);
-        assertThatThrownBy(() -> new RequestAvro(Optional.of(registry)).decode(record, 0, SOURCE))
+        assertThatThrownBy(() -> new RequestCodec(Optional.of(registry)).decode(record, 0, SOURCE))
                 .hasMessage("schema 0 has more than 1000 parts, or is recursive");
     }
 
@@ -124,7 +124,7 @@ class WriterSchemasTest {
     void trailing_bytes_make_a_record_invalid() throws UnreadableException {
         String schema = "{\"type\":\"record\",\"name\":\"RequestEvent\",\"fields\":[" + FIELDS
                 + ",{\"name\":\"more\",\"type\":{\"type\":\"array\",\"items\":\"long\"}}]}";
-        RequestAvro avro = new RequestAvro(Optional.of(new OneSchema(schema)));
+        RequestCodec avro = new RequestCodec(Optional.of(new OneSchema(schema)));
         byte[] record = HexFormat.of().parseHex("0000000000" + "0272" + "0263" + "04020400");
         assertThat(avro.decode(record, 0, SOURCE).client()).isEqualTo("c");
         assertThatThrownBy(() -> avro.decode(Arrays.copyOf(record, record.length + 1), 0, SOURCE))
@@ -144,7 +144,7 @@ class WriterSchemasTest {
         byte[] single = SampleRecord.bytes(event);
         byte[] good = new byte[single.length - 5];
         System.arraycopy(single, 10, good, 5, single.length - 10);
-        RequestAvro avro = new RequestAvro(Optional.of(new OneSchema(another.toString())));
+        RequestCodec avro = new RequestCodec(Optional.of(new OneSchema(another.toString())));
         Random random = new Random(11);
         int rejected = 0;
         for (int i = 0; i < 20_000; i++) {

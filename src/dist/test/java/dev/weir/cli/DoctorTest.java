@@ -12,7 +12,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.runtime.Enforcer;
 import dev.weir.service.WeirService;
 import dev.weir.topics.TopicSetup;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -400,7 +400,7 @@ class DoctorTest {
         Request request = new Request(
                 "r", "a", RequestKind.CONSUME, null, 1, null, Map.of(), null, null, null, 0, Request.Source.NONE);
         try (KafkaProducer<byte[], byte[]> producer = producer(Map.of())) {
-            producer.send(new ProducerRecord<>(topic, partition, null, new RequestAvro().encode(request)))
+            producer.send(new ProducerRecord<>(topic, partition, null, new RequestCodec().encode(request)))
                     .get();
         }
     }

@@ -10,7 +10,7 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.RequestJson;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -205,7 +205,7 @@ class DocumentationTest {
     void the_page_for_other_languages_has_the_headers_of_the_records() throws Exception {
         Request request = RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\"}", 0, new Request.Source(0, 0));
         Release release = new Release("r", "c", null, "q", 1, 0, 0, 1, Map.of(), null);
-        String ofRequest = header(new RequestAvro().encode(request));
+        String ofRequest = header(new RequestCodec().encode(request));
         assertThat(Path.of("topology-docs", "how-to", "other-languages.md"))
                 .content()
                 .contains("HEADER = bytes.fromhex(\"" + ofRequest + "\")")

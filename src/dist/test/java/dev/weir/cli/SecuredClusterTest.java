@@ -22,7 +22,7 @@ import dev.weir.testing.AclTable;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -384,7 +384,7 @@ class SecuredClusterTest {
                 int partitions = producer.partitionsFor("weir.requests").size();
                 byte[] client = misplaced().getBytes(StandardCharsets.UTF_8);
                 int other = (BuiltInPartitioner.partitionForKey(client, partitions) + 1) % partitions;
-                producer.send(new ProducerRecord<>("weir.requests", other, null, new RequestAvro().encode(request)))
+                producer.send(new ProducerRecord<>("weir.requests", other, null, new RequestCodec().encode(request)))
                         .get();
             }
         }

@@ -21,7 +21,7 @@ import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseUsageAvro;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
@@ -125,7 +125,7 @@ public final class Audit implements AutoCloseable {
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config);
         AuditContext tools = new AuditContext(
                 config,
-                new RequestReader(new RequestAvro(registry), config.requests().rules()),
+                new RequestReader(new RequestCodec(registry), config.requests().rules()),
                 new DecisionCodec(registry),
                 new ReleaseCodec(registry),
                 rules());

@@ -7,7 +7,7 @@ import dev.weir.topics.RecordReader;
 import dev.weir.topics.SchemaRegistries;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -160,7 +160,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
         Reading(WeirConfig config, BacktestBudget budget) {
             this.budget = budget;
             reader = new RequestReader(
-                    new RequestAvro(SchemaRegistries.of(config)),
+                    new RequestCodec(SchemaRegistries.of(config)),
                     config.requests().rules());
         }
 

@@ -6,7 +6,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.SchemaRegistries;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.util.Properties;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -20,7 +20,7 @@ public final class RequestSender implements AutoCloseable {
 
     private final KafkaProducer<String, byte[]> producer;
     private final String topic;
-    private final RequestAvro avro;
+    private final RequestCodec avro;
     private final AtomicReference<Exception> failure = new AtomicReference<>();
 
     /** @throws dev.weir.wire.RegistryException if a schema registry is configured and does not respond */
@@ -30,7 +30,7 @@ public final class RequestSender implements AutoCloseable {
         settings.putIfAbsent(ProducerConfig.LINGER_MS_CONFIG, 2);
         settings.putIfAbsent(ProducerConfig.MAX_BLOCK_MS_CONFIG, 30_000);
         topic = Topics.of(config).requests();
-        avro = new RequestAvro(SchemaRegistries.of(config), topic);
+        avro = new RequestCodec(SchemaRegistries.of(config), topic);
         producer = new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer());
     }
 

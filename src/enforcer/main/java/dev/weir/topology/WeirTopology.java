@@ -33,7 +33,7 @@ import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;
 import java.util.List;
 import java.util.Optional;
@@ -360,7 +360,7 @@ public final class WeirTopology {
     }
 
     private static RequestReader requests(WeirConfig config, Optional<SchemaRegistry> registry) {
-        return new RequestReader(new RequestAvro(registry), config.requests().rules());
+        return new RequestReader(new RequestCodec(registry), config.requests().rules());
     }
 
     private static Serializer<LeaseRequestAvro.Addressed> leaseRequests() {

@@ -32,7 +32,7 @@ import dev.weir.shape.backlog.QueueRules;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -61,8 +61,8 @@ class PartitionAuditTest {
     private static final String RULE =
             "{id: p, limits: [{algorithm: sliding-window-log, limit: %d, per: 1h, count-denied: true}]}";
 
-    private final RequestAvro requestAvro = new RequestAvro();
-    private final DecisionCodec decisionAvro = new DecisionCodec();
+    private final RequestCodec requestCodec = new RequestCodec();
+    private final DecisionCodec decisionCodec = new DecisionCodec();
     private final List<List<ConsumerRecord<byte[], byte[]>>> requests = List.of(new ArrayList<>(), new ArrayList<>());
     private final List<List<Decision>> decisions = List.of(new ArrayList<>(), new ArrayList<>());
     private final List<Release> releases = new ArrayList<>(); // on the first partition
@@ -114,7 +114,7 @@ class PartitionAuditTest {
                 null,
                 1_000,
                 source);
-        records.add(record(partition, source.offset(), client, requestAvro.encode(request)));
+        records.add(record(partition, source.offset(), client, requestCodec.encode(request)));
         return request;
     }
 
@@ -171,8 +171,8 @@ class PartitionAuditTest {
         AuditSummary totals = new AuditSummary();
         AuditContext tools = new AuditContext(
                 config,
-                new RequestReader(requestAvro, config.requests().rules()),
-                decisionAvro,
+                new RequestReader(requestCodec, config.requests().rules()),
+                decisionCodec,
                 new ReleaseCodec(),
                 new PolicyTimeline(rules));
         SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), ALL, totals, found::add);
@@ -214,7 +214,7 @@ class PartitionAuditTest {
     private Iterator<ConsumerRecord<byte[], byte[]>> decided(int partition) {
         List<Decision> all = decisions.get(partition);
         return IntStream.range(0, all.size())
-                .mapToObj(i -> record(partition, i, all.get(i).client(), decisionAvro.encode(all.get(i))))
+                .mapToObj(i -> record(partition, i, all.get(i).client(), decisionCodec.encode(all.get(i))))
                 .iterator();
     }
 

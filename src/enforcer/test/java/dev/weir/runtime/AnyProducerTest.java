@@ -20,7 +20,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -281,7 +281,7 @@ class AnyProducerTest {
 
     private static void write(Integer partition, byte[] key, Request request) {
         var unused = producer.send(
-                new ProducerRecord<>(topics.requests(), partition, key, new RequestAvro().encode(request)));
+                new ProducerRecord<>(topics.requests(), partition, key, new RequestCodec().encode(request)));
     }
 
     private static int crc32(byte[] key) {
@@ -320,7 +320,7 @@ class AnyProducerTest {
         for (Request request : requests) {
             lines.append(hasKey ? base64.encodeToString(bytes(request.client())) : "-")
                     .append('\t')
-                    .append(base64.encodeToString(new RequestAvro().encode(request)))
+                    .append(base64.encodeToString(new RequestCodec().encode(request)))
                     .append('\n');
         }
         Path input = Files.writeString(directory.resolve("records"), lines);

@@ -22,7 +22,7 @@ import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.RequestJson;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -158,11 +158,11 @@ class LiveTest {
         PolicyTable table = table(policies);
         HeapStates states = new HeapStates(config.state());
         DecisionCodec avro = new DecisionCodec();
-        RequestAvro requestAvro = new RequestAvro();
+        RequestCodec requestCodec = new RequestCodec();
         List<Decision> compared = new ArrayList<>();
         for (ConsumerRecord<byte[], byte[]> record : read(config, topics(config).requests(), requests.size())) {
             Request.Source source = new Request.Source(record.partition(), record.offset());
-            Request request = requestAvro.decode(record.value(), record.timestamp(), source);
+            Request request = requestCodec.decode(record.value(), record.timestamp(), source);
             Decision decision = (Decision) Decider.local(states).decide(request, table);
             assertThat(live.get(source))
                     .as(request.requestId())
@@ -290,7 +290,7 @@ class LiveTest {
         settings.put(ProducerConfig.COMPRESSION_TYPE_CONFIG, "gzip"); // the broker bounds the compressed size
         settings.put(ProducerConfig.MAX_REQUEST_SIZE_CONFIG, 32 << 20);
         byte[] key = "alice".getBytes(StandardCharsets.UTF_8);
-        byte[] request = new RequestAvro()
+        byte[] request = new RequestCodec()
                 .encode(RequestJson.read("{\"requestId\":\"r\",\"client\":\"alice\"}", 0, new Request.Source(0, 0)));
         byte[] asLarge = new byte[(2 << 20) - key.length];
         try (KafkaProducer<byte[], byte[]> producer =

@@ -11,7 +11,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -31,9 +31,9 @@ public final class QueueHistory implements AutoCloseable {
 
     private static final Duration POLL = Duration.ofMillis(200);
 
-    private final RequestAvro requestAvro = new RequestAvro();
-    private final DecisionCodec decisionAvro = new DecisionCodec();
-    private final ReleaseCodec releaseAvro = new ReleaseCodec();
+    private final RequestCodec requestCodec = new RequestCodec();
+    private final DecisionCodec decisionCodec = new DecisionCodec();
+    private final ReleaseCodec releaseCodec = new ReleaseCodec();
     private final List<Request> requests = new ArrayList<>();
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();
@@ -103,11 +103,11 @@ public final class QueueHistory implements AutoCloseable {
         try {
             if (record.topic().equals(topics.requests())) {
                 Request.Source source = new Request.Source(record.partition(), record.offset());
-                requests.add(requestAvro.decode(record.value(), record.timestamp(), source));
+                requests.add(requestCodec.decode(record.value(), record.timestamp(), source));
             } else if (record.topic().equals(topics.decisions())) {
-                decisions.add(decisionAvro.decode(record.value()));
+                decisions.add(decisionCodec.decode(record.value()));
             } else {
-                releases.add(releaseAvro.decode(record.value()));
+                releases.add(releaseCodec.decode(record.value()));
             }
         } catch (UnreadableException e) {
             throw new AssertionError("unreadable: " + record, e);

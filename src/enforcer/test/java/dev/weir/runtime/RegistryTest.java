@@ -28,7 +28,7 @@ import dev.weir.topology.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RegistryException;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.RequestJson;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
@@ -142,7 +142,7 @@ class RegistryTest {
 
             byte[] requested = only(config, topics.requests(), 2, "r1");
             assertThat(requested).startsWith(header(topics.requests(), "RequestEvent"));
-            assertThat(body(requested, 5)).isEqualTo(body(new RequestAvro().encode(request), 10));
+            assertThat(body(requested, 5)).isEqualTo(body(new RequestCodec().encode(request), 10));
 
             byte[] decided = only(config, topics.decisions(), 2, "r1");
             assertThat(decided).startsWith(header(topics.decisions(), "Decision"));
@@ -194,7 +194,7 @@ class RegistryTest {
         Topics topics = Topics.of("mixed.", "weir");
         try (Enforcer enforcer = enforcer(config)) {
             enforcer.awaitRunning(PATIENCE);
-            byte[] single = new RequestAvro().encode(request("single", "alice", "/a"));
+            byte[] single = new RequestCodec().encode(request("single", "alice", "/a"));
             ByteBuffer byHand = ByteBuffer.allocate(single.length - 5);
             byHand.put((byte) 0).putInt(registry().orElseThrow().id(topics.requests(), text("RequestEvent")));
             byHand.put(single, 10, single.length - 10);
@@ -222,7 +222,7 @@ class RegistryTest {
             produce(config, topics.requests(), new byte[] {0, 0x7F, 0, 0, 1, 2, 3});
             produce(config, topics.requests(), serialized("bad.other", record));
             produce(config, topics.requests(), new byte[] {0, 1});
-            produce(config, topics.requests(), new RequestAvro().encode(request("r1", "alice", "/a")));
+            produce(config, topics.requests(), new RequestCodec().encode(request("r1", "alice", "/a")));
             assertThat(LiveTest.read(config, topics.deadLetters(), 3))
                     .extracting(dead -> header(dead, "weir.reason") + ": "
                             + header(dead, "weir.detail").replaceAll("[0-9]+", "N"))

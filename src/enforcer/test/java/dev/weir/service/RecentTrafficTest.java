@@ -15,7 +15,7 @@ import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.RequestJson;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -92,7 +92,7 @@ class RecentTrafficTest {
         }
         try (KafkaProducer<String, byte[]> producer = new KafkaProducer<>(
                 KafkaSettings.producer(config), new StringSerializer(), new ByteArraySerializer())) {
-            byte[] misplaced = new RequestAvro().encode(request(MISPLACED, 0));
+            byte[] misplaced = new RequestCodec().encode(request(MISPLACED, 0));
             int partitions = config.topics().partitions();
             int right = BuiltInPartitioner.partitionForKey(MISPLACED.getBytes(StandardCharsets.UTF_8), partitions);
             int wrong = (right + 1) % partitions;

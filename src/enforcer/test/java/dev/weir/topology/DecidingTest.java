@@ -13,7 +13,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.RequestRules;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -243,7 +243,7 @@ class DecidingTest {
                     reason,
                     detail,
                     request.client().getBytes(StandardCharsets.UTF_8),
-                    new RequestAvro().encode(request),
+                    new RequestCodec().encode(request),
                     request.timestampMs());
         }
 
@@ -273,7 +273,7 @@ class DecidingTest {
 
     static List<Bad> badRecords() {
         byte[] alice = "alice".getBytes(StandardCharsets.UTF_8);
-        byte[] good = new RequestAvro().encode(request("r", "alice", 1));
+        byte[] good = new RequestCodec().encode(request("r", "alice", 1));
         byte[] unknown = good.clone();
         unknown[2]++;
         byte[] cut = java.util.Arrays.copyOf(good, good.length - 1);

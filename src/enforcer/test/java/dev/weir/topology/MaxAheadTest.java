@@ -12,7 +12,7 @@ import dev.weir.processor.RequestTimestamps;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DeadLetterHeaders;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -53,7 +53,7 @@ class MaxAheadTest {
     }
 
     private static byte[] request(String id) {
-        return new RequestAvro()
+        return new RequestCodec()
                 .encode(new Request(
                         id,
                         "alice",

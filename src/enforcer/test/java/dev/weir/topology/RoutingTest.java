@@ -19,7 +19,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -94,7 +94,7 @@ class RoutingTest {
             weir.send(written, request, new RecordHeaders().add("mine", bytes("1")), 1_000);
             TestRecord<byte[], byte[]> routed = weir.routed.readRecord();
             assertThat(routed.key()).isEqualTo(bytes(ELSEWHERE));
-            assertThat(routed.value()).isEqualTo(new RequestAvro().encode(request));
+            assertThat(routed.value()).isEqualTo(new RequestCodec().encode(request));
             String origin = "weir.origin=0:1:1000"
                     + (written == NO_KEY ? "" : ":" + new String(written, StandardCharsets.UTF_8));
             assertThat(texts(routed.headers())).containsExactly("mine=1", origin);
@@ -284,7 +284,7 @@ class RoutingTest {
     @Test
     void a_request_of_the_maximum_size_can_be_routed() {
         Request request = request("r", HERE);
-        long rest = (2L << 20) - new RequestAvro().encode(request).length - 10 - 3;
+        long rest = (2L << 20) - new RequestCodec().encode(request).length - 10 - 3;
         try (Weir weir = new Weir(4, MisplacedAction.ROUTE)) {
             Headers full = new RecordHeaders().add("h", new byte[(int) rest]);
             weir.send(NO_KEY, request, full, 1_000);
@@ -362,7 +362,7 @@ class RoutingTest {
 
         private void pipe(
                 TestInputTopic<byte[], byte[]> topic, byte[] key, Request request, Headers headers, long timestampMs) {
-            byte[] value = new RequestAvro().encode(request);
+            byte[] value = new RequestCodec().encode(request);
             topic.pipeInput(new TestRecord<>(key, value, headers, Instant.ofEpochMilli(timestampMs)));
         }
 

@@ -19,7 +19,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -137,7 +137,7 @@ class ShapingTest {
         RecordHeaders headers = new RecordHeaders();
         headers.add("trace", new byte[] {7});
         requests.pipeInput(new TestRecord<>(
-                "alice".getBytes(StandardCharsets.UTF_8), new RequestAvro().encode(request), headers, Instant.EPOCH));
+                "alice".getBytes(StandardCharsets.UTF_8), new RequestCodec().encode(request), headers, Instant.EPOCH));
         admissionsOut.readRecordsToList().forEach(admissionsIn::pipeInput);
         TestOutputTopic<byte[], byte[]> answers = decided.isEmpty() ? answered : decided;
         return new DecisionCodec().decode(answers.readValue());
@@ -311,7 +311,7 @@ class ShapingTest {
                 null,
                 0,
                 new Request.Source(0, 0));
-        requests.pipeInput("alice".getBytes(StandardCharsets.UTF_8), new RequestAvro().encode(request));
+        requests.pipeInput("alice".getBytes(StandardCharsets.UTF_8), new RequestCodec().encode(request));
         TestRecord<byte[], byte[]> dead = out(deciding, "weir.dead-letters").readRecord();
         assertThat(new String(dead.headers().lastHeader("weir.reason").value(), StandardCharsets.UTF_8))
                 .isEqualTo("NO_QUEUE");

@@ -23,7 +23,7 @@ import dev.weir.wire.KeyCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -56,8 +56,8 @@ class SharingTest {
     private Path directory;
 
     private final PolicyRegistry live = new PolicyRegistry();
-    private final RequestAvro requestAvro = new RequestAvro();
-    private final DecisionCodec decisionAvro = new DecisionCodec();
+    private final RequestCodec requestCodec = new RequestCodec();
+    private final DecisionCodec decisionCodec = new DecisionCodec();
     private TopologyTestDriver deciding;
     private TopologyTestDriver lending;
     private TestInputTopic<byte[], byte[]> requests;
@@ -130,7 +130,7 @@ class SharingTest {
                 nowMs,
                 new Request.Source(0, 0));
         requests.pipeInput(new TestRecord<>(
-                client.getBytes(StandardCharsets.UTF_8), requestAvro.encode(request), Instant.ofEpochMilli(nowMs)));
+                client.getBytes(StandardCharsets.UTF_8), requestCodec.encode(request), Instant.ofEpochMilli(nowMs)));
     }
 
     /**
@@ -162,7 +162,7 @@ class SharingTest {
     private List<Decision> decided() throws Exception {
         List<Decision> all = new ArrayList<>();
         while (!decisions.isEmpty()) {
-            all.add(decisionAvro.decode(decisions.readValue()));
+            all.add(decisionCodec.decode(decisions.readValue()));
         }
         return all;
     }

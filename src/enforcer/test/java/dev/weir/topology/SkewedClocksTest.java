@@ -15,7 +15,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseResponseAvro;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -108,7 +108,7 @@ class SkewedClocksTest {
                     new Request.Source(0, 0));
             requests.pipeInput(new TestRecord<>(
                     client.getBytes(StandardCharsets.UTF_8),
-                    new RequestAvro().encode(request),
+                    new RequestCodec().encode(request),
                     Instant.ofEpochMilli(brokerMs)));
         }
 

@@ -13,7 +13,7 @@ import dev.weir.storage.WriteBackStore;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -42,8 +42,8 @@ final class TopologyHarness implements AutoCloseable {
 
     final TopologyTestDriver driver;
     final PolicyRegistry live = new PolicyRegistry();
-    private final RequestAvro requestAvro = new RequestAvro();
-    private final DecisionCodec decisionAvro = new DecisionCodec();
+    private final RequestCodec requestCodec = new RequestCodec();
+    private final DecisionCodec decisionCodec = new DecisionCodec();
     private final TestInputTopic<byte[], byte[]> requests;
     private final TestInputTopic<String, byte[]> policies;
     private final TestOutputTopic<String, byte[]> decisions;
@@ -104,13 +104,13 @@ final class TopologyHarness implements AutoCloseable {
     }
 
     Decision ask(Request request) {
-        return ask(request.client(), requestAvro.encode(request), request.timestampMs());
+        return ask(request.client(), requestCodec.encode(request), request.timestampMs());
     }
 
     Decision ask(String client, byte[] value, long timestampMs) {
         raw(client.getBytes(StandardCharsets.UTF_8), value, timestampMs);
         try {
-            return decisionAvro.decode(decisions.readValue());
+            return decisionCodec.decode(decisions.readValue());
         } catch (UnreadableException e) {
             throw new AssertionError(e);
         }

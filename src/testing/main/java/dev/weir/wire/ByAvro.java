@@ -30,7 +30,7 @@ public final class ByAvro {
 
     public static Request decodeRequest(byte[] value, long timestampMs, Request.Source source)
             throws UnreadableException {
-        return RequestAvro.request(REQUESTS.decode(value), timestampMs, source);
+        return RequestCodec.request(REQUESTS.decode(value), timestampMs, source);
     }
 
     /** Returns whether two requests are equal, including their payloads. */

@@ -45,7 +45,7 @@ class ByHandTest {
     private static final int[] LENGTHS = {1, 63, 64, 65, 8_192, 70_000};
 
     private final SplittableRandom random = new SplittableRandom(5);
-    private final RequestAvro requests = new RequestAvro();
+    private final RequestCodec requests = new RequestCodec();
     private final DecisionCodec decisions = new DecisionCodec();
     private final AdmissionAvro admissions = new AdmissionAvro();
     private final ReleaseCodec releases = new ReleaseCodec();

@@ -18,7 +18,7 @@ import dev.weir.failure.Evidence.Entry;
 import dev.weir.processor.RequestReader;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -53,7 +53,7 @@ final class AuditInvariant {
         tools = new AuditContext(
                 evidence.config(),
                 new RequestReader(
-                        new RequestAvro(), evidence.config().requests().rules()),
+                        new RequestCodec(), evidence.config().requests().rules()),
                 new DecisionCodec(),
                 new ReleaseCodec(),
                 rules.changes());

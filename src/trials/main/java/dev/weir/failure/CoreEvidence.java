@@ -13,7 +13,7 @@ import dev.weir.shape.backlog.QueueRules;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -40,7 +40,7 @@ final class CoreEvidence {
     private static final int PERCENT = 100;
     private static final DecisionCodec DECISIONS = new DecisionCodec();
 
-    private final RequestAvro avro = new RequestAvro();
+    private final RequestCodec avro = new RequestCodec();
     private final NavigableMap<List<Integer>, Request> routed = new TreeMap<>(
             Comparator.<List<Integer>>comparingInt(due -> due.get(0)).thenComparingInt(due -> due.get(1)));
     private final Map<List<Integer>, Integer> lastDue =

@@ -12,7 +12,7 @@ import dev.weir.wire.DeadLetterHeaders;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -47,7 +47,7 @@ public record Evidence(
         List<Dead> deadLetters,
         List<PolicyAvro.Applied> rules) {
 
-    private static final RequestAvro REQUESTS = new RequestAvro();
+    private static final RequestCodec REQUESTS = new RequestCodec();
     private static final DecisionCodec DECISIONS = new DecisionCodec();
     private static final ReleaseCodec RELEASES = new ReleaseCodec();
     private static final PolicyAvro RULES = new PolicyAvro();

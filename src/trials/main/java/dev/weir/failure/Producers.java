@@ -5,7 +5,7 @@ import dev.weir.event.Request;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.Properties;
 import java.util.Random;
@@ -27,7 +27,7 @@ final class Producers implements AutoCloseable {
     private static final int PATIENCE_MS = 240_000;
 
     private final KafkaProducer<byte[], byte[]> producer;
-    private final RequestAvro avro = new RequestAvro();
+    private final RequestCodec avro = new RequestCodec();
     private final AtomicReference<Exception> failure = new AtomicReference<>();
     private final Random random;
     private final String topic;

@@ -12,16 +12,19 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.OutputFormat;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
@@ -42,7 +45,7 @@ final class RecordSamples {
         SplittableRandom random = new SplittableRandom(1);
         List<byte[]> records = new ArrayList<>();
         for (int i = 0; i < MANY; i++) {
-            records.add(new RequestAvro().encode(request(random)));
+            records.add(new RequestCodec().encode(request(random)));
         }
         records.add(earlier(
                 "RequestEvent.1",
@@ -57,6 +60,9 @@ final class RecordSamples {
                         2L,
                         "attributes",
                         Map.of("a", "b"))));
+        requestLines()
+                .forEach(line -> records.add(line.replaceAll(",\"(timestamp|partition|offset)\":\\d+", "")
+                        .getBytes(StandardCharsets.UTF_8)));
         return records;
     }
 
@@ -99,9 +105,12 @@ final class RecordSamples {
                 "sourceOffset",
                 2L);
         DecisionCodec avro = new DecisionCodec();
+        DecisionCodec json = new DecisionCodec(Optional.empty(), "decisions", OutputFormat.JSON);
         return List.of(
                 avro.encode(denied),
                 avro.encode(free),
+                json.encode(denied),
+                json.encode(free),
                 earlier("Decision.1", fields),
                 earlier("Decision.2", fields),
                 earlier("Decision.3", fields));
@@ -143,9 +152,12 @@ final class RecordSamples {
 
     static List<byte[]> releases() {
         ReleaseCodec avro = new ReleaseCodec();
+        ReleaseCodec json = new ReleaseCodec(Optional.empty(), "releases", OutputFormat.JSON);
+        Release whole = new Release("r", "c", "free", "sms", 1, 0, 1_000_001, 3, Map.of("a", "b"), new byte[] {1});
         return List.of(
-                avro.encode(new Release("r", "c", "free", "sms", 1, 0, 1_000_001, 3, Map.of("a", "b"), new byte[] {1})),
-                avro.encode(new Release("r", "c", null, "sms", 2, 5, -1, 0, Map.of(), null)));
+                avro.encode(whole),
+                avro.encode(new Release("r", "c", null, "sms", 2, 5, -1, 0, Map.of(), null)),
+                json.encode(whole));
     }
 
     static List<byte[]> policies() {

@@ -3,7 +3,7 @@ package dev.weir.fuzz;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Request;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.RequestJson;
 import java.util.List;
 
@@ -14,7 +14,7 @@ import java.util.List;
 final class RequestLineFuzz implements FuzzRunner.Case {
 
     private static final Request.Source SOURCE = new Request.Source(0, 7);
-    private static final RequestAvro AVRO = new RequestAvro();
+    private static final RequestCodec AVRO = new RequestCodec();
 
     private final List<String> valid = RecordSamples.requestLines();
 

@@ -11,7 +11,7 @@ import dev.weir.processor.UpdatePolicies;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -58,7 +58,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
     private static final long[] TIMES = {0, 1, 60_000, RequestRules.MAX_TIMESTAMP_MS + 1, Long.MAX_VALUE};
     private static final int CLIENTS = 12;
     private static final int LONGEST_LINE = 800;
-    private static final RequestAvro REQUESTS = new RequestAvro();
+    private static final RequestCodec REQUESTS = new RequestCodec();
     private static final DecisionCodec DECISIONS = new DecisionCodec();
     private static final ReleaseCodec RELEASES = new ReleaseCodec();
     private static final PolicyAvro POLICIES = new PolicyAvro();

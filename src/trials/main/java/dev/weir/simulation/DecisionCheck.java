@@ -21,7 +21,7 @@ import dev.weir.topology.Stores;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DeadLetterHeaders;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -43,7 +43,7 @@ import org.apache.kafka.common.header.Headers;
  */
 final class DecisionCheck {
 
-    private static final RequestAvro REQUEST = new RequestAvro();
+    private static final RequestCodec REQUEST = new RequestCodec();
     private static final DecisionCodec DECISION = new DecisionCodec();
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
     private static final String DEAD = "a dead letter";

@@ -2,7 +2,7 @@ package dev.weir.simulation;
 
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,7 +18,7 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  */
 final class SimulatedProducers {
 
-    private static final RequestAvro AVRO = new RequestAvro();
+    private static final RequestCodec AVRO = new RequestCodec();
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
     private static final Set<String> SHAPED = Set.of("queue", "burst", "lane");
     private static final Set<String> SETTLED = Set.of("counter", "interval", "hour");

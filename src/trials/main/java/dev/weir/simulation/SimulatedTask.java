@@ -34,7 +34,7 @@ import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.RequestAvro;
+import dev.weir.wire.RequestCodec;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -157,7 +157,7 @@ final class SimulatedTask {
         switch (slot.role()) {
             case DECIDE -> {
                 RequestReader reader = new RequestReader(
-                        new RequestAvro(), WeirConfig.DEFAULTS.requests().rules());
+                        new RequestCodec(), WeirConfig.DEFAULTS.requests().rules());
                 RequestPlacement placement = new RequestPlacement(partitions, WeirConfig.MisplacedAction.ROUTE);
                 ReadRequests read = new ReadRequests(
                         reader,

@@ -13,7 +13,7 @@ import java.util.Random;
 import org.apache.avro.SchemaNormalization;
 import org.junit.jupiter.api.Test;
 
-class RequestAvroTest {
+class RequestCodecTest {
 
     private static final Request.Source SOURCE = new Request.Source(3, 14);
     private static final Request FULL = new Request(
@@ -30,7 +30,7 @@ class RequestAvroTest {
             1_000,
             SOURCE);
 
-    private final RequestAvro avro = new RequestAvro();
+    private final RequestCodec avro = new RequestCodec();
 
     @Test
     void a_request_survives_a_round_trip() throws UnreadableException {
@@ -51,8 +51,8 @@ class RequestAvroTest {
         byte[] unknown = avro.encode(FULL);
         unknown[5]++;
         assertRejected(unknown, Rejection.UNKNOWN_SCHEMA);
-        assertRejected("{\"requestId\":\"r1\"}".getBytes(java.nio.charset.StandardCharsets.UTF_8), Rejection.NOT_AVRO);
-        assertRejected(new byte[0], Rejection.NOT_AVRO);
+        assertRejected("{\"requestId\":\"r1\"}".getBytes(java.nio.charset.StandardCharsets.UTF_8), Rejection.NOT_JSON);
+        assertRejected(new byte[0], Rejection.UNKNOWN_FORMAT);
     }
 
     @Test

@@ -5,16 +5,29 @@ import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
 
-/** The Avro codec of requests, whose schema is {@code RequestEvent}. Thread-safe. */
-public final class RequestAvro {
+/**
+ * The codec of requests. It writes Avro with the schema {@code RequestEvent}, and reads Avro and {@link RequestJson}.
+ * Thread-safe.
+ */
+public final class RequestCodec {
 
     /** The fingerprint of the schema version that is written and read field by field. Avro reads earlier versions. */
     private static final long SCHEMA = 0x4EFF1F0D8C1F344CL;
+
+    /** How many bytes of an unknown format the message shows. */
+    private static final int SHOWN_BYTES = 8;
+
+    /** The first byte of a byte order mark. */
+    private static final byte UTF_8_BOM = (byte) 0xEF;
 
     private static final List<RequestKind> KINDS = Stream.of(dev.weir.avro.Kind.values())
             .map(kind -> RequestKind.valueOf(kind.name()))
@@ -25,7 +38,7 @@ public final class RequestAvro {
     private final byte[] header;
 
     /** Creates a codec for single-object encoding. */
-    public RequestAvro() {
+    public RequestCodec() {
         this(Optional.empty());
     }
 
@@ -35,7 +48,7 @@ public final class RequestAvro {
      *
      * @param registry the schema registry; empty for none
      */
-    public RequestAvro(Optional<SchemaRegistry> registry) {
+    public RequestCodec(Optional<SchemaRegistry> registry) {
         avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 1, registry);
         header = AvroBytes.header(SCHEMA);
     }
@@ -47,7 +60,7 @@ public final class RequestAvro {
      * @param topic the topic to which requests are written
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
-    public RequestAvro(Optional<SchemaRegistry> registry, String topic) {
+    public RequestCodec(Optional<SchemaRegistry> registry, String topic) {
         avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 1, registry);
         header = avro.header(registry, topic);
     }
@@ -74,17 +87,8 @@ public final class RequestAvro {
     }
 
     /**
-     * Returns whether a value begins with the header of an encoding that this codec reads.
-     *
-     * @param value the value of a record
-     * @return whether it can be a request in Avro
-     */
-    public boolean hasHeader(byte[] value) {
-        return avro.recognizes(value);
-    }
-
-    /**
-     * Decodes a request of any version.
+     * Decodes a request of any version: JSON if the first byte is <code>{</code>, otherwise Avro with the header of
+     * single-object encoding or, with a schema registry, of Confluent's wire format.
      *
      * @param value the value of a record
      * @param timestampMs the timestamp of the record
@@ -94,6 +98,12 @@ public final class RequestAvro {
      * @throws RegistryException if the registry that has its schema does not respond
      */
     public Request decode(byte[] value, long timestampMs, Request.Source source) throws UnreadableException {
+        if (JsonFields.areIn(value)) {
+            return json(value, timestampMs, source);
+        }
+        if (value != null && !avro.recognizes(value)) {
+            throw new UnreadableException(Rejection.UNKNOWN_FORMAT, unknownFormat(value));
+        }
         OptionalInt start = avro.startOfNewest(value);
         if (start.isEmpty()) {
             return request(avro.decode(value), timestampMs, source);
@@ -106,6 +116,41 @@ public final class RequestAvro {
         } catch (IOException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }
+    }
+
+    private static Request json(byte[] value, long timestampMs, Request.Source source) throws UnreadableException {
+        try {
+            String text = StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(value))
+                    .toString();
+            return RequestJson.readRecord(text, timestampMs, source);
+        } catch (CharacterCodingException e) {
+            throw new UnreadableException(Rejection.NOT_JSON, "the value is not UTF-8");
+        } catch (IllegalArgumentException e) {
+            throw new UnreadableException(Rejection.NOT_JSON, "the value: " + e.getMessage());
+        }
+    }
+
+    private static String unknownFormat(byte[] value) {
+        String start = value.length == 0
+                ? "it is empty"
+                : "it begins with "
+                        + HexFormat.ofDelimiter(" ").formatHex(value, 0, Math.min(value.length, SHOWN_BYTES));
+        return "the value is none of: JSON, which begins with {; Avro in single-object encoding, which begins with c3 01;"
+                + " Avro in Confluent's wire format, which begins with 00 and needs a schema registry; " + start
+                + hint(value);
+    }
+
+    /** Returns the likely cause. */
+    private static String hint(byte[] value) {
+        return switch (value.length == 0 ? -1 : value[0]) {
+            case 0 -> ". It looks like Confluent's wire format, which needs registry.url and a schema id of 4 bytes";
+            case '[' -> ". Send each request of a JSON array as a record";
+            case '"' -> ". It looks like JSON that was serialized twice";
+            case ' ', '\n', '\r', '\t', UTF_8_BOM -> ". Remove what precedes the {";
+            default -> "";
+        };
     }
 
     private Request read(BytesDecoder in, long timestampMs, Request.Source source) throws IOException {
