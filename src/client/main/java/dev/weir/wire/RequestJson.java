@@ -25,12 +25,13 @@ import java.util.function.Supplier;
 public final class RequestJson {
 
     private static final JsonFactory FACTORY = PrintableJson.factory();
+    private static final Supplier<String> NO_ID = () -> null;
     private static final Set<String> RECORD_FIELDS = Set.of("timestamp", "partition", "offset");
 
     private RequestJson() {}
 
     /**
-     * Parses one line.
+     * Parses one line of a file.
      *
      * @param line a JSON object
      * @param timestampMs the timestamp of a request that has none, in ms since the epoch
@@ -39,22 +40,20 @@ public final class RequestJson {
      * @throws IllegalArgumentException if the line is not a request; the message names the field
      */
     public static Request read(String line, long timestampMs, Request.Source source) {
-        return read(line, new Draft(null, timestampMs, source));
+        return read(line, new Draft(NO_ID, timestampMs, source, false));
     }
 
     /**
-     * Parses one line like {@link #read(String, long, Request.Source)}. A request without a {@code requestId} gets a
-     * given one.
+     * Parses one request like {@link #read(String, long, Request.Source)}. It gets an id if it has none.
      *
-     * @param line a JSON object
-     * @param requestId the id of a request that has none
+     * @param text a JSON object
+     * @param requestIds returns an id
      * @param timestampMs the timestamp of a request that has none, in ms since the epoch
-     * @param source the source of a request that has none
      * @return the request, which is not checked any further
-     * @throws IllegalArgumentException if the line is not a request; the message names the field
+     * @throws IllegalArgumentException if the text is not a request; the message names the field
      */
-    public static Request read(String line, String requestId, long timestampMs, Request.Source source) {
-        return read(line, new Draft(requestId, timestampMs, source));
+    public static Request read(String text, Supplier<String> requestIds, long timestampMs) {
+        return read(text, new Draft(requestIds, timestampMs, Request.Source.NONE, false));
     }
 
     /**
@@ -68,9 +67,20 @@ public final class RequestJson {
      * @throws IllegalArgumentException if the value is not a request; the message names the field
      */
     public static Request readRecord(String value, long timestampMs, Request.Source source) {
-        Draft draft = new Draft(null, timestampMs, source);
-        draft.isRecord = true;
-        return read(value, draft);
+        return read(value, new Draft(NO_ID, timestampMs, source, true));
+    }
+
+    /**
+     * Parses a request that is to be written to a record, like {@link #readRecord}. It gets an id if it has none.
+     *
+     * @param text a JSON object
+     * @param requestIds returns an id
+     * @param nowMs the timestamp of the record, in ms since the epoch
+     * @return the request, which is not checked any further
+     * @throws IllegalArgumentException if the text is not a request; the message names the field
+     */
+    public static Request readNew(String text, Supplier<String> requestIds, long nowMs) {
+        return read(text, new Draft(requestIds, nowMs, Request.Source.NONE, true));
     }
 
     private static Request read(String line, Draft draft) {
@@ -91,17 +101,17 @@ public final class RequestJson {
     }
 
     /**
-     * Parses a JSON array of requests.
+     * Parses a JSON array of requests like {@link #readNew}.
      *
      * @param text a JSON array of objects
      * @param maximum the maximum number of requests
-     * @param requestIds returns an id for a request that has none
-     * @param timestampMs the timestamp of requests that have none, in ms since the epoch
+     * @param requestIds returns an id for each request that has none
+     * @param nowMs the timestamp of the records, in ms since the epoch
      * @return the requests, which are not checked any further
      * @throws IllegalArgumentException if the text is not an array of requests, or has more than the maximum; the
      *     message names the index and the field
      */
-    public static List<Request> readArray(String text, int maximum, Supplier<String> requestIds, long timestampMs) {
+    public static List<Request> readNewArray(String text, int maximum, Supplier<String> requestIds, long nowMs) {
         List<Request> requests = new ArrayList<>();
         try (JsonParser json = FACTORY.createParser(text)) {
             if (json.nextToken() != JsonToken.START_ARRAY) {
@@ -111,7 +121,8 @@ public final class RequestJson {
                 if (requests.size() == maximum) {
                     throw new IllegalArgumentException("has more than " + maximum + " requests");
                 }
-                requests.add(readElement(json, requests.size(), requestIds.get(), timestampMs));
+                Draft draft = new Draft(requestIds, nowMs, Request.Source.NONE, true);
+                requests.add(readElement(json, requests.size(), draft));
             }
             if (json.nextToken() != null) {
                 throw new IllegalArgumentException("has content after the JSON array");
@@ -124,10 +135,9 @@ public final class RequestJson {
         }
     }
 
-    private static Request readElement(JsonParser json, int index, String requestId, long timestampMs)
-            throws IOException {
+    private static Request readElement(JsonParser json, int index, Draft draft) throws IOException {
         try {
-            return readObject(json, new Draft(requestId, timestampMs, Request.Source.NONE));
+            return readObject(json, draft);
         } catch (IllegalArgumentException e) {
             throw refused("[" + index + "]: " + e.getMessage(), e);
         }
@@ -152,7 +162,8 @@ public final class RequestJson {
 
     private static final class Draft {
         private final Set<String> fields = new HashSet<>();
-        private boolean isRecord;
+        private final Supplier<String> requestIds;
+        private final boolean isRecord;
         String requestId;
         String client;
         RequestKind kind = RequestKind.CONSUME;
@@ -167,8 +178,10 @@ public final class RequestJson {
         int partition;
         long offset;
 
-        Draft(String requestId, long timestampMs, Request.Source source) {
-            this.requestId = requestId;
+        /** @param isRecord whether the timestamp and the source are those of a record */
+        Draft(Supplier<String> requestIds, long timestampMs, Request.Source source, boolean isRecord) {
+            this.requestIds = requestIds;
+            this.isRecord = isRecord;
             this.timestampMs = timestampMs;
             this.partition = source.partition();
             this.offset = source.offset();
@@ -176,7 +189,7 @@ public final class RequestJson {
 
         void set(String field, JsonParser json) throws IOException {
             if (isRecord && RECORD_FIELDS.contains(field)) {
-                throw new IllegalArgumentException(field + " is a field of the record, not of its value");
+                throw new IllegalArgumentException(field + " cannot be set: it is that of the record");
             }
             if (!fields.add(field)) {
                 throw new IllegalArgumentException(field + " appears twice");
@@ -201,6 +214,9 @@ public final class RequestJson {
         }
 
         Request toRequest() {
+            if (requestId == null) {
+                requestId = requestIds.get();
+            }
             if (requestId == null || client == null) {
                 throw new IllegalArgumentException((requestId == null ? "requestId" : "client") + " is missing");
             }

@@ -1,7 +1,5 @@
 package dev.weir.service;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionException;
@@ -15,17 +13,17 @@ import dev.weir.service.http.ProblemDetails;
 import dev.weir.service.http.QueryParameters;
 import dev.weir.service.http.RequestBody;
 import dev.weir.service.http.ResponseWriter;
+import dev.weir.wire.Json;
 import dev.weir.wire.RequestJson;
 import io.javalin.http.Context;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Semaphore;
+import java.util.stream.Collectors;
 
 /**
  * The endpoint that decides requests and charges them. A body has one request, an array of requests, or one request per
@@ -55,12 +53,17 @@ final class DecideApi {
 
     private final RequestRules rules;
     private final DecidingClient client;
-    private final Semaphore memory =
-            new Semaphore((int) Math.min(Integer.MAX_VALUE, Runtime.getRuntime().maxMemory() / HEAP_PARTS));
+    private final Semaphore memory;
 
     DecideApi(WeirConfig config, DecidingClient client) {
-        this.rules = config.requests().rules();
+        this(config.requests().rules(), client, Runtime.getRuntime().maxMemory() / HEAP_PARTS);
+    }
+
+    /** @param maxBytes the maximum memory of the requests that wait for decisions */
+    DecideApi(RequestRules rules, DecidingClient client, long maxBytes) {
+        this.rules = rules;
         this.client = client;
+        memory = new Semaphore((int) Math.min(Integer.MAX_VALUE, maxBytes));
     }
 
     /** The query parameters of a request. */
@@ -104,6 +107,43 @@ final class DecideApi {
         }
     }
 
+    /**
+     * The answer to a request.
+     *
+     * @param decision null if there is none
+     * @param failure why there is no decision; null if there is one
+     */
+    private record Answer(Request request, ClientDecision decision, Throwable failure) {
+
+        /** Returns the answer as the text of a JSON object. */
+        String json() {
+            if (decision == null) {
+                return undecided(null, UNAVAILABLE, reason());
+            }
+            return decision.decision()
+                    .map(JsonViews::decisionText)
+                    .orElseGet(() -> undecided(
+                            decision.allowed() ? "ALLOWED" : "DENIED",
+                            decision.httpStatus(),
+                            decision.noDecisionReason().orElseThrow().name()));
+        }
+
+        private String undecided(String outcome, int httpStatus, String why) {
+            return Json.write(JsonViews.object()
+                    .put("requestId", request.requestId())
+                    .put("client", request.client())
+                    .put("outcome", outcome)
+                    .put("httpStatus", httpStatus)
+                    .put("noDecision", why));
+        }
+
+        private String reason() {
+            return failure instanceof NoDecisionException none
+                    ? none.reason().name()
+                    : failure instanceof IllegalArgumentException ? "INVALID" : NoDecisionReason.NOT_WRITTEN.name();
+        }
+    }
+
     /** Decides one or several requests. */
     void decide(Context request) {
         Options options = Options.of(request);
@@ -115,127 +155,69 @@ final class DecideApi {
         if (options.enforce && (isLines || isArray)) {
             throw bad("enforce=true needs a body with a single request");
         }
-        List<Request> requests =
-                isLines ? lines(body) : isArray ? array(body) : List.of(QueryApi.read(sent, body, newId(), rules));
+        List<Request> requests = isLines ? lines(body) : isArray ? array(body) : List.of(single(sent, body));
         int bytes = body.length() + requests.size() * REQUEST_OVERHEAD;
         if (!memory.tryAcquire(bytes)) {
             throw ProblemDetails.unavailable("too many requests are waiting for decisions")
                     .exception();
         }
-        List<CompletableFuture<Object>> answers =
+        List<CompletableFuture<Answer>> answers =
                 requests.stream().map(one -> answer(one, options)).toList();
         CompletableFuture<Void> all = CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
                 .whenComplete((done, failure) -> memory.release(bytes));
         request.future(() -> all.thenRun(() -> {
-            if (isLines || isArray) {
-                writeBatch(request, isLines, format, requests, answers);
+            if (isLines) {
+                request.contentType(BodyFormat.NDJSON).result(joined(answers, "\n") + "\n");
+            } else if (isArray) {
+                ResponseWriter.write(request, format, OK, "[" + joined(answers, ",") + "]");
             } else {
-                write(request, format, options, requests.get(0), answers.get(0).join());
+                write(request, format, options, answers.get(0).join());
             }
         }));
     }
 
-    /** Returns a {@link ClientDecision}, or the exception if there is none. */
-    private CompletableFuture<Object> answer(Request request, Options options) {
+    private CompletableFuture<Answer> answer(Request request, Options options) {
         CompletableFuture<ClientDecision> asked;
         try {
             asked = client.decide(request, options.timeout, options.fallback);
         } catch (RuntimeException e) {
             asked = CompletableFuture.failedFuture(e); // each request gets an answer, and its memory is released
         }
-        return asked.handle((decision, failure) -> {
-            if (failure == null) {
-                return decision;
-            }
-            Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
-            boolean isStarting = !(cause instanceof NoDecisionException || cause instanceof IllegalArgumentException);
-            return isStarting && options.fallback != Fallback.FAIL
-                    ? fallback(options.fallback == Fallback.FAIL_OPEN)
-                    : cause;
-        });
+        return asked.handle((decision, failure) ->
+                new Answer(request, decision, failure instanceof CompletionException ? failure.getCause() : failure));
     }
 
-    private static ClientDecision fallback(boolean allowed) {
-        return new ClientDecision(allowed, Optional.empty(), Optional.of(NoDecisionReason.NOT_WRITTEN));
+    private static String joined(List<CompletableFuture<Answer>> answers, String separator) {
+        return answers.stream().map(answer -> answer.join().json()).collect(Collectors.joining(separator));
     }
 
-    private static void write(Context request, BodyFormat format, Options options, Request asked, Object answer) {
-        if (answer instanceof IllegalArgumentException invalid) {
-            throw bad(invalid.getMessage());
+    private static void write(Context request, BodyFormat format, Options options, Answer answer) {
+        if (answer.failure instanceof IllegalArgumentException) {
+            throw bad(answer.failure.getMessage());
         }
-        if (!(answer instanceof ClientDecision decision)) {
-            throw ProblemDetails.unavailable(explain((Throwable) answer)).exception();
+        if (answer.failure != null) {
+            throw ProblemDetails.unavailable(
+                            answer.failure instanceof NoDecisionException
+                                    ? answer.failure.getMessage() + "; the request may still be decided and charged"
+                                    : "the brokers do not answer")
+                    .exception();
         }
-        decision.noDecisionReason().ifPresent(why -> request.header(FALLBACK_HEADER, why.name()));
-        int status = OK;
+        answer.decision.noDecisionReason().ifPresent(why -> request.header(FALLBACK_HEADER, why.name()));
         if (options.enforce) {
-            status = decision.httpStatus();
-            decision.httpHeaders().forEach(request::header);
+            answer.decision.httpHeaders().forEach(request::header);
         }
-        ResponseWriter.write(request, format, status, json(asked, decision));
+        ResponseWriter.write(request, format, options.enforce ? answer.decision.httpStatus() : OK, answer.json());
     }
 
-    private static void writeBatch(
-            Context request,
-            boolean isLines,
-            BodyFormat format,
-            List<Request> requests,
-            List<CompletableFuture<Object>> answers) {
-        ArrayNode all = JsonViews.array();
-        for (int i = 0; i < requests.size(); i++) {
-            Object answer = answers.get(i).join();
-            all.add(
-                    answer instanceof ClientDecision decision
-                            ? json(requests.get(i), decision)
-                            : undecided(requests.get(i), null, UNAVAILABLE, reason((Throwable) answer)));
-        }
-        if (!isLines) {
-            ResponseWriter.write(request, format, OK, all);
-            return;
-        }
-        StringBuilder text = new StringBuilder();
-        for (JsonNode one : all) {
-            text.append(one).append('\n');
-        }
-        request.status(OK).contentType(BodyFormat.NDJSON).result(text.toString().getBytes(StandardCharsets.UTF_8));
-    }
-
-    private static JsonNode json(Request asked, ClientDecision answer) {
-        return answer.decision()
-                .map(JsonViews::decision)
-                .orElseGet(() -> undecided(
-                        asked,
-                        answer.allowed() ? "ALLOWED" : "DENIED",
-                        answer.httpStatus(),
-                        answer.noDecisionReason().orElseThrow().name()));
-    }
-
-    /** Returns an answer without a decision. */
-    private static JsonNode undecided(Request asked, String outcome, int httpStatus, String why) {
-        return JsonViews.object()
-                .put("requestId", asked.requestId())
-                .put("client", asked.client())
-                .put("outcome", outcome)
-                .put("httpStatus", httpStatus)
-                .put("noDecision", why);
-    }
-
-    private static String reason(Throwable failure) {
-        return failure instanceof NoDecisionException none
-                ? none.reason().name()
-                : failure instanceof IllegalArgumentException ? "INVALID" : NoDecisionReason.NOT_WRITTEN.name();
-    }
-
-    private static String explain(Throwable failure) {
-        return failure instanceof NoDecisionException
-                ? failure.getMessage() + "; the request may still be decided and charged"
-                : "the brokers do not answer";
+    private Request single(BodyFormat sent, String body) {
+        long nowMs = System.currentTimeMillis();
+        return QueryApi.read(sent, body, json -> RequestJson.readNew(json, DecideApi::newId, nowMs), rules);
     }
 
     private List<Request> array(String body) {
         try {
             List<Request> requests =
-                    RequestJson.readArray(body, MAX_BATCH, DecideApi::newId, System.currentTimeMillis());
+                    RequestJson.readNewArray(body, MAX_BATCH, DecideApi::newId, System.currentTimeMillis());
             for (int i = 0; i < requests.size(); i++) {
                 requireValid("[" + i + "]: ", requests.get(i));
             }
@@ -247,6 +229,7 @@ final class DecideApi {
 
     private List<Request> lines(String body) {
         List<Request> requests = new ArrayList<>();
+        long nowMs = System.currentTimeMillis();
         int number = 0;
         for (String line : (Iterable<String>) body.lines()::iterator) {
             number++;
@@ -257,7 +240,7 @@ final class DecideApi {
                 throw bad("the body has more than " + MAX_BATCH + " requests");
             }
             try {
-                requests.add(RequestJson.read(line, newId(), System.currentTimeMillis(), Request.Source.NONE));
+                requests.add(RequestJson.readNew(line, DecideApi::newId, nowMs));
             } catch (IllegalArgumentException e) {
                 throw bad("line " + number + ": " + e.getMessage());
             }

@@ -2,14 +2,19 @@ package dev.weir.service;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
+import dev.weir.client.NoDecisionReason;
 import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.UnreachableException;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.slf4j.Logger;
@@ -24,6 +29,9 @@ final class DecidingClient implements AutoCloseable {
     /** The longest time that a request can wait for its decision. */
     static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
 
+    /** How long requests get no decision after the client could not be started, before the next attempt. */
+    static final Duration PAUSE = Duration.ofSeconds(2);
+
     /** How many requests can wait at the same time. */
     private static final int MAX_IN_FLIGHT = 10_000;
 
@@ -33,15 +41,19 @@ final class DecidingClient implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(DecidingClient.class);
 
     private final Supplier<WeirClient> starter;
-    private CompletableFuture<WeirClient> client; // null before the first request, and after a failed start
+    private final LongSupplier nanoTime;
+    private CompletableFuture<WeirClient> client; // null before the first request
+    private long failedAtNanos; // meaningful if the client has failed
     private boolean closed;
 
     DecidingClient(WeirConfig config) {
-        this(() -> start(config));
+        this(() -> start(config), System::nanoTime);
     }
 
-    DecidingClient(Supplier<WeirClient> starter) {
+    /** @param nanoTime a monotonic clock */
+    DecidingClient(Supplier<WeirClient> starter, LongSupplier nanoTime) {
         this.starter = starter;
+        this.nanoTime = nanoTime;
     }
 
     private static WeirClient start(WeirConfig config) {
@@ -63,49 +75,69 @@ final class DecidingClient implements AutoCloseable {
      * Decides a request.
      *
      * @param within how long to wait, at most {@link #MAX_TIMEOUT}. It includes the time in which the client starts
-     * @return a future that completes or fails like that of {@link WeirClient#decide(Request)}; it fails with a
-     *     {@link java.util.concurrent.TimeoutException} if the client does not start in time
+     * @return a future that completes or fails like that of {@link WeirClient#decide(Request, Duration, Fallback)}. If
+     *     the client does not start in time, the fallback answers, or the future fails with an
+     *     {@link UnreachableException}
      */
     CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
         CompletableFuture<WeirClient> started = client();
-        if (started.isDone() && !started.isCompletedExceptionally()) {
+        if (isRunning(started)) {
             return started.join().decide(request, within, fallback);
         }
-        long deadlineNanos = System.nanoTime() + within.toNanos();
+        long deadlineNanos = nanoTime.getAsLong() + within.toNanos();
         return started.copy()
                 .orTimeout(within.toNanos(), TimeUnit.NANOSECONDS)
-                .thenCompose(ready -> ready.decide(
-                        request, Duration.ofNanos(Math.max(1_000_000, deadlineNanos - System.nanoTime())), fallback));
+                .<Function<Duration, CompletableFuture<ClientDecision>>>handle((ready, failure) -> failure == null
+                        ? left -> ready.decide(request, left, fallback)
+                        : left -> notStarted(fallback, failure))
+                .thenCompose(next ->
+                        next.apply(Duration.ofNanos(Math.max(1_000_000, deadlineNanos - nanoTime.getAsLong()))));
     }
 
+    private static CompletableFuture<ClientDecision> notStarted(Fallback fallback, Throwable failure) {
+        return fallback == Fallback.FAIL
+                ? CompletableFuture.failedFuture(new UnreachableException("the client has not started", failure))
+                : CompletableFuture.completedFuture(new ClientDecision(
+                        fallback == Fallback.FAIL_OPEN, Optional.empty(), Optional.of(NoDecisionReason.NOT_WRITTEN)));
+    }
+
+    private static boolean isRunning(CompletableFuture<WeirClient> started) {
+        return started.isDone() && !started.isCompletedExceptionally();
+    }
+
+    /** Returns the client, which is started if none is running or starting. */
     private synchronized CompletableFuture<WeirClient> client() {
-        if (client == null) {
-            client = new CompletableFuture<>();
-            CompletableFuture<WeirClient> starting = client;
+        boolean mayRetry = client != null
+                && client.isCompletedExceptionally()
+                && nanoTime.getAsLong() - failedAtNanos >= PAUSE.toNanos();
+        if (!closed && (client == null || mayRetry)) {
+            CompletableFuture<WeirClient> starting = new CompletableFuture<>();
+            client = starting;
             Thread thread = new Thread(() -> start(starting), "service-client");
             thread.setDaemon(true);
             thread.start();
         }
-        return client;
+        return client == null ? CompletableFuture.failedFuture(new IllegalStateException("closed")) : client;
     }
 
     private void start(CompletableFuture<WeirClient> starting) {
         try {
             WeirClient started = starter.get();
-            synchronized (this) {
-                if (!closed) {
-                    starting.complete(started);
-                    return;
-                }
+            starting.complete(started);
+            if (isClosed()) { // close() may have seen a client that had not started
+                started.close();
             }
-            started.close();
         } catch (RuntimeException e) {
             LOG.warn("Requests over HTTP cannot be decided: {}", e.getMessage());
             synchronized (this) {
-                client = null; // the next request tries again
+                failedAtNanos = nanoTime.getAsLong();
             }
             starting.completeExceptionally(e);
         }
+    }
+
+    private synchronized boolean isClosed() {
+        return closed;
     }
 
     @Override
@@ -115,7 +147,7 @@ final class DecidingClient implements AutoCloseable {
             closed = true;
             started = client;
         }
-        if (started != null && started.isDone() && !started.isCompletedExceptionally()) {
+        if (started != null && isRunning(started)) {
             started.join().close();
         }
     }

@@ -39,10 +39,6 @@ final class JsonViews {
         return Json.MAPPER.createObjectNode();
     }
 
-    static ArrayNode array() {
-        return Json.MAPPER.createArrayNode();
-    }
-
     static ObjectNode applied(Applied applied) {
         ObjectNode json = object();
         json.put("id", applied.id());
@@ -242,13 +238,18 @@ final class JsonViews {
     }
 
     static JsonNode decision(Decision decision) {
+        return Json.read(decisionText(decision));
+    }
+
+    /** Returns a decision as the text of a JSON object. */
+    static String decisionText(Decision decision) {
         StringWriter line = new StringWriter();
         try (DecisionJson out = new DecisionJson(line)) {
             out.write(decision);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        return Json.read(line.toString());
+        return line.toString().stripTrailing();
     }
 
     private static JsonNode definition(String json) {

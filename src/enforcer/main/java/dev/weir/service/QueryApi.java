@@ -26,6 +26,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -119,7 +120,8 @@ final class QueryApi {
         BodyFormat sent = BodyFormat.ofContentType(request);
         QueryParameters.requireNone(request);
         String body = RequestBody.text(request);
-        Request question = read(sent, body, DEFAULT_REQUEST_ID, rules);
+        long nowMs = System.currentTimeMillis();
+        Request question = read(sent, body, json -> RequestJson.read(json, () -> DEFAULT_REQUEST_ID, nowMs), rules);
         InstanceQueries queries = instance.get().queries();
         answer(
                 request,
@@ -202,13 +204,12 @@ final class QueryApi {
     /**
      * Reads a request.
      *
-     * @param requestId the id of a request that has none
+     * @param parser parses JSON
      * @throws ProblemDetails.ProblemException with 400 if it is invalid
      */
-    static Request read(BodyFormat sent, String body, String requestId, RequestRules rules) {
+    static Request read(BodyFormat sent, String body, Function<String, Request> parser, RequestRules rules) {
         try {
-            String json = sent == BodyFormat.JSON ? body : String.valueOf(sent.read(body));
-            Request request = RequestJson.read(json, requestId, System.currentTimeMillis(), Request.Source.NONE);
+            Request request = parser.apply(sent == BodyFormat.JSON ? body : String.valueOf(sent.read(body)));
             requireValid(request, rules);
             return request;
         } catch (JsonProcessingException e) {

@@ -98,6 +98,13 @@ class DecideApiTest {
             assertThat(allowed.json().get("remaining").asInt()).isEqualTo(left);
             assertThat(allowed.json().get("requestId").asText()).isNotEmpty();
         }
+        Reply yaml = caller.send(
+                "POST",
+                DECIDE,
+                "client: alice\nattributes: {endpoint: /three}\n",
+                "Content-Type: application/yaml",
+                "Accept: application/yaml");
+        assertThat(yaml.text()).contains("outcome: \"DENIED\"");
         Reply denied = caller.post(DECIDE, request("alice", "/three"));
         assertThat(denied.status()).isEqualTo(200);
         assertThat(denied.json().get("outcome").asText()).isEqualTo("DENIED");
@@ -165,6 +172,13 @@ class DecideApiTest {
         assertThat(caller.send("POST", DECIDE, (good + "\n").repeat(1_001), LINES)
                         .detail())
                 .isEqualTo("the body has more than 1000 requests");
+        for (String field : List.of("timestamp", "partition", "offset")) {
+            String set = good.replaceFirst("[{]", "{\"" + field + "\":1,");
+            assertThat(caller.post(DECIDE, set).detail())
+                    .isEqualTo("the body: " + field + " cannot be set: it is that of the record");
+            assertThat(caller.post(DECIDE, "[" + set + "]").status()).isEqualTo(400);
+            assertThat(caller.send("POST", DECIDE, set, LINES).status()).isEqualTo(400);
+        }
         assertThat(caller.post(DECIDE, good + good).status()).isEqualTo(400);
         assertThat(caller.post(DECIDE, "{\"client\":\"a\",\"client\":\"b\"}").detail())
                 .contains("client appears twice");

@@ -291,7 +291,7 @@ class DecidingTest {
                 bad("NOT_JSON", "the value: requestId is missing", "{\"client\":\"alice\"}"),
                 bad("NOT_JSON", "the value: cost must be a whole number", "{\"cost\":\"1\"}"),
                 bad("NOT_JSON", "the value: unknown field 'id'", "{\"id\":\"1\"}"),
-                bad("NOT_JSON", "the value: timestamp is a field of the record, not of its value", "{\"timestamp\":1}"),
+                bad("NOT_JSON", "the value: timestamp cannot be set: it is that of the record", "{\"timestamp\":1}"),
                 bad("NOT_JSON", "the value: client appears twice", "{\"client\":\"a\",\"client\":\"b\"}"),
                 bad("NOT_JSON", "the value: has content after the JSON object", JSON_REQUEST + "{}"),
                 new Bad("NOT_JSON", "the value is not UTF-8", alice, new byte[] {'{', (byte) 0xC3, '}'}, 1),

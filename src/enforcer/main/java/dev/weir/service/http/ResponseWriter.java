@@ -3,9 +3,11 @@ package dev.weir.service.http;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.fault.SafeText;
 import dev.weir.topics.UnreachableException;
+import dev.weir.wire.Json;
 import io.javalin.http.Context;
 import io.javalin.http.HttpResponseException;
 import io.javalin.http.MethodNotAllowedResponse;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -24,6 +26,18 @@ public final class ResponseWriter {
                 .header("Vary", "Accept")
                 .contentType(format.contentType())
                 .result(format.write(body));
+    }
+
+    /** @param json the text of a JSON value */
+    public static void write(Context request, BodyFormat format, int status, String json) {
+        if (format != BodyFormat.JSON) {
+            write(request, format, status, Json.read(json));
+            return;
+        }
+        request.status(status)
+                .header("Vary", "Accept")
+                .contentType(format.contentType())
+                .result(json.getBytes(StandardCharsets.UTF_8));
     }
 
     public static void write(Context request, ProblemDetails problem) {
