@@ -23,7 +23,7 @@ const banner = document.getElementById('banner');
 const pulse = document.getElementById('pulse');
 const stream = new Stream(changed);
 let view = null;
-let told = '';
+let announced = '';
 
 function route() {
   const [name, ...parts] = location.hash.replace(/^#\/?/, '').split('/').map(decoded);
@@ -60,7 +60,7 @@ function changed() {
   pulse.className = isLive ? 'pulse live' : trouble ? 'pulse lost' : 'pulse';
   say(pulse, latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'disconnected' : isPaused ? 'paused' : 'connecting');
   document.body.classList.toggle('stale', !isLive && trouble !== null);
-  tell(warnings());
+  announce(warnings());
   if (!document.hidden) {
     view?.update?.();
   }
@@ -95,12 +95,12 @@ function warnings() {
   return all;
 }
 
-function tell(all) {
+function announce(all) {
   const text = JSON.stringify(all);
-  if (text === told) {
+  if (text === announced) {
     return;
   }
-  told = text;
+  announced = text;
   fill(banner, all.map(({grave, text, asks}) => h(grave ? 'p.grave' : 'p',
       h('b', grave ? 'Attention ' : 'Note '), text,
       asks && h('button', {type: 'button', onclick: () => askForToken('Reading requires a token.')}, 'Enter token'))));

@@ -27,7 +27,7 @@ export class TimeChart {
   #unit;
   #chart;
   #legend = h('ul.legend');
-  #details = h('details.alternative', {ontoggle: () => this.#tell()}, h('summary', 'As a table'), h('div'));
+  #details = h('details.alternative', {ontoggle: () => this.#updateTable()}, h('summary', 'As a table'), h('div'));
   #ticks = [];
   #redraw = () => this.#chart.update();
 
@@ -58,7 +58,7 @@ export class TimeChart {
     const end = last?.at ?? Date.now();
     Object.assign(this.#chart.options.scales.x, {min: end - SPAN_MS, max: end});
     this.#chart.update();
-    this.#tell();
+    this.#updateTable();
   }
 
   close() {
@@ -71,7 +71,7 @@ export class TimeChart {
   }
 
   /** Shows the mean of each minute, because screen readers would read a row per second for minutes. */
-  #tell() {
+  #updateTable() {
     if (!this.#details.open) {
       return;
     }

@@ -67,7 +67,7 @@ export class Editor {
     try {
       this.#base = await definitions.read(this.#kind, this.#id);
       this.#write(this.#base.text ?? '');
-      this.#tellBase();
+      this.#showBase();
       this.#showHistory();
     } catch (e) {
       fill(this.#state, h('span.fault', e.message));
@@ -80,7 +80,7 @@ export class Editor {
     this.#check(false);
   }
 
-  #tellBase() {
+  #showBase() {
     const {version, appliedAt, text} = this.#base;
     fill(this.#state, text === null ? 'Deleted; it drains by its last definition.' : `Version ${version}, in force since ${day(appliedAt)}.`);
   }
@@ -147,7 +147,7 @@ export class Editor {
           ? 'The definition is identical to the one in force: nothing was changed.'
           : `In force as version ${change.version}.`));
       this.#base = await definitions.read(this.#kind, id);
-      this.#tellBase();
+      this.#showBase();
       this.#check(false);
       this.#applied(id);
       this.#id = id;
@@ -173,7 +173,7 @@ export class Editor {
       this.#base = base;
       fill(this.#outcome);
       if (base !== null) {
-        this.#tellBase();
+        this.#showBase();
       }
       this.#write(text);
       this.#text.focus();

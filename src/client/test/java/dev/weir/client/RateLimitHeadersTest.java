@@ -25,7 +25,7 @@ class RateLimitHeadersTest {
     private static final long MAX_INTEGER = 999_999_999_999_999L;
 
     /** The outcome of a decision, and whether it is hidden from the client. */
-    private enum Told {
+    private enum Treatment {
         ALLOWED,
         DENIED,
         QUEUED,
@@ -35,9 +35,15 @@ class RateLimitHeadersTest {
     }
 
     private static Decision decision(
-            String policyId, Told told, Long limit, Long windowMs, Long remaining, Long resetMs, Long retryMs) {
+            String policyId,
+            Treatment treatment,
+            Long limit,
+            Long windowMs,
+            Long remaining,
+            Long resetMs,
+            Long retryMs) {
         Outcome outcome =
-                switch (told) {
+                switch (treatment) {
                     case ALLOWED, OBSERVED -> Outcome.ALLOWED;
                     case DENIED, SHADOW_BANNED -> Outcome.DENIED;
                     case QUEUED -> Outcome.QUEUED;
@@ -49,8 +55,8 @@ class RateLimitHeadersTest {
                                 outcome,
                                 Reason.LIMIT_EXCEEDED,
                                 200,
-                                told == Told.OBSERVED,
-                                told == Told.SHADOW_BANNED,
+                                treatment == Treatment.OBSERVED,
+                                treatment == Treatment.SHADOW_BANNED,
                                 false),
                         new Decision.Timing(DECIDED_AT_MS, retryMs, null))
                 .withLimit(
@@ -61,7 +67,7 @@ class RateLimitHeadersTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', nullValues = "-", quoteCharacter = '\'', textBlock = """
             #              |      |          |           |         |         |             |                |
-            # told         | limit| window ms| remaining | reset ms| retry ms| -Policy     | RateLimit      | Retry-After
+            # treatment         | limit| window ms| remaining | reset ms| retry ms| -Policy     | RateLimit      | Retry-After
             ALLOWED        | 100  | 60000    | 99        | 50000   | 0       | "p";q=100;w=60 | "p";r=99;t=50 | -
             ALLOWED        | 100  | 60000    | 0         | 1       | 0       | "p";q=100;w=60 | "p";r=0;t=1   | -
             ALLOWED        | 100  | 60000    | 99        | 1001    | 0       | "p";q=100;w=60 | "p";r=99;t=2  | -
@@ -95,7 +101,7 @@ class RateLimitHeadersTest {
             SHADOW_BANNED  | 0    | -        | 0         | 0       | -       | -              | -             | -
             """)
     void rows(
-            Told told,
+            Treatment treatment,
             Long limit,
             Long windowMs,
             Long remaining,
@@ -105,7 +111,7 @@ class RateLimitHeadersTest {
             String rateLimit,
             String retryAfter) {
         Map<String, String> fields =
-                RateLimitHeaders.of(decision("p", told, limit, windowMs, remaining, resetMs, retryMs));
+                RateLimitHeaders.of(decision("p", treatment, limit, windowMs, remaining, resetMs, retryMs));
         assertThat(fields.get("RateLimit-Policy")).isEqualTo(policy);
         assertThat(fields.get("RateLimit")).isEqualTo(rateLimit);
         assertThat(fields.get("Retry-After")).isEqualTo(retryAfter);
@@ -115,8 +121,8 @@ class RateLimitHeadersTest {
 
     @Test
     void a_shadow_banned_request_has_the_headers_of_an_allowed_one() {
-        Decision served = decision("p", Told.ALLOWED, 100L, 60_000L, 0L, 59_400L, 0L);
-        Decision banned = decision("p", Told.SHADOW_BANNED, 100L, 60_000L, 7L, 59_400L, 9_000L);
+        Decision served = decision("p", Treatment.ALLOWED, 100L, 60_000L, 0L, 59_400L, 0L);
+        Decision banned = decision("p", Treatment.SHADOW_BANNED, 100L, 60_000L, 7L, 59_400L, 9_000L);
         for (RateLimitHeaders.Reset reset : RateLimitHeaders.Reset.values()) {
             assertThat(RateLimitHeaders.of(banned, reset)).isEqualTo(RateLimitHeaders.of(served, reset));
         }
@@ -124,7 +130,7 @@ class RateLimitHeadersTest {
 
     @Test
     void the_older_fields_are_sent_with_the_newer() {
-        Decision denied = decision("p", Told.DENIED, 100L, 60_000L, 0L, 30_000L, 600L);
+        Decision denied = decision("p", Treatment.DENIED, 100L, 60_000L, 0L, 30_000L, 600L);
         assertThat(RateLimitHeaders.of(denied, DELTA_SECONDS))
                 .containsExactly(
                         Map.entry("RateLimit-Policy", "\"p\";q=100;w=60"),
@@ -135,14 +141,14 @@ class RateLimitHeadersTest {
                         Map.entry("X-RateLimit-Reset", "30"));
         assertThat(RateLimitHeaders.of(denied, EPOCH_SECONDS))
                 .containsEntry("X-RateLimit-Reset", "1700000031"); // 1,700,000,030.001 s
-        Decision unlimited = decision("p", Told.ALLOWED, null, null, null, null, 0L);
+        Decision unlimited = decision("p", Treatment.ALLOWED, null, null, null, null, 0L);
         assertThat(RateLimitHeaders.of(unlimited, EPOCH_SECONDS)).isEmpty();
     }
 
     /** The examples of the draft, without those that have a partition key or a unit. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', nullValues = "-", quoteCharacter = '\'', textBlock = """
-            # id         | told    | limit | window s | remaining | reset s | retry s | field            | line
+            # id         | treatment    | limit | window s | remaining | reset s | retry s | field            | line
             default      | ALLOWED | 100   | 10       | 50        | 30      | 0       | RateLimit-Policy | "default";q=100;w=10
             default      | ALLOWED | 100   | 10       | 50        | 30      | 0       | RateLimit        | "default";r=50;t=30
             problemPolicy| ALLOWED | 100   | 10       | 0         | 10      | 0       | RateLimit        | "problemPolicy";r=0;t=10
@@ -165,7 +171,7 @@ class RateLimitHeadersTest {
             """)
     void the_drafts_examples(
             String id,
-            Told told,
+            Treatment treatment,
             long limit,
             long windowSeconds,
             long remaining,
@@ -173,15 +179,15 @@ class RateLimitHeadersTest {
             long retrySeconds,
             String field,
             String line) {
-        Decision decision =
-                decision(id, told, limit, windowSeconds * 1_000, remaining, resetSeconds * 1_000, retrySeconds * 1_000);
+        Decision decision = decision(
+                id, treatment, limit, windowSeconds * 1_000, remaining, resetSeconds * 1_000, retrySeconds * 1_000);
         assertThat(RateLimitHeaders.of(decision).get(field)).isEqualTo(line);
     }
 
     @Test
     void numbers_above_fifteen_digits_are_capped() {
-        Decision huge =
-                decision("p", Told.DENIED, Long.MAX_VALUE, Long.MAX_VALUE, 1L << 61, Long.MAX_VALUE, Long.MAX_VALUE);
+        Decision huge = decision(
+                "p", Treatment.DENIED, Long.MAX_VALUE, Long.MAX_VALUE, 1L << 61, Long.MAX_VALUE, Long.MAX_VALUE);
         assertThat(RateLimitHeaders.of(huge, EPOCH_SECONDS).values())
                 .containsExactly(
                         "\"p\";q=999999999999999;w=999999999999999",
@@ -194,10 +200,10 @@ class RateLimitHeadersTest {
 
     @ParameterizedTest
     @CsvSource({"a.b_c-1, a.b_c-1", "say \"hi\", say \"hi\"", "back\\slash, back\\slash", "Z\u0007ürich, Z??rich"})
-    void a_name_is_encoded_as_a_string(String id, String told) {
-        Decision decision = decision(id, Told.ALLOWED, 1L, 1L, 1L, 1L, 0L);
+    void a_name_is_encoded_as_a_string(String id, String encoded) {
+        Decision decision = decision(id, Treatment.ALLOWED, 1L, 1L, 1L, 1L, 0L);
         assertThat(StructuredList.parse(RateLimitHeaders.of(decision).get("RateLimit")))
-                .containsExactly(new StructuredList.Item(told, Map.of("r", 1L, "t", 1L)));
+                .containsExactly(new StructuredList.Item(encoded, Map.of("r", 1L, "t", 1L)));
     }
 
     /**
@@ -248,7 +254,7 @@ class RateLimitHeadersTest {
         Long resetMs = limited ? (Long) anyLong(random) : null;
         return decision(
                 "a-policy",
-                Told.values()[random.nextInt(Told.values().length)],
+                Treatment.values()[random.nextInt(Treatment.values().length)],
                 limit,
                 limited && random.nextInt(5) > 0 ? (Long) (1 + anyLong(random) / 2) : null,
                 limited ? (Long) (limit == 0 ? 0 : anyLong(random) % limit) : null,

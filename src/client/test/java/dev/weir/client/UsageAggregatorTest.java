@@ -42,19 +42,19 @@ class UsageAggregatorTest {
         usage.denied(1_100);
         usage.allowed(lent, later, 2, 1_200, 1_300);
         usage.denied(1_400);
-        LeaseUsage told = usage.drain(POLICY).get(0);
-        assertThat(told.sinceMs()).isEqualTo(1_200);
-        assertThat(told.untilMs()).isEqualTo(1_300);
-        assertThat(told.amount().requests()).isEqualTo(2);
-        assertThat(told.amount().denied()).isEqualTo(2);
+        LeaseUsage reported = usage.drain(POLICY).get(0);
+        assertThat(reported.sinceMs()).isEqualTo(1_200);
+        assertThat(reported.untilMs()).isEqualTo(1_300);
+        assertThat(reported.amount().requests()).isEqualTo(2);
+        assertThat(reported.amount().denied()).isEqualTo(2);
     }
 
     @Test
     void its_times_are_those_of_denied_requests_if_none_was_allowed() {
         usage.denied(1_100);
         usage.denied(1_400);
-        LeaseUsage told = usage.drain(POLICY).get(0);
-        assertThat(told.sinceMs()).isEqualTo(1_100);
-        assertThat(told.untilMs()).isEqualTo(1_400);
+        LeaseUsage reported = usage.drain(POLICY).get(0);
+        assertThat(reported.sinceMs()).isEqualTo(1_100);
+        assertThat(reported.untilMs()).isEqualTo(1_400);
     }
 }

@@ -67,28 +67,29 @@ class DefinitionDiffTest {
     void a_queue_is_compared_by_its_keys() throws FaultsException {
         String before = queue("limit: 100, per: 1s, tiers: {gold: {weight: 4}, silver: {}, free: {priority: -1}}");
         String after = queue("limit: 200, per: 1s, max-wait: 30s, tiers: {free: {weight: 2}, gold: {weight: 4}}");
-        assertThat(told(before, after))
+        assertThat(reported(before, after))
                 .isEqualTo("limit: 100 -> 200; max-wait: null -> 30s; tiers.free.weight: null -> 2;"
                         + " tiers.free.priority: -1 -> null; tiers.silver: {} -> null");
     }
 
     @Test
     void unreadable_limits_are_compared_by_position() {
-        assertThat(told("{\"limits\":[{\"algorithm\":\"x\",\"n\":1}]}", "{\"limits\":[{\"algorithm\":\"x\",\"n\":2}]}"))
+        assertThat(reported(
+                        "{\"limits\":[{\"algorithm\":\"x\",\"n\":1}]}", "{\"limits\":[{\"algorithm\":\"x\",\"n\":2}]}"))
                 .isEqualTo("limits[0].n: 1 -> 2");
-        assertThat(told("{\"limits\":[{\"algorithm\":\"x\"}]}", "{\"limits\":[{},{}]}"))
+        assertThat(reported("{\"limits\":[{\"algorithm\":\"x\"}]}", "{\"limits\":[{},{}]}"))
                 .isEqualTo("limits[0].algorithm: x -> null; limits[1]: null -> {}");
     }
 
     private static String diff(String before, String after) throws FaultsException {
-        return told(policy(before), policy(after));
+        return reported(policy(before), policy(after));
     }
 
-    private static String told(String before, String after) {
-        List<String> told = DefinitionDiff.of(before, after).stream()
+    private static String reported(String before, String after) {
+        List<String> reported = DefinitionDiff.of(before, after).stream()
                 .map(difference -> difference.path() + ": " + difference.before() + " -> " + difference.after())
                 .toList();
-        return String.join("; ", told);
+        return String.join("; ", reported);
     }
 
     private static String policy(String body) throws FaultsException {

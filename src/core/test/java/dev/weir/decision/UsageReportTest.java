@@ -89,13 +89,13 @@ class UsageReportTest {
             Decision decision = (Decision) Decider.local(states).decide(next, table(policy));
             PolicyUsage usage = usage(policy, nowMs);
             assertThat(usage.limits()).hasSize(1);
-            PolicyUsage.LimitUsage told = usage.limits().get(0);
-            assertThat(told.label()).isEqualTo("p/0");
-            assertThat(told.limit()).isEqualTo(limit.capacity()).isEqualTo(decision.limit());
-            assertThat(told.windowMs()).isEqualTo(decision.windowMs());
-            assertThat(told.remaining()).isEqualTo(decision.remaining());
-            assertThat(told.resetAfterMs()).isEqualTo(decision.resetAfterMs());
-            assertThat(Math.max(0, told.limit() - told.used())).isEqualTo(told.remaining());
+            PolicyUsage.LimitUsage reported = usage.limits().get(0);
+            assertThat(reported.label()).isEqualTo("p/0");
+            assertThat(reported.limit()).isEqualTo(limit.capacity()).isEqualTo(decision.limit());
+            assertThat(reported.windowMs()).isEqualTo(decision.windowMs());
+            assertThat(reported.remaining()).isEqualTo(decision.remaining());
+            assertThat(reported.resetAfterMs()).isEqualTo(decision.resetAfterMs());
+            assertThat(Math.max(0, reported.limit() - reported.used())).isEqualTo(reported.remaining());
         }
     }
 

@@ -153,7 +153,7 @@ class KeyedQueueTest {
     private static List<List<Object>> of(Map<String, String> key, QueueHarness queue) {
         return queue.releases.stream()
                 .filter(release -> release.key().equals(key))
-                .map(KeyedQueueTest::told)
+                .map(KeyedQueueTest::reported)
                 .toList();
     }
 
@@ -185,15 +185,18 @@ class KeyedQueueTest {
             Map<String, String> key = Map.of(FIELD, destination);
             List<Decision> decisions = new ArrayList<>(together.decisions);
             decisions.removeIf(decision -> !decision.queueing().key().equals(key));
-            assertThat(decisions.stream().map(KeyedQueueTest::told))
+            assertThat(decisions.stream().map(KeyedQueueTest::reported))
                     .as(context)
-                    .isEqualTo(
-                            queue.decisions.stream().map(KeyedQueueTest::told).toList());
+                    .isEqualTo(queue.decisions.stream()
+                            .map(KeyedQueueTest::reported)
+                            .toList());
             List<Release> releases = new ArrayList<>(together.releases);
             releases.removeIf(release -> !release.key().equals(key));
-            assertThat(releases.stream().map(KeyedQueueTest::told))
+            assertThat(releases.stream().map(KeyedQueueTest::reported))
                     .as(context)
-                    .isEqualTo(queue.releases.stream().map(KeyedQueueTest::told).toList());
+                    .isEqualTo(queue.releases.stream()
+                            .map(KeyedQueueTest::reported)
+                            .toList());
             queue.decisions.forEach(decision -> seen.add(decision.outcome().name()));
             if (!queue.releases.isEmpty()) {
                 seen.add("release");
@@ -211,19 +214,19 @@ class KeyedQueueTest {
         together.releases.clear();
     }
 
-    private static List<Object> told(Decision decision) {
-        List<Object> told = new ArrayList<>();
-        told.add(decision.requestId());
-        told.add(decision.outcome());
-        told.add(decision.reason());
-        told.add(decision.retryAfterMs());
-        told.add(decision.decidedAtMs());
-        told.add(decision.queueing().position());
-        told.add(decision.queueing().expectedWaitMs());
-        return told;
+    private static List<Object> reported(Decision decision) {
+        List<Object> reported = new ArrayList<>();
+        reported.add(decision.requestId());
+        reported.add(decision.outcome());
+        reported.add(decision.reason());
+        reported.add(decision.retryAfterMs());
+        reported.add(decision.decidedAtMs());
+        reported.add(decision.queueing().position());
+        reported.add(decision.queueing().expectedWaitMs());
+        return reported;
     }
 
-    private static List<Object> told(Release release) {
+    private static List<Object> reported(Release release) {
         return List.of(release.requestId(), release.client(), release.releaseAtNanos(), release.enqueuedAtMs());
     }
 

@@ -176,9 +176,9 @@ class ShaperTest {
     @Test
     void a_repeat_whose_queue_is_missing_counts_as_admitted() {
         for (QueueRules rules : new QueueRules[] {null, QueueHarness.rules(1, 1_000, 1, 10, 60_000)}) {
-            Decision told = QueueDecisions.provisional(admission("r", true), rules, 5);
-            assertThat(told.repeated()).isTrue();
-            assertThat(told.outcome()).isEqualTo(Outcome.QUEUED);
+            Decision reported = QueueDecisions.provisional(admission("r", true), rules, 5);
+            assertThat(reported.repeated()).isTrue();
+            assertThat(reported.outcome()).isEqualTo(Outcome.QUEUED);
         }
         assertThat(QueueDecisions.provisional(admission("r", false), null, 5).reason())
                 .isEqualTo(Reason.NO_QUEUE);

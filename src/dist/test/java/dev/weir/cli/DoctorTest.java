@@ -234,12 +234,13 @@ class DoctorTest {
             elections | WARN | policies     | unclean.leader.election.enable | true       | may be lost when a broker fails
             """)
     void the_printed_command_fixes_a_wrong_topic_setting(
-            String check, String verdict, String topic, String setting, String value, String told) throws Exception {
+            String check, String verdict, String topic, String setting, String value, String reported)
+            throws Exception {
         String full = name + "." + topic + (topic.endsWith(".") ? name : ""); // the application id
         set(full, setting, value);
         Found wrong = only(doctor(verdict.equals("FAIL") ? 1 : 0, ""), "topics", check);
         assertThat(wrong.verdict).isEqualTo(verdict);
-        assertThat(wrong.found).contains(full, told);
+        assertThat(wrong.found).contains(full, reported);
         assertThat(wrong.advice).hasSize(1);
         Matcher command = SET.matcher(wrong.advice.get(0));
         assertThat(command.matches()).as(wrong.advice.get(0)).isTrue();
@@ -455,13 +456,13 @@ class DoctorTest {
             producer.transaction.timeout.ms: 5000      | configuration | WARN | transaction.timeout.ms is 5000, session.timeout.ms 6000
             linger.mss: 5                              | configuration | WARN | kafka.linger.mss is not a property
             """)
-    void unsuitable_kafka_settings_are_reported(String kafka, String check, String verdict, String told)
+    void unsuitable_kafka_settings_are_reported(String kafka, String check, String verdict, String reported)
             throws Exception {
         assertThat(doctor(verdict.equals("FAIL") ? 1 : 0, "  " + kafka + "\n").stream()
                         .filter(one -> one.check.equals(check)))
                 .filteredOn(one -> one.verdict.equals(verdict))
                 .anySatisfy(one -> {
-                    assertThat(one.found).contains(told);
+                    assertThat(one.found).contains(reported);
                     assertThat(one.advice).hasSize(1);
                 });
     }

@@ -73,10 +73,10 @@ class LogTest {
                 .setLevel(Level.WARN)
                 .setMessage(new SimpleMessage("Connection to node 1 (/127.0.0.1:9092) could not be established."))
                 .build();
-        long told = IntStream.range(0, 1_000)
+        long reported = IntStream.range(0, 1_000)
                 .filter(i -> network.filter(event) != Filter.Result.DENY)
                 .count();
         context.stop();
-        assertThat(told).isBetween(10L, 20L);
+        assertThat(reported).isBetween(10L, 20L);
     }
 }

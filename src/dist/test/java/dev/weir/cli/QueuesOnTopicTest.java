@@ -121,17 +121,17 @@ class QueuesOnTopicTest {
         String rules = "policies: [{id: diff, limits: [{algorithm: gcra, limit: 5, per: 1m}]}]";
         apply(rules);
         assertThat(apply(rules)).isEqualTo(done("unchanged  diff (version 1)\n"));
-        String told = """
+        String reported = """
                 changed    diff (version 2)
                     limits[0].limit: 5 -> 7
                     gcra 7/1m: counts the current usage of gcra 5/1m, rounded up, as used at the change
                 """;
         for (int i = 0; i < 2; i++) {
             assertThat(apply(rules.replace("5", "7"), "--dry-run"))
-                    .isEqualTo(done(told + "nothing was written: this was a dry run\n"));
+                    .isEqualTo(done(reported + "nothing was written: this was a dry run\n"));
         }
         assertThat(policies("list").out()).contains("policy\tdiff\t1\t").contains("\"limit\":5");
-        assertThat(apply(rules.replace("5", "7"))).isEqualTo(done(told));
+        assertThat(apply(rules.replace("5", "7"))).isEqualTo(done(reported));
         assertThat(apply(rules.replace("5", "7"), "--dry-run"))
                 .isEqualTo(done("unchanged  diff (version 2)\nnothing was written: this was a dry run\n"));
         assertThat(policies("delete", "diff").exit()).isZero();

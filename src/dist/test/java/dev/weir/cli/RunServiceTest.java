@@ -33,10 +33,13 @@ class RunServiceTest {
             token-file: /no/such/file                    | /no/such/file: no such file
             token-file: /dev/null                        | /dev/null: a token is missing
             """)
-    void incompatible_settings_are_one_line_and_exit_2(String settings, String told) throws IOException {
+    void incompatible_settings_are_one_line_and_exit_2(String settings, String reported) throws IOException {
         CapturedRun result = run("service: {" + settings + "}\n", "--service-port", "0");
         assertThat(result.exit()).isEqualTo(2);
-        assertThat(result.err()).startsWith("weir run: service.").contains(told).hasLineCount(1);
+        assertThat(result.err())
+                .startsWith("weir run: service.")
+                .contains(reported)
+                .hasLineCount(1);
         assertThat(result.out()).isEmpty();
     }
 

@@ -585,14 +585,14 @@ class SecuredClusterTest {
             """)
     @Order(4)
     void a_wrong_password_or_a_certificate_that_is_not_trusted_is_one_line_and_exit_1(
-            String role, String command, String told) throws Exception {
+            String role, String command, String reported) throws Exception {
         write("request.ndjson", "{\"requestId\":\"r\",\"client\":\"c\"}\n");
         String[] args = command.replace("{", directory + "/").replace("}", "").split(" ");
         write("wrong.yaml", yaml(broker.client(role, "wrong-pass-66b1")));
         CapturedRun wrong = shell("wrong", args);
         assertThat(wrong.err())
                 .hasLineCount(1)
-                .contains(told + ": Authentication failed during authentication due to invalid credentials")
+                .contains(reported + ": Authentication failed during authentication due to invalid credentials")
                 .doesNotContain("wrong-pass");
         assertThat(wrong.exit()).isEqualTo(1);
         Map<String, String> client = client(role);
@@ -601,7 +601,7 @@ class SecuredClusterTest {
         CapturedRun untrusting = shell("untrusting", args);
         assertThat(untrusting.err())
                 .hasLineCount(1)
-                .contains(told + ": SSL handshake failed: unable to find valid certification path");
+                .contains(reported + ": SSL handshake failed: unable to find valid certification path");
         assertThat(untrusting.exit()).isEqualTo(1);
     }
 
@@ -615,8 +615,8 @@ class SecuredClusterTest {
                 .redirectInput(write("request.ndjson", "{\"requestId\":\"r\",\"client\":\"c\"}\n")
                         .toFile())
                 .start();
-        String told = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(told).startsWith("weir " + command + ": ").hasLineCount(1);
+        String reported = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(reported).startsWith("weir " + command + ": ").hasLineCount(1);
         assertThat(process.waitFor()).isEqualTo(1);
     }
 

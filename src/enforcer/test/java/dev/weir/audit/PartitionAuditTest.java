@@ -274,8 +274,8 @@ class PartitionAuditTest {
         applyQueue(1, "tenant");
         for (String tenant : List.of("a", "b", "c")) {
             Request request = send("alice", 0, hook(tenant));
-            Map<String, String> told = tenant.equals("b") ? Map.of("tenant", "a") : Map.of("tenant", tenant);
-            queue(request, told);
+            Map<String, String> reported = tenant.equals("b") ? Map.of("tenant", "a") : Map.of("tenant", tenant);
+            queue(request, reported);
             release(request, tenant.equals("c") ? Map.of("tenant", "b") : Map.of("tenant", tenant));
         }
         AuditSummary totals = audit();

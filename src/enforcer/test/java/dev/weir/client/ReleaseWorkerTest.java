@@ -168,7 +168,7 @@ class ReleaseWorkerTest {
 
     @Test
     void a_denied_next_attempt_counts_as_failed_and_the_callback_is_retried_until_it_succeeds() throws Exception {
-        LinkedBlockingQueue<Throwable> told = new LinkedBlockingQueue<>();
+        LinkedBlockingQueue<Throwable> reported = new LinkedBlockingQueue<>();
         try (WeirClient weir = up.client().start();
                 ReleaseWorker worker = worker(up, "refused", work -> {
                             if (work.release().queue().equals("twice")) {
@@ -179,8 +179,8 @@ class ReleaseWorkerTest {
                         .attempts(3)
                         .backOff(MOMENT, MOMENT)
                         .givenUp((work, cause) -> {
-                            told.add(cause);
-                            if (told.size() == 1) {
+                            reported.add(cause);
+                            if (reported.size() == 1) {
                                 throw new IllegalStateException("ask later");
                             }
                         })
@@ -197,7 +197,7 @@ class ReleaseWorkerTest {
                     "the release is given up",
                     LiveWeir.PATIENCE,
                     () -> worker.stats().givenUp() == 1);
-            assertThat(told)
+            assertThat(reported)
                     .hasSize(2)
                     .allMatch(cause -> cause instanceof RefusedException refused
                             && refused.decision().outcome() == Outcome.DENIED

@@ -76,7 +76,7 @@ class SharedQuotaTest {
 
     @Test
     void an_instance_reports_usage_and_holders() throws Exception {
-        LiveWeir weir = LiveWeir.create(broker, directory, "told.", """
+        LiveWeir weir = LiveWeir.create(broker, directory, "reported.", """
                 policies:
                   - {id: each, layer: a, key: [endpoint], max-wait: 10s, limits: [{algorithm: sliding-window-log, limit: 50, per: 1d}]}
                   - {id: own, layer: b, limits: [{algorithm: fixed-window, limit: 500, per: 1d}]}

@@ -248,13 +248,13 @@ class WeirClientTest {
         weir.close();
         get(weir.decide(unasked));
         System.gc(); // Micrometer has only weak references to the objects that it measures
-        Map<String, Double> told = new TreeMap<>();
-        registry.forEachMeter(meter -> told.put(
+        Map<String, Double> reported = new TreeMap<>();
+        registry.forEachMeter(meter -> reported.put(
                 meter.getId().getName()
                         + meter.getId().getTags().stream().map(Tag::getValue).toList(),
                 meter.measure().iterator().next().getValue()));
-        assertThat(told).hasSize(1 + 10 + 1 + 2 + 1 + 3 + 3 + 1);
-        assertThat(told)
+        assertThat(reported).hasSize(1 + 10 + 1 + 2 + 1 + 3 + 3 + 1);
+        assertThat(reported)
                 .containsEntry("weir.client.sent[]", 2.0)
                 .containsEntry("weir.client.requests[ANSWERED]", 2.0)
                 .containsEntry("weir.client.requests[REJECTED]", 1.0)

@@ -38,11 +38,11 @@ class KafkaPropertyRulesTest {
             producer.partitioner.class                  | a.Partitioner    | must stay on one partition
             partitioner.ignore.keys                     | true             | must stay on one partition
             """)
-    void properties_that_break_a_guarantee_are_rejected_by_key(String key, String value, String told) {
+    void properties_that_break_a_guarantee_are_rejected_by_key(String key, String value, String reported) {
         assertThatThrownBy(() -> WeirConfig.DEFAULTS.withKafka(key, value))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageStartingWith("kafka." + key + " must ")
-                .hasMessageContaining(told);
+                .hasMessageContaining(reported);
     }
 
     @ParameterizedTest

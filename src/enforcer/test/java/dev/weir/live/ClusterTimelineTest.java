@@ -23,12 +23,12 @@ class ClusterTimelineTest {
     private final ClusterTimeline together = new ClusterTimeline();
 
     private static InstanceReport report(String address, long denied, long... seconds) {
-        List<InstanceSecond> told = new ArrayList<>();
+        List<InstanceSecond> reported = new ArrayList<>();
         for (long at : seconds) {
-            told.add(new InstanceSecond(at, Map.of("ALLOWED", 2L), 1, ONE_AND_ONE, 5L, List.of()));
+            reported.add(new InstanceSecond(at, Map.of("ALLOWED", 2L), 1, ONE_AND_ONE, 5L, List.of()));
         }
         return new InstanceReport(
-                told,
+                reported,
                 new InstanceStatus(
                         address,
                         "RUNNING",

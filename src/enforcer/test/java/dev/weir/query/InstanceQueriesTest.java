@@ -273,7 +273,9 @@ class InstanceQueriesTest {
                     for (String client : CLIENTS) {
                         Request request = request(client, "/", 1, START_MS);
                         answers.merge(
-                                told(itself.usage(request)) + ", " + told(others.usage(request)), 1, Integer::sum);
+                                reported(itself.usage(request)) + ", " + reported(others.usage(request)),
+                                1,
+                                Integer::sum);
                     }
                     return answers.keySet().size() == 2
                             && answers.containsKey("here, the instance that owns the partition serves no queries")
@@ -281,10 +283,10 @@ class InstanceQueriesTest {
                 });
             }
         }
-        assertThat(told(alone.queries().queue("mail"))).isEqualTo("the instance is not running");
+        assertThat(reported(alone.queries().queue("mail"))).isEqualTo("the instance is not running");
     }
 
-    private static String told(Result<?> answer) {
+    private static String reported(Result<?> answer) {
         if (answer instanceof Result.Remote<?> elsewhere) {
             return elsewhere.address();
         }

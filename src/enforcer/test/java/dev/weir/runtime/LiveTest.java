@@ -336,23 +336,23 @@ class LiveTest {
                 "policies: [{id: a, limits: [{algorithm: gcra, limit: 1, per: 1s}]}, {id: b, limits: [{limit: 0, algorithm: gcra, per: 1s}]}]";
         String two = "policies: [{id: a, limits: [{algorithm: gcra, limit: 2, per: 1s}]}]";
         assertThat(topic.apply(PolicyFile.read("one", one), PolicyTopic.Options.DEFAULTS, 5))
-                .extracting(LiveTest::told)
+                .extracting(LiveTest::reported)
                 .containsExactly(change("a", PolicyTopic.Effect.ADDED, 1), change("b", PolicyTopic.Effect.ADDED, 1));
         assertThat(topic.apply(PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS, 6))
-                .extracting(LiveTest::told)
+                .extracting(LiveTest::reported)
                 .containsExactly(change("a", PolicyTopic.Effect.CHANGED, 2));
         assertThat(topic.apply(PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS.withPrune(true), 7))
-                .extracting(LiveTest::told)
+                .extracting(LiveTest::reported)
                 .containsExactly(
                         change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 1));
         assertThat(topic.read()).extracting(PolicyAvro.Applied::key).containsExactly("policy/a");
         assertThat(topic.delete(PolicyAvro.Kind.POLICY, List.of("a", "nobody"), PolicyTopic.Options.DEFAULTS, 8))
-                .extracting(LiveTest::told)
+                .extracting(LiveTest::reported)
                 .containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
         assertThat(topic.read()).isEmpty();
         assertThat(topic.apply(
                         PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS, 9)) // no version is ever used twice
-                .extracting(LiveTest::told)
+                .extracting(LiveTest::reported)
                 .containsExactly(change("a", PolicyTopic.Effect.ADDED, 4));
     }
 
@@ -360,7 +360,7 @@ class LiveTest {
         return effect + " policy/" + id + " " + version;
     }
 
-    private static String told(PolicyTopic.Change change) {
+    private static String reported(PolicyTopic.Change change) {
         return change.effect() + " " + PolicyAvro.key(change.kind(), change.id()) + " " + change.version();
     }
 

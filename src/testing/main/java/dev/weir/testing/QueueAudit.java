@@ -147,16 +147,16 @@ public final class QueueAudit {
                 continue;
             }
             if (answers.get(0).endsWait()) {
-                faults.add(name(request) + " got " + told(answers.get(0)) + " first");
+                faults.add(name(request) + " got " + reported(answers.get(0)) + " first");
             }
             for (Decision later : answers.subList(1, answers.size())) {
                 if (!later.endsWait()) {
-                    faults.add(name(request) + " got " + told(later) + " after " + told(answers.get(0)));
+                    faults.add(name(request) + " got " + reported(later) + " after " + reported(answers.get(0)));
                 }
             }
             List<String> ends = ends(request);
             if (ends.size() != (isQueued(request) ? 1 : 0)) {
-                faults.add(name(request) + " got " + told(answers.get(0)) + " and ended with " + ends);
+                faults.add(name(request) + " got " + reported(answers.get(0)) + " and ended with " + ends);
             }
         }
         strange.forEach((source, answers) -> faults.add("no request at " + source + " for the decisions " + answers));
@@ -400,7 +400,7 @@ public final class QueueAudit {
         List<String> ends = new ArrayList<>();
         for (Decision decision : decisions.getOrDefault(request.source(), List.of())) {
             if (decision.endsWait()) {
-                ends.add(told(decision));
+                ends.add(reported(decision));
             }
         }
         if (request.kind() == RequestKind.CONSUME) {
@@ -426,7 +426,7 @@ public final class QueueAudit {
                 + release.requestId() + ")";
     }
 
-    private static String told(Decision decision) {
+    private static String reported(Decision decision) {
         return decision.outcome() + " " + decision.reason();
     }
 }

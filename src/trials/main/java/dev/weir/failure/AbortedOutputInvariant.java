@@ -64,11 +64,11 @@ final class AbortedOutputInvariant {
 
     private static void compare(Entry aborted, DecisionsByRequest answers, RecordedOrder order, Breach.Notes notes) {
         Decision decision = aborted.decision();
-        List<Entry> told = answers.to(decision.source());
-        if (told.isEmpty()) {
+        List<Entry> reported = answers.to(decision.source());
+        if (reported.isEmpty()) {
             notes.fault(Oracle.at(decision.source()) + ": the aborted decision " + decision + " has no committed one");
         }
-        for (Entry committed : told) {
+        for (Entry committed : reported) {
             Decision later = committed.decision();
             boolean same;
             if (decision.queueing() != null) {

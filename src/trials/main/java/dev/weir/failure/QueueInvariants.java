@@ -32,16 +32,18 @@ final class QueueInvariants {
         this.rules = rules;
         releases = evidence.releases().stream().map(Entry::release).toList();
         for (Entry entry : evidence.requests()) {
-            List<Entry> told = answers.to(entry.place());
+            List<Entry> reported = answers.to(entry.place());
             List<Entry> ends = answers.endsOf(entry.place());
-            boolean sent = !ends.isEmpty() || told.stream().map(Entry::decision).anyMatch(QueueInvariants::wasSent);
+            boolean sent =
+                    !ends.isEmpty() || reported.stream().map(Entry::decision).anyMatch(QueueInvariants::wasSent);
             Request request = sent ? evidence.request(entry).request() : null;
             if (request != null) {
                 requests.add(request);
-                queued += request.kind() == RequestKind.CONSUME && told.stream().anyMatch(QueueInvariants::isQueued)
+                queued += request.kind() == RequestKind.CONSUME
+                                && reported.stream().anyMatch(QueueInvariants::isQueued)
                         ? 1
                         : 0;
-                told.forEach(answer -> decisions.add(answer.decision()));
+                reported.forEach(answer -> decisions.add(answer.decision()));
                 ends.forEach(end -> decisions.add(end.decision()));
             }
         }

@@ -78,7 +78,7 @@ final class RecoveryTimer implements AutoCloseable {
      * Starts to measure the recovery of these partitions, which ends with output written after now. Partitions of
      * admissions count only if they have queues.
      *
-     * @param sinceMs the start of the measurement, before now if the instance was told to stop earlier
+     * @param sinceMs the start of the measurement, before now if the instance was reported to stop earlier
      */
     synchronized void hit(String cause, long sinceMs, Collection<TopicPartition> hit, Collection<String> queues) {
         Set<TopicPartition> withQueues = new HashSet<>();

@@ -40,9 +40,9 @@ final class SharedLimitInvariant {
         Breach.Notes notes = new Breach.Notes(NAME, "admissions", "denials", "denied refunds");
         for (Entry entry : evidence.requests()) {
             Request request = evidence.request(entry).request();
-            List<Entry> told = answers.to(entry.place());
-            if (request != null && !told.isEmpty()) {
-                Decision decision = told.get(0).decision();
+            List<Entry> reported = answers.to(entry.place());
+            if (request != null && !reported.isEmpty()) {
+                Decision decision = reported.get(0).decision();
                 for (Version version : rules.applicable(request)) {
                     if (version.policy().isShared()) {
                         check.add(version.policy(), request, decision, notes);

@@ -70,11 +70,11 @@ public final class Schedules {
         final long seed;
 
         ScheduleFailure(long seed, ScheduleTrace trace, Throwable cause) {
-            super(told(seed, trace, cause), cause);
+            super(reported(seed, trace, cause), cause);
             this.seed = seed;
         }
 
-        private static String told(long seed, ScheduleTrace trace, Throwable cause) {
+        private static String reported(long seed, ScheduleTrace trace, Throwable cause) {
             return """
                     schedule %d: %s
                     the last events:

@@ -110,20 +110,20 @@ final class SimulationChecks {
             return;
         }
         Set<Request.Source> repeated = new HashSet<>();
-        List<Decision> told = new ArrayList<>(decisions.decisions());
-        told.addAll(queues.decisions());
-        told.stream().filter(Decision::repeated).forEach(decision -> repeated.add(decision.source()));
-        told.removeIf(decision -> repeated.contains(decision.source()));
+        List<Decision> reported = new ArrayList<>(decisions.decisions());
+        reported.addAll(queues.decisions());
+        reported.stream().filter(Decision::repeated).forEach(decision -> repeated.add(decision.source()));
+        reported.removeIf(decision -> repeated.contains(decision.source()));
         List<Request> asked = decisions.requests().stream()
                 .filter(request -> !repeated.contains(request.source()))
                 .toList();
-        QueueAudit audit = new QueueAudit(asked, told, queues.releases());
+        QueueAudit audit = new QueueAudit(asked, reported, queues.releases());
         List<String> faults = new ArrayList<>();
         faults.addAll(audit.answers());
         faults.addAll(audit.withdrawals());
         faults.addAll(audit.contents());
         faults.addAll(audit.sequences());
-        faults.addAll(new QueueAudit(asked, told, inTheirOrder()).order());
+        faults.addAll(new QueueAudit(asked, reported, inTheirOrder()).order());
         for (QueueRules rules : rulebook.queues()) {
             List<String> tooFast = audit.total(rules);
             Violation.unless(tooFast.isEmpty(), IN_PACE, String.join("\n", tooFast));
@@ -149,9 +149,9 @@ final class SimulationChecks {
     }
 
     private void count() {
-        List<Decision> told = new ArrayList<>(decisions.decisions());
-        told.addAll(queues.decisions());
-        for (Decision decision : told) {
+        List<Decision> reported = new ArrayList<>(decisions.decisions());
+        reported.addAll(queues.decisions());
+        for (Decision decision : reported) {
             trace.count(decision.outcome() + " " + decision.reason());
             if (decision.repeated()) {
                 trace.count("REPEATED");

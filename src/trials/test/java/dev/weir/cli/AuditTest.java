@@ -422,8 +422,8 @@ class AuditTest {
         assertThat(outcome.get("client").asText()).isEqualTo(denied.client());
         assertThat(outcome.get("requestId").asText()).isEqualTo(denied.requestId());
         assertThat(outcome.get("topic").asText()).isEqualTo("decisions");
-        Copied told = read("forged.decisions", 0).get(outcome.get("offset").asInt());
-        assertThat(told.decision().source()).isEqualTo(denied.source());
+        Copied reported = read("forged.decisions", 0).get(outcome.get("offset").asInt());
+        assertThat(reported.decision().source()).isEqualTo(denied.source());
 
         assertThat(audit("-c", configFile("forged."), "--from", middle.toString())
                         .exit())

@@ -427,8 +427,8 @@ class LivePageTest {
 
     @Test
     void missing_figures_are_reported() {
-        try (ToldFigures told = new ToldFigures()) {
-            browser.go(told.url());
+        try (FixedFigures reported = new FixedFigures()) {
+            browser.go(reported.url());
             browser.find("#banner", "The figures are more than 16 s old");
             browser.find("#banner", "The figures of some instances are missing: a clock may be behind.");
             browser.find("#pulse", "live");
@@ -439,7 +439,7 @@ class LivePageTest {
             assertThat(lastDrawn("Decision latency")).isEqualTo(List.of(5L, 60_000L));
             assertThat(lastDrawn("Lag")).isEqualTo(Collections.singletonList(null));
 
-            browser.go(told.url() + "#/queues");
+            browser.go(reported.url() + "#/queues");
             browser.find("main .note", "1 of 25 queues: those with the most waiting requests");
             assertThat(browser.find(".facts", "Wait p99").getText())
                     .containsPattern("Wait p99, last minute\\s+> 30 min");
@@ -497,7 +497,7 @@ class LivePageTest {
     }
 
     /** A service that sends the page figures which a real run does not produce on demand. */
-    private static final class ToldFigures implements AutoCloseable {
+    private static final class FixedFigures implements AutoCloseable {
 
         private static final int TICKS = 11;
         private static final long AT = 1_732_240_000_000L;
@@ -516,7 +516,7 @@ class LivePageTest {
         private final CountDownLatch closed = new CountDownLatch(1);
         private final Javalin javalin;
 
-        ToldFigures() {
+        FixedFigures() {
             javalin = Javalin.create(settings -> {
                         settings.startup.showJavalinBanner = false;
                         settings.http.compressionStrategy = CompressionStrategy.NONE; // compression would delay events
