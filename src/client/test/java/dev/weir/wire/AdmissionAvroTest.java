@@ -69,7 +69,7 @@ class AdmissionAvroTest {
         damaged[marker] = 0;
         assertThatThrownBy(() -> avro.decode(damaged))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
-                        .isEqualTo(Rejection.NOT_AVRO));
+                        .isEqualTo(Rejection.UNKNOWN_FORMAT));
     }
 
     @Test

@@ -64,7 +64,7 @@ class WriterSchemasTest {
     void without_a_registry_such_a_record_is_rejected() {
         assertThatThrownBy(() -> new RequestCodec().decode(new byte[20], 0, SOURCE))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
-                        .isEqualTo(Rejection.NOT_AVRO));
+                        .isEqualTo(Rejection.UNKNOWN_FORMAT));
     }
 
     /** Otherwise each such record would cost a round trip to the registry, on the thread that decides. */
