@@ -13,7 +13,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.TopicExistsException;
@@ -87,6 +89,7 @@ public final class TopicSetup {
                 await(created.getKey(), created.getValue());
             }
             awaitKnown(admin, missing);
+            awaitLeaders(admin, missing);
         } catch (ExecutionException e) {
             throw new UnreachableException(
                     "cannot create the topics: " + UnreachableException.causeMessage(e.getCause()), e);
@@ -108,6 +111,21 @@ public final class TopicSetup {
         return existing.contains(requests)
                 ? RequestTopic.read(admin, requests)
                 : RequestTopic.of(config.topics().partitions(), time.settings());
+    }
+
+    /**
+     * Waits until the leaders of all partitions answer. Before that, they reject records. If the leader rejects the
+     * first batch of an idempotent producer and accepts the second, the first can never be written.
+     */
+    private static void awaitLeaders(Admin admin, List<NewTopic> created)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
+        for (NewTopic topic : created) {
+            for (int partition = 0; partition < topic.numPartitions(); partition++) {
+                ends.put(new TopicPartition(topic.name(), partition), OffsetSpec.latest());
+            }
+        }
+        admin.listOffsets(ends).all().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
     /** Waits until the brokers list the topics. They learn of new topics from the controller with a delay. */
