@@ -22,6 +22,7 @@ const WORDS = {
   THROTTLED: d => `Allowed with a delay of ${duration(d.delayMs)}.`,
   NO_POLICY: () => 'No policy matches it.',
   SETTLED: () => 'The SETTLE was charged.',
+  USAGE_RESET: () => 'The usage was freed.',
   LIMIT_EXCEEDED: d => `Exceeds ${d.limitedBy}${again(d)}`,
   QUOTA_NOT_AT_HAND: d => `No lease of ${d.limitedBy} arrived in time, although the limit may have quota${again(d)}`,
   COST_NEVER_FITS: d => `The cost exceeds the capacity of ${d.limitedBy}: reduce the cost.`,

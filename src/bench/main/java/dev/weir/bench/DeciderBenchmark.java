@@ -6,6 +6,7 @@ import dev.weir.decision.Decider;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
@@ -106,7 +107,19 @@ public class DeciderBenchmark {
             for (String algorithm : algorithms) {
                 terms.add(new Policy.Term(algorithm, LimitTerms.of(algorithm, tokens, perMs)));
             }
-            return new Policy(id, 1, 0, layer, 0, match, List.of("client"), terms, null, OnExceed.DENY, 0, null);
+            return new Policy(
+                    id,
+                    1,
+                    EffectivePeriod.ALWAYS,
+                    layer,
+                    0,
+                    match,
+                    List.of("client"),
+                    terms,
+                    null,
+                    OnExceed.DENY,
+                    0,
+                    null);
         }
     }
 

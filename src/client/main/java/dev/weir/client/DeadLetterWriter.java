@@ -15,9 +15,6 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  */
 final class DeadLetterWriter implements AutoCloseable {
 
-    /** The reason of a release whose last attempt failed. */
-    static final String ATTEMPTS_FAILED = "ATTEMPTS_FAILED";
-
     /** The largest request of the producer, which has room for any release and its headers. */
     static final int MAX_BYTES = 4 << 20;
 
@@ -38,7 +35,7 @@ final class DeadLetterWriter implements AutoCloseable {
                 : new ProducerRecord<>(topic, unreadable.key(), unreadable.value());
         held.headers().forEach(letter.headers()::add);
         String reason = unreadable == null
-                ? ATTEMPTS_FAILED
+                ? DeadLetterHeaders.ATTEMPTS_FAILED
                 : unreadable.fault().rejection().name();
         add(letter, DeadLetterHeaders.REASON, reason);
         add(letter, DeadLetterHeaders.DETAIL, SafeText.of(String.valueOf(cause), DeadLetterHeaders.MAX_DETAIL));

@@ -370,7 +370,8 @@ public final class PolicyFile {
         for (int i = 0; i < policies.size(); i++) {
             if (policies.get(i) != null) {
                 places.put(policies.get(i), trees.get(i));
-                inForce.add(new ThrottleConflict.InForce(policies.get(i), Long.MAX_VALUE));
+                inForce.add(new ThrottleConflict.InForce(
+                        policies.get(i), policies.get(i).effectiveUntilMs()));
             }
         }
         for (ThrottleConflict conflict : ThrottleConflict.of(inForce)) {

@@ -3,6 +3,7 @@ package dev.weir.definition;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.DurationsAndSizes;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
@@ -36,6 +37,7 @@ final class PolicyReader {
             "max-debt",
             "idempotency",
             "effective-from",
+            "effective-until",
             "max-wait",
             "when-empty",
             "lease");
@@ -88,12 +90,12 @@ final class PolicyReader {
         Long maxSizeBytes = tree.get("max-size").read(DurationsAndSizes::sizeBytes);
         Long idempotencyMs = tree.get("idempotency").read(DurationsAndSizes::durationMs);
         Sharing sharing = sharing(tree, key);
-        Long effectiveFromMs = tree.get("effective-from").read(PolicyReader::instantMs);
+        EffectivePeriod effective = effective(tree);
         try {
             return new Policy(
                     Objects.requireNonNullElse(id, "unnamed"),
                     version,
-                    Objects.requireNonNullElse(effectiveFromMs, 0L),
+                    effective,
                     Objects.requireNonNullElse(layer, Policy.DEFAULT_LAYER),
                     priority == null ? 0 : priority.intValue(),
                     match,
@@ -104,10 +106,28 @@ final class PolicyReader {
                     Objects.requireNonNullElse(idempotencyMs, 0L),
                     sharing);
         } catch (IllegalArgumentException e) {
-            String part = e.getMessage().split(" ", 2)[0];
-            tree.get(part).fault(e.getMessage());
+            addFault(tree, e);
             return null;
         }
+    }
+
+    private static EffectivePeriod effective(YamlTree tree) {
+        Long fromMs = tree.get("effective-from").read(PolicyReader::instantMs);
+        Long untilMs = tree.get("effective-until").read(PolicyReader::instantMs);
+        try {
+            return new EffectivePeriod(
+                    Objects.requireNonNullElse(fromMs, 0L),
+                    Objects.requireNonNullElse(untilMs, EffectivePeriod.NO_END));
+        } catch (IllegalArgumentException e) {
+            addFault(tree, e);
+            return EffectivePeriod.ALWAYS;
+        }
+    }
+
+    /** Adds a fault to the key with which the message begins. */
+    private static void addFault(YamlTree tree, IllegalArgumentException fault) {
+        String part = fault.getMessage().split(" ", 2)[0];
+        tree.get(part).fault(fault.getMessage());
     }
 
     private static RequestMatcher match(YamlTree tree) {

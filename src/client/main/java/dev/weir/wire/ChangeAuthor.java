@@ -1,6 +1,8 @@
 package dev.weir.wire;
 
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /**
  * Who changed a policy or queue, and why. The author is as trustworthy as the way of the change: over HTTP, the token
@@ -16,6 +18,9 @@ public record ChangeAuthor(Optional<String> author, Optional<String> reason) {
 
     /** The maximum length of a reason, in characters. */
     public static final int MAX_REASON = 512;
+
+    private static final String AUTHOR_HEADER = "weir.change-author";
+    private static final String REASON_HEADER = "weir.change-reason";
 
     /** An unknown author without a reason. */
     public static final ChangeAuthor UNKNOWN = new ChangeAuthor(Optional.empty(), Optional.empty());
@@ -37,6 +42,18 @@ public record ChangeAuthor(Optional<String> author, Optional<String> reason) {
         return new ChangeAuthor(
                 Optional.ofNullable(author).filter(text -> fault(text, MAX_AUTHOR) == null),
                 Optional.ofNullable(reason).filter(text -> fault(text, MAX_REASON) == null));
+    }
+
+    /**
+     * Returns the values as headers of a request that frees usage.
+     *
+     * @return the values by the names of the headers: {@code weir.change-author} and {@code weir.change-reason}
+     */
+    public Map<String, String> headers() {
+        Map<String, String> headers = new TreeMap<>();
+        author.ifPresent(text -> headers.put(AUTHOR_HEADER, text));
+        reason.ifPresent(text -> headers.put(REASON_HEADER, text));
+        return headers;
     }
 
     private static void require(String what, String text, int most) {

@@ -21,6 +21,12 @@ public final class DeadLetterHeaders {
     /** The timestamp of the original record, in ms since the epoch. */
     public static final String TIMESTAMP = "weir.source.timestamp";
 
+    /**
+     * The reason of a release whose last attempt failed. All other reasons are names of
+     * {@link dev.weir.event.Rejection}.
+     */
+    public static final String ATTEMPTS_FAILED = "ATTEMPTS_FAILED";
+
     /** The maximum length of the detail, in characters. The detail may quote the record. */
     public static final int MAX_DETAIL = 500;
 

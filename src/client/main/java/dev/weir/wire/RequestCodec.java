@@ -21,7 +21,7 @@ import java.util.stream.Stream;
 public final class RequestCodec {
 
     /** The fingerprint of the schema version that is written and read field by field. Avro reads earlier versions. */
-    private static final long SCHEMA = 0x4EFF1F0D8C1F344CL;
+    private static final long SCHEMA = 0x6937732E96C4103BL;
 
     /** How many bytes of an unknown format the message shows. */
     private static final int SHOWN_BYTES = 8;
@@ -49,7 +49,7 @@ public final class RequestCodec {
      * @param registry the schema registry; empty for none
      */
     public RequestCodec(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 1, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 2, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -61,7 +61,7 @@ public final class RequestCodec {
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public RequestCodec(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 1, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 2, registry);
         header = avro.header(registry, topic);
     }
 

@@ -270,7 +270,8 @@ public final class RequestJson {
                     return kind;
                 }
             }
-            throw new IllegalArgumentException("kind must be CONSUME, PEEK, SETTLE or CANCEL, is '" + name + "'");
+            throw new IllegalArgumentException(
+                    "kind must be CONSUME, PEEK, SETTLE, CANCEL or RESET, is '" + name + "'");
         }
 
         private static Map<String, String> attributes(JsonParser json) throws IOException {

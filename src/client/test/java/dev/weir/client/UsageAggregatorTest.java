@@ -7,6 +7,7 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
 import dev.weir.limit.FixedWindow;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.RequestMatcher;
@@ -19,7 +20,7 @@ class UsageAggregatorTest {
     private static final Policy POLICY = new Policy(
             "all",
             1,
-            0,
+            EffectivePeriod.ALWAYS,
             "all",
             0,
             RequestMatcher.ALL,

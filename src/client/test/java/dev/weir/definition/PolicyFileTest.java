@@ -21,6 +21,7 @@ import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
@@ -71,6 +72,7 @@ class PolicyFileTest {
                 queue: sms                 # shape: goes to this queue
                 idempotency: 10m           # optional: a repeated requestId gets its first decision again, charged once
                 effective-from: 2026-12-01T00:00:00Z   # optional
+                effective-until: 2027-01-01T00:00:00Z   # optional
             """ + QueueFileTest.SHAPING.substring(QueueFileTest.SHAPING.indexOf("queues:"));
 
     @Test
@@ -78,7 +80,7 @@ class PolicyFileTest {
         Policy expected = new Policy(
                 "free-articles",
                 1,
-                0,
+                EffectivePeriod.ALWAYS,
                 "client",
                 10,
                 new RequestMatcher(
@@ -137,7 +139,7 @@ class PolicyFileTest {
                 .isEqualTo(new Policy(
                         "a",
                         1,
-                        0,
+                        EffectivePeriod.ALWAYS,
                         "client",
                         0,
                         RequestMatcher.ALL,
@@ -165,7 +167,7 @@ class PolicyFileTest {
                 .isEqualTo(new Policy(
                         "B_1.x-2",
                         1,
-                        0,
+                        EffectivePeriod.ALWAYS,
                         "endpoint",
                         -1000,
                         new RequestMatcher(Map.of(
@@ -587,6 +589,17 @@ class PolicyFileTest {
                 Arguments.of(
                         "id: a, effective-from: '+999999999-12-31T00:00:00Z', " + unlimited,
                         "effective-from: must be 1970 to 9999, is '+999999999-12-31T00:00:00Z'"),
+                Arguments.of(
+                        "id: a, effective-from: 2026-12-01T00:00:00Z, effective-until: 2026-12-01T00:00:00Z, "
+                                + unlimited,
+                        "effective-until: must be after effective-from"),
+                Arguments.of(
+                        "id: a, effective-until: 1969-12-31T23:59:59Z, " + unlimited,
+                        "effective-until: must be 1970 to 9999, is -1000 ms"),
+                Arguments.of(
+                        "id: a, effective-until: tomorrow, " + unlimited,
+                        "effective-until: must be a date and time with a UTC offset such as 2026-12-01T00:00:00Z, is"
+                                + " 'tomorrow'"),
                 Arguments.of("id: a, timezone: Europe/Berlin, " + unlimited, "timezone: unknown key"),
                 Arguments.of("id: a, maxSize: 1, " + unlimited, "maxSize: unknown key; did you mean \"max-size\"?"),
                 Arguments.of("id: a, unknown: 1, " + unlimited, "unknown: unknown key"),

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.definition.PolicyFile.Contents;
 import dev.weir.definition.PolicyFile.Definition;
 import dev.weir.fault.FaultsException;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.RequestMatcher;
@@ -87,7 +88,7 @@ class QueueFileTest {
                 .isEqualTo(new Policy(
                         "q",
                         1,
-                        0,
+                        EffectivePeriod.ALWAYS,
                         "client",
                         0,
                         RequestMatcher.ALL,

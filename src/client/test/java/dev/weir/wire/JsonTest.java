@@ -82,7 +82,7 @@ class JsonTest {
                 "{\"cost\":1.5}                                        | cost must be a whole number",
                 "{\"cost\":\"1\"}                                      | cost must be a whole number",
                 "{\"cost\":9223372036854775808}                        | cost must be a whole number",
-                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK, SETTLE or CANCEL, is 'TAKE'",
+                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK, SETTLE, CANCEL or RESET, is 'TAKE'",
                 "{\"attributes\":[]}                                   | attributes must be an object",
                 "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
                 "{\"payload\":\"***\"}                                 | payload must be a base64 string",

@@ -126,7 +126,7 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
     }
 
     /** Returns the denial of a refund by a policy with shared limits. */
-    private static BindingLimit refund(Policy policy) {
+    static BindingLimit refund(Policy policy) {
         return new BindingLimit(policy, Reason.SHARED_LIMIT_REFUND, LimitStatus.of("refund", null), null);
     }
 

@@ -24,6 +24,7 @@ import dev.weir.policy.ThrottleConflict;
  *   refused   ⟺  rejected, or some enforcing policy's limit does not permit the request, or some throttling one's delay
  *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
  *   charged    =  all limits, if not refused                           (CONSUME, SETTLE; PEEK never)
+ *   freed      =  all limits that are not shared                       (RESET)
  *                 the limits that count denied requests, if refused but not rejected
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  * </pre>
@@ -112,6 +113,20 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce) {
+        return request.kind() == RequestKind.RESET ? reset(request, inForce) : decideBy(inForce, request);
+    }
+
+    /** Frees the usage of the limits that are not shared. */
+    private DecisionResult reset(Request request, PoliciesInForce inForce) {
+        PoliciesInForce unshared = inForce.unshared();
+        if (unshared.policies().length > 0) {
+            return decideBy(unshared, request);
+        }
+        BindingLimit binding = BindingLimit.refund(inForce.policies()[0]);
+        return decision(request, Outcome.DENIED, binding, null, false, false, UNPROCESSABLE, inForce.atMs());
+    }
+
+    private DecisionResult decideBy(PoliciesInForce inForce, Request request) {
         PolicyChecks checks = PolicyChecks.of(request, inForce.policies(), states, shared);
         PolicyCheck[] all = checks.all();
         long nowMs = checks.notBeforeMs(inForce.atMs());
@@ -152,7 +167,7 @@ public final class Decider {
         for (LocalCheck check : checks) {
             waitMs = Math.max(waitMs, check.computeWaitMs());
         }
-        boolean takes = request.kind() != RequestKind.SETTLE && request.cost() > 0;
+        boolean takes = !request.kind().isCorrection() && request.cost() > 0;
         long delayMs = takes ? aheadMs + waitMs : 0;
         for (LocalCheck check : checks) {
             check.setDelayMs(delayMs);
@@ -191,18 +206,24 @@ public final class Decider {
     private static Decision permission(Request request, PolicyChecks checks, long delayMs, long nowMs) {
         boolean throttled = false;
         for (LocalCheck check : checks.local()) {
-            throttled |= check.throttles() && request.kind() != RequestKind.SETTLE;
+            throttled |= check.throttles() && !request.kind().isCorrection();
         }
         BindingLimit observed = BindingLimit.longestRetry(checks.all(), PolicyCheck::observes);
         BindingLimit binding = observed != null
                 ? observed
                 : delayMs > 0
                         ? BindingLimit.longestDelay(checks.local())
-                        : BindingLimit.leastRemaining(
-                                checks.all(),
-                                request.kind() == RequestKind.SETTLE ? Reason.SETTLED : Reason.WITHIN_LIMITS);
+                        : BindingLimit.leastRemaining(checks.all(), permissionReason(request.kind()));
         Long delay = throttled ? (Long) delayMs : null;
         return decision(request, Outcome.ALLOWED, binding, delay, observed != null, false, OK, nowMs);
+    }
+
+    private static Reason permissionReason(RequestKind kind) {
+        return switch (kind) {
+            case SETTLE -> Reason.SETTLED;
+            case RESET -> Reason.USAGE_RESET;
+            default -> Reason.WITHIN_LIMITS;
+        };
     }
 
     private static Admission admission(Request request, PolicyCheck shaping) {

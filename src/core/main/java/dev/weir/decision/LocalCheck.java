@@ -53,17 +53,29 @@ final class LocalCheck extends PolicyCheck {
         nowMs = atMs;
         ownMs = clockMs(atMs);
         clockMs = throttles() ? startMs : ownMs;
-        if (state == null) {
+        boolean isNew = state == null;
+        if (isNew) {
             state = PolicyState.fresh(policy, ownMs, logId -> states.segments(key, logId));
         } else if (!state.hasLimitsOf(policy)) {
             adopted = ownMs < state.expiresAtMs();
             state = state.migrateTo(policy, ownMs, logId -> states.segments(key, logId));
         }
+        if (request.kind() == RequestKind.RESET && !isNew) {
+            reset(states);
+        }
         accounts = new LimitAccount<?>[state.accounts().size()];
         for (int i = 0; i < accounts.length; i++) {
             accounts[i] = state.accounts().get(i);
-            setPermitted(i, request.kind() == RequestKind.SETTLE || accounts[i].permits(request.cost(), clockMs));
+            setPermitted(i, request.kind().isCorrection() || accounts[i].permits(request.cost(), clockMs));
         }
+    }
+
+    /** Frees the usage, including that of delayed requests which have not started yet. */
+    private void reset(PolicyStates states) {
+        ownMs = nowMs;
+        clockMs = nowMs;
+        state = state.reset(policy, nowMs, logId -> states.segments(key, logId));
+        adopted = true;
     }
 
     private void setPermitted(int index, boolean permitted) {
@@ -75,7 +87,7 @@ final class LocalCheck extends PolicyCheck {
      * The wait is longer after a denial was counted.
      */
     long computeWaitMs() {
-        if (throttles() && request.kind() != RequestKind.SETTLE) {
+        if (throttles() && !request.kind().isCorrection()) {
             waitsMs = new long[accounts.length];
             neverFits = false;
             for (int i = 0; i < accounts.length; i++) {
@@ -138,7 +150,7 @@ final class LocalCheck extends PolicyCheck {
 
     @Override
     boolean isTooLate() {
-        return throttles() && request.kind() != RequestKind.SETTLE && (neverFits || delayMs > maxDelayMs());
+        return throttles() && !request.kind().isCorrection() && (neverFits || delayMs > maxDelayMs());
     }
 
     @Override
@@ -170,6 +182,9 @@ final class LocalCheck extends PolicyCheck {
         if (denied) {
             return accounts[index].chargeDenied(request.cost(), atMs);
         }
+        if (request.kind() == RequestKind.RESET) {
+            return accounts[index];
+        }
         return request.kind() == RequestKind.SETTLE
                 ? accounts[index].chargeUpTo(term(index).maxUsed(), request.cost(), atMs)
                 : accounts[index].charge(request.cost(), atMs);
@@ -185,7 +200,7 @@ final class LocalCheck extends PolicyCheck {
      */
     @SuppressWarnings("ReferenceEquality") // an unchanged account is the same object
     boolean charge(boolean denied, WritablePolicyStates states) {
-        boolean delayed = throttles() && !denied && request.kind() != RequestKind.SETTLE && request.cost() > 0;
+        boolean delayed = throttles() && !denied && !request.kind().isCorrection() && request.cost() > 0;
         clockMs = delayed ? nowMs + delayMs : clockMs;
         long chargedAtMs = delayed ? clockMs : ownMs;
         boolean charged = false;

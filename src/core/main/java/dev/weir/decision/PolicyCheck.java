@@ -31,7 +31,7 @@ abstract class PolicyCheck {
         this.policy = policy;
         this.request = request;
         this.key = policy.stateKey(request);
-        this.tooLarge = policy.isTooLarge(request) && request.kind() != RequestKind.SETTLE;
+        this.tooLarge = policy.isTooLarge(request) && !request.kind().isCorrection();
         this.refund = request.kind() == RequestKind.SETTLE && request.cost() < 0 && policy.deniesRefunds();
         this.role = role();
     }
@@ -99,7 +99,7 @@ abstract class PolicyCheck {
     /** Returns whether the policy sends the request to its queue. */
     final boolean shapes() {
         return role == Role.SHAPES
-                && request.kind() != RequestKind.SETTLE
+                && !request.kind().isCorrection()
                 && (refuses() || policy.terms().isEmpty());
     }
 

@@ -48,9 +48,20 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
         if (hasLimitsOf(policy)) {
             return this;
         }
-        List<Limit<?>> limits = policy.limits();
         Map<Integer, Integer> pairs = LimitMatcher.of(
-                accounts.stream().<Limit<?>>map(LimitAccount::limit).toList(), limits);
+                accounts.stream().<Limit<?>>map(LimitAccount::limit).toList(), policy.limits());
+        return continued(policy, pairs, nowMs, segmentStores);
+    }
+
+    /** Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards. */
+    PolicyState reset(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
+        return continued(policy, Map.of(), nowMs, segmentStores);
+    }
+
+    /** @param pairs the indexes of the accounts that limits continue, by the indexes of the limits */
+    private PolicyState continued(
+            Policy policy, Map<Integer, Integer> pairs, long nowMs, IntFunction<SegmentStore> segmentStores) {
+        List<Limit<?>> limits = policy.limits();
         LimitAccount<?>[] next = new LimitAccount<?>[limits.size()];
         for (int i = 0; i < next.length; i++) {
             Integer old = pairs.get(i);

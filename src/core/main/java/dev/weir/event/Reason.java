@@ -10,6 +10,8 @@ public enum Reason {
     NO_POLICY,
     /** A {@link RequestKind#SETTLE} was charged. */
     SETTLED,
+    /** A {@link RequestKind#RESET} freed the usage. */
+    USAGE_RESET,
     /** A limit does not permit the cost at present. */
     LIMIT_EXCEEDED,
     /** No lease of a shared quota was available in time, although its ledger has not refused one. */
@@ -20,7 +22,10 @@ public enum Reason {
     TOO_LARGE,
     /** A request with the same requestId but different content was answered before. */
     IDEMPOTENCY_MISMATCH,
-    /** A {@link RequestKind#SETTLE} with a negative cost applies to a shared limit, which permits no refunds. */
+    /**
+     * A {@link RequestKind#SETTLE} with a negative cost applies to a shared limit, which permits no refunds, or a
+     * {@link RequestKind#RESET} applies to shared limits only.
+     */
     SHARED_LIMIT_REFUND,
     /** The request waits in a queue. */
     SHAPED,

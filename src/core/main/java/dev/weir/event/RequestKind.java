@@ -12,5 +12,15 @@ public enum RequestKind {
      */
     SETTLE,
     /** Withdraws a waiting request with the same requestId and client from a queue. */
-    CANCEL
+    CANCEL,
+    /**
+     * Frees all usage of the client's own limits that apply to a request with this tier and these attributes. The cost
+     * is ignored. Shared limits, whose usage belongs to several clients, stay as they are.
+     */
+    RESET;
+
+    /** Returns whether limits permit every request of this kind, whatever remains: it corrects earlier charges. */
+    public boolean isCorrection() {
+        return this == SETTLE || this == RESET;
+    }
 }

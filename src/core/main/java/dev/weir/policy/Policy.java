@@ -18,8 +18,7 @@ import java.util.regex.Pattern;
  *
  * @param id identifies the policy: 1 to 128 letters, digits, and {@code . _ -}
  * @param version the version number, from 1
- * @param effectiveFromMs the record time from which the version is in force, in milliseconds since the epoch; 0
- *     for always
+ * @param effective when the version is in force, if no later one replaces it
  * @param layer in each layer, one policy applies to a request
  * @param priority the matching policy with the highest priority in a layer applies; ties go to the id that sorts first
  * @param match the requests that the policy matches
@@ -34,7 +33,7 @@ import java.util.regex.Pattern;
 public record Policy(
         String id,
         long version,
-        long effectiveFromMs,
+        EffectivePeriod effective,
         String layer,
         int priority,
         RequestMatcher match,
@@ -115,9 +114,6 @@ public record Policy(
         if (idempotencyMs < 0 || idempotencyMs > MAX_IDEMPOTENCY_MS) {
             throw new IllegalArgumentException("idempotency must be 1ms to 30d, is " + idempotencyMs + "ms");
         }
-        if (effectiveFromMs < 0 || effectiveFromMs > RequestRules.MAX_TIMESTAMP_MS) {
-            throw new IllegalArgumentException("effective-from must be 1970 to 9999, is " + effectiveFromMs + " ms");
-        }
     }
 
     private static void requireSharable(OnExceed onExceed, List<Term> terms) {
@@ -150,10 +146,31 @@ public record Policy(
         return terms.stream().<Limit<?>>map(Term::limit).toList();
     }
 
-    /** Returns this policy without {@code effectiveFromMs}, that is, in force at all times. */
-    public Policy withoutEffectiveFrom() {
+    /** Returns this policy in force at all times. */
+    public Policy alwaysEffective() {
         return new Policy(
-                id, version, 0, layer, priority, match, key, terms, maxSizeBytes, onExceed, idempotencyMs, sharing);
+                id,
+                version,
+                EffectivePeriod.ALWAYS,
+                layer,
+                priority,
+                match,
+                key,
+                terms,
+                maxSizeBytes,
+                onExceed,
+                idempotencyMs,
+                sharing);
+    }
+
+    /** Returns the time from which this version is in force, in milliseconds since the epoch. */
+    public long effectiveFromMs() {
+        return effective.fromMs();
+    }
+
+    /** Returns the time until which this version is in force, or {@link EffectivePeriod#NO_END}. */
+    public long effectiveUntilMs() {
+        return effective.untilMs();
     }
 
     /** Returns the id and version of this policy. */

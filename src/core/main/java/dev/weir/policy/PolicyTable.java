@@ -17,8 +17,8 @@ import java.util.TreeMap;
  * All policies, and a lookup of those that apply to a request: in each layer, the matching policy with the highest
  * priority. Immutable.
  *
- * <p>A policy can have several versions. At the time of a request, its newest version with {@code effectiveFromMs} not
- * in the future is in force.
+ * <p>A policy can have several versions. At the time of a request, its newest version that has taken effect is in
+ * force, until its own end. After that, the policy does not apply, whatever its earlier versions are.
  */
 // A request must not be compared with each policy. So each policy is indexed by one of its conditions: the one whose
 // terms are the rarest among all policies. An index term is a literal value ("tier = free") or the literal prefix of a
@@ -61,7 +61,7 @@ public final class PolicyTable {
     /**
      * A policy and its rank among those of its layer; rank 0 takes precedence over 1.
      *
-     * @param untilMs when a later version of the policy takes effect
+     * @param untilMs when the version ends or a later version of the policy takes effect
      */
     private record Ranked(int layer, int rank, Policy policy, long untilMs) {
         boolean applies(Request request, long atMs) {
@@ -145,7 +145,7 @@ public final class PolicyTable {
         }
         layers = byLayer.size();
         lastChangeMs =
-                policies.stream().mapToLong(Policy::effectiveFromMs).max().orElse(0);
+                policies.stream().mapToLong(PolicyTable::lastChangeMs).max().orElse(0);
         List<Ranked> unfiled = new ArrayList<>();
         Map<String, SortedMap<String, IndexEntryBuilder>> byField = new TreeMap<>();
         int layer = 0;
@@ -153,7 +153,7 @@ public final class PolicyTable {
             ofLayer.sort(BEST_FIRST);
             for (int rank = 0; rank < ofLayer.size(); rank++) {
                 Policy policy = ofLayer.get(rank);
-                Ranked ranked = new Ranked(layer, rank, policy, untilMs.getOrDefault(policy, Long.MAX_VALUE));
+                Ranked ranked = new Ranked(layer, rank, policy, untilMs.get(policy));
                 Set<IndexTerm> words = mostSelective(policy.match(), frequency);
                 if (words.isEmpty()) {
                     unfiled.add(ranked);
@@ -180,7 +180,13 @@ public final class PolicyTable {
         return List.of(applicableAt(request, request.timestampMs()));
     }
 
-    /** Returns whether some version takes effect after {@code atMs}. */
+    /** Returns when a version takes effect, or when it ends if it does. */
+    private static long lastChangeMs(Policy policy) {
+        long untilMs = policy.effectiveUntilMs();
+        return untilMs == EffectivePeriod.NO_END ? policy.effectiveFromMs() : untilMs;
+    }
+
+    /** Returns whether some version takes effect or ends after {@code atMs}. */
     public boolean changesAfter(long atMs) {
         return lastChangeMs > atMs;
     }
@@ -315,7 +321,7 @@ public final class PolicyTable {
         for (Policy policy :
                 byId.getOrDefault(id, new TreeMap<>()).descendingMap().values()) {
             if (policy.effectiveFromMs() <= atMs) {
-                return policy;
+                return atMs < policy.effectiveUntilMs() ? policy : null;
             }
         }
         return null;
@@ -327,15 +333,13 @@ public final class PolicyTable {
         return versions == null ? null : versions.lastEntry().getValue();
     }
 
-    /** Returns when a later version takes effect, for each version that has one. */
+    /** Returns until when each version is in force: its own end, or the time at which a later one takes effect. */
     private Map<Policy, Long> untilMs() {
         Map<Policy, Long> untilMs = new HashMap<>();
         for (TreeMap<Long, Policy> versions : byId.values()) {
             long earliestMs = Long.MAX_VALUE;
             for (Policy policy : versions.descendingMap().values()) {
-                if (earliestMs != Long.MAX_VALUE) {
-                    untilMs.put(policy, earliestMs);
-                }
+                untilMs.put(policy, Math.min(earliestMs, policy.effectiveUntilMs()));
                 earliestMs = Math.min(earliestMs, policy.effectiveFromMs());
             }
         }

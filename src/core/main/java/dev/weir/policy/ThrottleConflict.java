@@ -26,7 +26,7 @@ public record ThrottleConflict(Policy throttling, Policy shaping) {
     /**
      * A version of a policy and when it is in force: from its {@code effectiveFromMs} until {@code untilMs}.
      *
-     * @param untilMs when a later version takes effect
+     * @param untilMs when it ends or a later version takes effect
      */
     public record InForce(Policy policy, long untilMs) {
 

@@ -45,6 +45,15 @@ class DeciderModelTest {
             models.forEach(model -> model.open(nowMs));
             lastMs = nowMs;
         }
+
+        /** Frees all usage, if there is any. */
+        void reset(Policy policy, long nowMs) {
+            if (lastMs != Long.MIN_VALUE) {
+                models.clear();
+                policy.terms().forEach(term -> models.add(LimitModel.of(term.limit())));
+                open(nowMs);
+            }
+        }
     }
 
     private final Map<String, PolicyUsage> usages = new HashMap<>();
@@ -125,7 +134,13 @@ class DeciderModelTest {
         for (Policy policy : policies) {
             nowMs = Math.max(nowMs, usage(policy, request).lastMs);
         }
-        boolean settles = request.kind() == RequestKind.SETTLE;
+        boolean resets = request.kind() == RequestKind.RESET;
+        boolean settles = request.kind() == RequestKind.SETTLE || resets;
+        if (resets) {
+            for (Policy policy : policies) {
+                usage(policy, request).reset(policy, nowMs);
+            }
+        }
         List<Part> parts = new ArrayList<>();
         Policy tooLargeFor = null;
         Policy tooLargeForObserver = null;
@@ -148,7 +163,7 @@ class DeciderModelTest {
         }
         boolean refused =
                 tooLargeFor != null || parts.stream().anyMatch(part -> !part.permits && !part.policy.observes());
-        if (request.kind() != RequestKind.PEEK && tooLargeFor == null && request.cost() != 0) {
+        if (request.kind() != RequestKind.PEEK && !resets && tooLargeFor == null && request.cost() != 0) {
             for (Policy policy : policies) {
                 charge(policy, request, parts, refused, nowMs);
             }
@@ -172,7 +187,7 @@ class DeciderModelTest {
             return said(Outcome.ALLOWED, observed, request, nowMs, true, false, 200);
         }
         Part least = leastRemaining(parts, nowMs);
-        Reason reason = settles ? Reason.SETTLED : Reason.WITHIN_LIMITS;
+        Reason reason = resets ? Reason.USAGE_RESET : settles ? Reason.SETTLED : Reason.WITHIN_LIMITS;
         return least == null
                 ? new Expected(Outcome.ALLOWED, reason, null, null, 0L, false, false, 200, nowMs)
                 : new Expected(
@@ -283,9 +298,10 @@ class DeciderModelTest {
 
     private static Request randomRequest(Random random, long timestampMs) {
         RequestKind kind =
-                switch (random.nextInt(10)) {
-                    case 0 -> RequestKind.PEEK;
-                    case 1 -> RequestKind.SETTLE;
+                switch (random.nextInt(40)) {
+                    case 0, 1, 2, 3 -> RequestKind.PEEK;
+                    case 4, 5, 6, 7 -> RequestKind.SETTLE;
+                    case 8 -> RequestKind.RESET;
                     default -> RequestKind.CONSUME;
                 };
         long cost = random.nextInt(random.nextInt(5) == 0 ? 14 : 3);

@@ -31,6 +31,7 @@ import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.Unlimited;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import java.util.List;
@@ -315,7 +316,7 @@ class DeciderTest {
             return new Policy(
                     policy.id(),
                     1,
-                    0,
+                    EffectivePeriod.ALWAYS,
                     "client",
                     0,
                     policy.match(),

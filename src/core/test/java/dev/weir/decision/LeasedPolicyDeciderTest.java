@@ -11,6 +11,7 @@ import dev.weir.lease.LeaseBooks;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
@@ -135,7 +136,7 @@ class LeasedPolicyDeciderTest {
                 policies.add(new Policy(
                         layer + i,
                         1,
-                        random.nextInt(4) == 0 ? NOW + 2_500 : 0,
+                        EffectivePeriod.from(random.nextInt(4) == 0 ? NOW + 2_500 : 0),
                         layer,
                         0,
                         match,

@@ -13,6 +13,7 @@ import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
@@ -76,7 +77,19 @@ public final class Samples {
         for (Limit<?> limit : limits) {
             terms.add(new Policy.Term(id + "/" + terms.size(), limit));
         }
-        return new Policy(id, 1, 0, layer, priority, match, List.of("client"), terms, null, OnExceed.DENY, 0, null);
+        return new Policy(
+                id,
+                1,
+                EffectivePeriod.ALWAYS,
+                layer,
+                priority,
+                match,
+                List.of("client"),
+                terms,
+                null,
+                OnExceed.DENY,
+                0,
+                null);
     }
 
     public static Policy inLayer(String layer, Policy policy) {
@@ -99,7 +112,7 @@ public final class Samples {
         return new Policy(
                 policy.id(),
                 policy.version(),
-                policy.effectiveFromMs(),
+                policy.effective(),
                 policy.layer(),
                 policy.priority(),
                 policy.match(),
@@ -115,7 +128,7 @@ public final class Samples {
         return new Policy(
                 from.id(),
                 from.version(),
-                from.effectiveFromMs(),
+                from.effective(),
                 layer,
                 from.priority(),
                 from.match(),

@@ -27,6 +27,7 @@ import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Unlimited;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.RequestMatcher;
@@ -150,7 +151,7 @@ class SharedDeciderTest {
         Policy idempotent = new Policy(
                 all.id(),
                 1,
-                0,
+                EffectivePeriod.ALWAYS,
                 all.layer(),
                 0,
                 all.match(),
@@ -398,7 +399,7 @@ class SharedDeciderTest {
         Policy lent = new Policy(
                 "all",
                 1,
-                0,
+                EffectivePeriod.ALWAYS,
                 "all",
                 0,
                 RequestMatcher.ALL,

@@ -25,6 +25,7 @@ import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -142,7 +143,7 @@ class UsageReportTest {
                 new Policy(
                         "p",
                         1,
-                        0,
+                        EffectivePeriod.ALWAYS,
                         "client",
                         0,
                         RequestMatcher.ALL,

@@ -78,10 +78,14 @@ class PolicyTableTest {
     }
 
     private static Policy version(long version, long effectiveFromMs, Policy of) {
+        return version(version, EffectivePeriod.from(effectiveFromMs), of);
+    }
+
+    private static Policy version(long version, EffectivePeriod effective, Policy of) {
         return new Policy(
                 of.id(),
                 version,
-                effectiveFromMs,
+                effective,
                 of.layer(),
                 of.priority(),
                 of.match(),
@@ -154,6 +158,39 @@ class PolicyTableTest {
         assertThat(table.inForce("p", 50).version()).isEqualTo(3);
         assertThat(table.inForce("p", 100).version()).isEqualTo(3);
         assertThat(table.inForce("nobody", 100)).isNull();
+    }
+
+    @Test
+    void a_policy_applies_until_its_end_and_then_those_of_lower_priority_do() {
+        PolicyTable table = table(
+                version(1, 0, policy("usual", 0)), version(2, new EffectivePeriod(100, 200), policy("override", 9)));
+        assertThat(versionsAt(table, 99)).containsExactly(1L);
+        assertThat(versionsAt(table, 100)).containsExactly(2L);
+        assertThat(versionsAt(table, 199)).containsExactly(2L);
+        assertThat(versionsAt(table, 200)).containsExactly(1L);
+        assertThat(table.inForce("override", 199).version()).isEqualTo(2);
+        assertThat(table.inForce("override", 200)).isNull();
+        assertThat(table.changesAfter(199)).isTrue();
+        assertThat(table.changesAfter(200)).isFalse();
+    }
+
+    @Test
+    void earlier_versions_do_not_come_back_after_the_end() {
+        PolicyTable table =
+                table(version(1, 0, policy("p", 0)), version(2, new EffectivePeriod(100, 200), policy("p", 0)));
+        assertThat(versionsAt(table, 99)).containsExactly(1L);
+        assertThat(versionsAt(table, 199)).containsExactly(2L);
+        assertThat(versionsAt(table, 200)).isEmpty();
+        assertThat(table.inForce("p", 200)).isNull();
+    }
+
+    @Test
+    void a_later_version_replaces_one_that_has_ended() {
+        PolicyTable table =
+                table(version(1, new EffectivePeriod(0, 100), policy("p", 0)), version(2, 200, policy("p", 0)));
+        assertThat(versionsAt(table, 99)).containsExactly(1L);
+        assertThat(versionsAt(table, 100)).isEmpty();
+        assertThat(versionsAt(table, 200)).containsExactly(2L);
     }
 
     @Test

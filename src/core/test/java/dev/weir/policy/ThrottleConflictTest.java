@@ -72,7 +72,7 @@ class ThrottleConflictTest {
         Policy later = new Policy(
                 "waits",
                 2,
-                1_000,
+                EffectivePeriod.from(1_000),
                 "b",
                 0,
                 RequestMatcher.ALL,

@@ -30,6 +30,7 @@ import picocli.CommandLine.Command;
             PoliciesCommand.class,
             UsageCommand.class,
             QueuesCommand.class,
+            DeadLettersCommand.class,
             SendCommand.class,
             WatchCommand.class,
             AutoComplete.GenerateCompletion.class,

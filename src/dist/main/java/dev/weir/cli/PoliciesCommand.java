@@ -21,13 +21,14 @@ import picocli.CommandLine.Spec;
         name = "policies",
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        description = "Validates, applies, lists and deletes policies and queues.",
+        description = "Validates, applies, lists and deletes policies and queues, and frees usage.",
         subcommands = {
             PoliciesCommand.Validate.class,
             PoliciesCommand.Apply.class,
             PoliciesCommand.ListAll.class,
             PoliciesCommand.Delete.class,
-            PoliciesCommand.History.class
+            PoliciesCommand.History.class,
+            ResetCommand.class
         },
         footer = {
             "",
@@ -51,7 +52,7 @@ final class PoliciesCommand implements Runnable {
     @Override
     public void run() {
         throw new picocli.CommandLine.ParameterException(
-                spec.commandLine(), "a subcommand is missing: validate, apply, list, delete or history");
+                spec.commandLine(), "a subcommand is missing: validate, apply, list, delete, history or reset");
     }
 
     @Command(

@@ -68,6 +68,14 @@ class QuickStartTest {
             }
             assertThat(more).hasSize(1).allMatch(line -> line.contains("ALLOWED")); // the third of three
 
+            String[] reset = {"policies", "reset", "-b", broker, "--author", "carol", "alice", "--tier", "free"};
+            assertThat(Shell.run(reset))
+                    .isEqualTo(new CapturedRun(0, "freed the usage of alice: 3 of sliding-window-log 3/1m left\n", ""));
+            reset[reset.length - 1] = "gold";
+            assertThat(Shell.run(reset))
+                    .isEqualTo(new CapturedRun(
+                            1, "", "weir policies reset: no policy applies to these requests of alice\n"));
+
             CapturedRun watched =
                     Shell.run("watch", "decisions", "-b", broker, "--from-beginning", "-n", "3", "--client", "alice");
             assertThat(watched.out().lines()).hasSize(3).allMatch(line -> line.contains("\"client\":\"alice\""));

@@ -50,7 +50,7 @@ public final class PolicyRegistry {
 
     /**
      * Returns {@link #table} with these definitions in place of the ones with the same ids. They are in force at all
-     * times: their {@code effective-from} is ignored.
+     * times: their {@code effective-from} and {@code effective-until} are ignored.
      */
     public PolicyTable tableWith(List<PolicyFile.Definition.PolicyDefinition> tried) {
         Set<String> ids = tried.stream().map(PolicyFile.Definition::id).collect(Collectors.toSet());
@@ -61,7 +61,7 @@ public final class PolicyRegistry {
                         others,
                         tried.stream()
                                 .map(PolicyFile.Definition.PolicyDefinition::policy)
-                                .map(Policy::withoutEffectiveFrom))
+                                .map(Policy::alwaysEffective))
                 .toList());
     }
 

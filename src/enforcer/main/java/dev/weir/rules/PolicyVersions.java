@@ -9,7 +9,7 @@ import java.util.List;
 
 /**
  * The versions of a policy and the times at which each is in force. A later version is in force from its effective-from
- * on, and then replaces all earlier ones.
+ * on, until its effective-until if it has one, and then replaces all earlier ones, also after its end.
  */
 public final class PolicyVersions {
 
@@ -23,7 +23,7 @@ public final class PolicyVersions {
     /**
      * A version that is in force for some record times.
      *
-     * @param untilMs the time from which a later version is in force, ms since the epoch
+     * @param untilMs when it ends or a later version takes effect, ms since the epoch
      */
     record VersionInForce(PolicyAvro.Earlier version, Policy policy, long untilMs) {}
 
@@ -41,7 +41,7 @@ public final class PolicyVersions {
             try {
                 Policy policy = PolicyFile.parse(applied.key(), version.definition(), version.version());
                 if (policy.effectiveFromMs() < untilMs) {
-                    holding.add(new VersionInForce(version, policy, untilMs));
+                    holding.add(new VersionInForce(version, policy, Math.min(untilMs, policy.effectiveUntilMs())));
                     untilMs = policy.effectiveFromMs();
                 }
             } catch (FaultsException e) {

@@ -7,6 +7,8 @@ import dev.weir.topics.SchemaRegistries;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.wire.RequestCodec;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -40,9 +42,21 @@ public final class RequestSender implements AutoCloseable {
      * @throws UnreachableException if an earlier request could not be written
      */
     public void send(Request request) {
+        send(request, Map.of());
+    }
+
+    /**
+     * Sends a request without waiting for the acknowledgement.
+     *
+     * @param headers the headers of the record, which are copied to the decision
+     * @throws UnreachableException if an earlier request could not be written
+     */
+    public void send(Request request, Map<String, String> headers) {
+        ProducerRecord<String, byte[]> record =
+                new ProducerRecord<>(topic, null, request.timestampMs(), request.client(), avro.encode(request));
+        headers.forEach((name, value) -> record.headers().add(name, value.getBytes(StandardCharsets.UTF_8)));
         var unused = producer.send( // the callback handles the result
-                new ProducerRecord<>(topic, null, request.timestampMs(), request.client(), avro.encode(request)),
-                (metadata, exception) -> {
+                record, (metadata, exception) -> {
                     if (exception != null) {
                         failure.compareAndSet(null, exception);
                     }

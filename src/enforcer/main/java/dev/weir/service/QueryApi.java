@@ -1,7 +1,5 @@
 package dev.weir.service;
 
-import com.fasterxml.jackson.core.JsonLocation;
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.config.WeirConfig;
@@ -209,16 +207,10 @@ final class QueryApi {
      */
     static Request read(BodyFormat sent, String body, Function<String, Request> parser, RequestRules rules) {
         try {
-            Request request = parser.apply(sent == BodyFormat.JSON ? body : String.valueOf(sent.read(body)));
+            Request request =
+                    parser.apply(sent == BodyFormat.JSON ? body : String.valueOf(RequestBody.tree(sent, body)));
             requireValid(request, rules);
             return request;
-        } catch (JsonProcessingException e) {
-            JsonLocation location = e.getLocation(); // null if a value is too long or nested too deeply
-            String where = location == null ? "" : ": line " + location.getLineNr();
-            String why = String.valueOf(e.getOriginalMessage()).startsWith("Duplicate")
-                    ? "the body has a duplicate key"
-                    : "the body is not " + sent;
-            throw ProblemDetails.of(400, why + where).exception();
         } catch (IllegalArgumentException e) {
             throw ProblemDetails.of(400, "the body: " + e.getMessage()).exception();
         }

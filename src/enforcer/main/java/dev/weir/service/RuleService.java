@@ -3,6 +3,9 @@ package dev.weir.service;
 import dev.weir.backtest.BacktestBudget;
 import dev.weir.backtest.BacktestComparison;
 import dev.weir.config.WeirConfig;
+import dev.weir.deadletter.DeadLetterList;
+import dev.weir.deadletter.DeadLetterPosition;
+import dev.weir.deadletter.DeadLetterReplay;
 import dev.weir.definition.PolicyFile.Contents;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.query.RecentDecisions;
@@ -188,6 +191,20 @@ final class RuleService {
     /** Returns the recent decisions on a client's requests. */
     RecentDecisions decisions(String client, int most) {
         return withPermit(readPermits, () -> RecentDecisions.of(config, client, most));
+    }
+
+    /**
+     * Returns the newest dead letters.
+     *
+     * @param reason null for any
+     */
+    DeadLetterList deadLetters(String reason, int most) {
+        return withPermit(readPermits, () -> DeadLetterList.read(config, reason, most));
+    }
+
+    /** Writes dead letters to the request topic again. */
+    DeadLetterReplay.Result replay(Set<DeadLetterPosition> positions) {
+        return withPermit(changePermits, () -> DeadLetterReplay.replay(config, positions));
     }
 
     private static <T> T withPermit(Semaphore permits, Supplier<T> call) {

@@ -314,6 +314,7 @@ public final class WeirService implements AutoCloseable {
         QueryApi asking = new QueryApi(config, this::instance, peers);
         DecideApi deciding = new DecideApi(config, client);
         DryRun trial = new DryRun(() -> instance().rules());
+        DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
         OpenApiDocument openApi = new OpenApiDocument();
         HealthChecks checks = new HealthChecks(this::health);
         return List.of(
@@ -341,6 +342,8 @@ public final class WeirService implements AutoCloseable {
                 new Route(GET, "/v1/usage/{client}", Permission.READ, asking::usage),
                 new Route(GET, "/v1/shared/{id}", Permission.READ, asking::sharedUsage),
                 new Route(GET, "/v1/decisions/{client}", Permission.READ, asking::decisions),
+                new Route(GET, "/v1/dead-letters", Permission.READ, deadLetters::list),
+                new Route(POST, "/v1/dead-letters/replay", Permission.CHANGE, deadLetters::replay),
                 new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide),
                 new Route(POST, AccessControl.PEEK_PATH, Permission.READ, asking::peek),
                 new Route(GET, "/v1/openapi.json", Permission.READ, openApi::json),

@@ -260,7 +260,7 @@ class BacktestTest {
         PolicyTable table = new PolicyTable(List.of(new dev.weir.policy.Policy(
                 "p",
                 1,
-                0,
+                dev.weir.policy.EffectivePeriod.ALWAYS,
                 "client",
                 0,
                 dev.weir.policy.RequestMatcher.ALL,

@@ -50,6 +50,11 @@ class RecentTrafficTest {
 
     private static final int REQUESTS = EACH * CLIENTS.size() + 1;
 
+    /** More records than the topic has. */
+    private static final int ALL = REQUESTS + 10;
+
+    private static final String TOKEN = "0123456789abcdef";
+
     private static final String POLICIES = """
             policies:
               - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}
@@ -73,7 +78,7 @@ class RecentTrafficTest {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
         new PolicyTopic(config).apply(PolicyFile.read("test", POLICIES), PolicyTopic.Options.DEFAULTS, 1);
-        service = WeirService.open(config, Map.of());
+        service = WeirService.open(config, Map.of("WEIR_TOKEN", TOKEN));
         enforcer = Enforcer.start(config, Optional.of(service.address()));
         enforcer.awaitRunning(PATIENCE);
         service.attachEnforcer(enforcer.policies(), enforcer.queries());
@@ -188,7 +193,7 @@ class RecentTrafficTest {
     @Test
     void the_newest_requests_up_to_the_maximum_are_read() {
         long nowMs = System.currentTimeMillis();
-        List<Request> all = RecentRequests.read(config, 0, nowMs, REQUESTS + 1, budget(Long.MAX_VALUE))
+        List<Request> all = RecentRequests.read(config, 0, nowMs, ALL, budget(Long.MAX_VALUE))
                 .requests();
         assertThat(all).hasSize(REQUESTS);
         for (int most : new int[] {8, 20, 60}) {
@@ -204,9 +209,9 @@ class RecentTrafficTest {
     @Test
     void the_newest_requests_up_to_the_memory_are_kept() {
         long nowMs = System.currentTimeMillis();
-        List<Request> all = RecentRequests.read(config, 0, nowMs, REQUESTS + 1, budget(Long.MAX_VALUE))
+        List<Request> all = RecentRequests.read(config, 0, nowMs, ALL, budget(Long.MAX_VALUE))
                 .requests();
-        RecentRequests few = RecentRequests.read(config, 0, nowMs, REQUESTS + 1, budget(20_000));
+        RecentRequests few = RecentRequests.read(config, 0, nowMs, ALL, budget(20_000));
         assertThat(few.isComplete()).isFalse();
         assertThat(few.requests()).hasSizeBetween(10, 70);
         assertThat(all).containsAll(few.requests());
@@ -224,6 +229,33 @@ class RecentTrafficTest {
     void a_clock_behind_does_not_exceed_the_maximum() {
         assertThat(RecentRequests.read(config, 0, 1, 20, budget(Long.MAX_VALUE)).requests())
                 .hasSizeBetween(1, 20);
+    }
+
+    @Test
+    void a_dead_letter_is_listed_and_replayed() throws Exception {
+        await("the dead letter", PATIENCE, () -> !deadLetters("").isEmpty());
+        JsonNode letter = deadLetters("?reason=UNKNOWN_FORMAT&most=1").get(0);
+        assertThat(letter.at("/value/text").asText()).isEqualTo("no request");
+        assertThat(letter.get("sourceTopic").asText()).isEqualTo("looking.requests");
+        assertThat(deadLetters("?reason=NO_CLIENT")).isEmpty();
+        assertThat(caller.get("/v1/dead-letters?reason=bad").status()).isEqualTo(400);
+        int before = deadLetters("").size();
+        String body = "{\"positions\": [\"" + letter.get("position").asText() + "\", \"7:99\"]}";
+        assertThat(caller.post("/v1/dead-letters/replay", body).status()).isEqualTo(401);
+        Caller operator = Caller.of(service.port(), TOKEN);
+        Reply replayed = operator.post("/v1/dead-letters/replay", body);
+        assertThat(replayed.status()).isEqualTo(200);
+        assertThat(replayed.json().get("replayed").asInt()).isEqualTo(1);
+        assertThat(replayed.json().at("/firstSkipped/0/position").asText()).isEqualTo("7:99");
+        await("it is rejected again", PATIENCE, () -> deadLetters("").size() == before + 1);
+        for (String bad :
+                List.of("{}", "[]", "{\"positions\": []}", "{\"positions\": [7]}", "{\"positions\": [\"7\"]}")) {
+            assertThat(operator.post("/v1/dead-letters/replay", bad).status()).isEqualTo(400);
+        }
+    }
+
+    private static JsonNode deadLetters(String query) throws Exception {
+        return caller.get("/v1/dead-letters" + query).json().get("deadLetters");
     }
 
     @Test

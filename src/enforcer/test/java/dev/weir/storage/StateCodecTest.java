@@ -28,6 +28,7 @@ import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.ContentHash;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -222,6 +223,17 @@ class StateCodecTest {
                 .map(limit -> new Policy.Term(limit.toString(), limit))
                 .toList();
         return new Policy(
-                id, 1, 0, id, 0, RequestMatcher.ALL, List.of("client"), terms, null, OnExceed.OBSERVE, 0, null);
+                id,
+                1,
+                EffectivePeriod.ALWAYS,
+                id,
+                0,
+                RequestMatcher.ALL,
+                List.of("client"),
+                terms,
+                null,
+                OnExceed.OBSERVE,
+                0,
+                null);
     }
 }

@@ -114,6 +114,19 @@ class DecidingTest {
     }
 
     @Test
+    void a_reset_frees_the_usage_of_its_client_alone() throws Exception {
+        weir.apply(TWO_A_SECOND, 1);
+        for (String client : List.of("alice", "bob")) {
+            assertThat(weir.ask(client, 2, 5_000).outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(weir.ask(client, 1, 5_000).outcome()).isEqualTo(Outcome.DENIED);
+        }
+        byte[] reset = JSON_REQUEST.replace("}", ",\"kind\":\"RESET\"}").getBytes(StandardCharsets.UTF_8);
+        assertThat(weir.ask("alice", reset, 5_000).reason()).isEqualTo(Reason.USAGE_RESET);
+        assertThat(weir.ask("alice", 2, 5_000).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(weir.ask("bob", 1, 5_000).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
     void a_deleted_policy_is_out_of_force() throws Exception {
         weir.apply(TWO_A_SECOND, 1);
         assertThat(weir.ask("alice", 3, 5_000).outcome()).isEqualTo(Outcome.DENIED);

@@ -55,6 +55,18 @@ class EffectiveFromTest {
     }
 
     @Test
+    void an_override_ends_at_its_effective_until() throws Exception {
+        weir.apply("""
+                policies:
+                  - {id: usual, limits: [{algorithm: fixed-window, limit: 1, per: 1d}]}
+                  - {id: launch, priority: 9, effective-until: "1970-01-01T00:00:10Z", limits: [{unlimited: true}]}
+                """, 1);
+        assertThat(weir.ask("alice", 9_999).policyId()).isEqualTo("launch");
+        assertThat(weir.ask("alice", 10_000).policyId()).isEqualTo("usual");
+        assertThat(weir.ask("alice", 10_000).httpStatus()).isEqualTo(429);
+    }
+
+    @Test
     void a_deletion_takes_effect_at_once() {
         apply(2, from("00:00:10"), new Earlier(1, from(null), 0));
         weir.policy("p", new PolicyAvro().encode(new PolicyAvro.Applied(Kind.POLICY, "p", 3, null, 0)));

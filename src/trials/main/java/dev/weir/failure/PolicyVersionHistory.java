@@ -135,7 +135,7 @@ final class PolicyVersionHistory {
     private static Version heldAt(List<Version> newestFirst, long atMs, int count) {
         for (Version version : newestFirst) {
             if (version.change() <= count && version.policy().effectiveFromMs() <= atMs) {
-                return version;
+                return atMs < version.policy().effectiveUntilMs() ? version : null;
             }
         }
         return null;

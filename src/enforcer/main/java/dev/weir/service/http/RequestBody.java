@@ -1,5 +1,8 @@
 package dev.weir.service.http;
 
+import com.fasterxml.jackson.core.JsonLocation;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import io.javalin.http.Context;
 import java.io.IOException;
 import java.io.InputStream;
@@ -35,6 +38,26 @@ public final class RequestBody {
             throw ProblemDetails.of(400, "the body is not UTF-8").exception();
         } catch (IOException e) {
             throw new UncheckedIOException(e); // cannot happen: the body is in memory
+        }
+    }
+
+    /**
+     * Returns the body as a tree.
+     *
+     * @throws ProblemDetails.ProblemException with 400 if it is not in the format, or has a duplicate key
+     */
+    public static JsonNode tree(BodyFormat format, String body) {
+        try {
+            return format.read(body);
+        } catch (JsonProcessingException e) {
+            JsonLocation location = e.getLocation(); // null if a value is too long or nested too deeply
+            String where = location == null ? "" : ": line " + location.getLineNr();
+            String why = String.valueOf(e.getOriginalMessage()).startsWith("Duplicate")
+                    ? "the body has a duplicate key"
+                    : "the body is not " + format;
+            throw ProblemDetails.of(400, why + where).exception();
+        } catch (IllegalArgumentException e) {
+            throw ProblemDetails.of(400, "the body: " + e.getMessage()).exception();
         }
     }
 }

@@ -1,6 +1,8 @@
 package dev.weir.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
@@ -22,8 +24,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Applies, lists and deletes queues and their policies with {@code weir policies}. */
-class QueuesOnTopicTest {
+/** Tests the commands that read and change topics, with a real broker: {@code policies} and {@code dead-letters}. */
+class TopicCommandsTest {
 
     private static final String SMS = "queues: [{id: sms, limit: 100, per: 1s}]\n";
 
@@ -138,6 +140,46 @@ class QueuesOnTopicTest {
     }
 
     @Test
+    void dead_letters_are_listed_and_replayed() throws Exception {
+        assertThat(deadLetters("list")).isEqualTo(done("no dead letters\n"));
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", broker.bootstrapServers());
+        try (KafkaProducer<String, byte[]> producer =
+                new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
+            for (String[] letter :
+                    new String[][] {{"weir.requests", "NOT_JSON"}, {"weir.policies", "INVALID_POLICY"}}) {
+                ProducerRecord<String, byte[]> record =
+                        new ProducerRecord<>("weir.dead-letters", 1, "alice", new byte[] {'{', 0x1b});
+                record.headers()
+                        .add("weir.source.topic", letter[0].getBytes(UTF_8))
+                        .add("weir.source.partition", "0".getBytes(UTF_8))
+                        .add("weir.source.offset", "7".getBytes(UTF_8))
+                        .add("weir.reason", letter[1].getBytes(UTF_8))
+                        .add("weir.detail", "it is \u009b2J wrong".getBytes(UTF_8));
+                producer.send(record).get();
+            }
+        }
+        String listed = deadLetters("list", "--reason", "NOT_JSON").out();
+        assertThat(listed.lines())
+                .hasSize(2)
+                .last(STRING)
+                .matches("1:0 +\\S+Z +NOT_JSON +weir.requests:0:7 +alice +\\{\\\\u001b +it is \\\\u009b2J wrong");
+        assertThat(deadLetters("list", "--json", "--most", "1").out()).contains("\"position\":\"1:1\"");
+        assertThat(deadLetters("list", "--most", "1").err()).isEqualTo("there are older dead letters\n");
+        assertThat(deadLetters("replay", "1:0", "1:9"))
+                .isEqualTo(new CapturedRun(
+                        0,
+                        "1 replayed, 1 skipped\n",
+                        "skipped 1:9: there is no such dead letter, or it was deleted\n"));
+        assertThat(deadLetters("replay", "--all").out()).isEqualTo("1 replayed, 1 skipped\n");
+        assertThat(deadLetters("replay").err()).contains("name the positions of dead letters, or use --all");
+        assertThat(deadLetters("replay", "--all", "1:0").exit()).isEqualTo(2);
+        assertThat(deadLetters("replay", "--reason", "NOT_JSON", "1:0").err()).contains("--reason needs --all");
+        assertThat(deadLetters("replay", "x").err()).contains("such as 0:42, not 'x'");
+        assertThat(deadLetters("list", "--reason", "x").err()).contains("--reason: reason must be one of ");
+    }
+
+    @Test
     void run_rejects_a_policy_whose_queue_does_not_exist() throws IOException {
         Path file = Files.writeString(directory.resolve("f.yaml"), "policies: [{id: a, queue: nowhere}]");
         assertThat(Shell.run("run", "-b", broker.bootstrapServers(), "-p", file.toString()))
@@ -154,8 +196,16 @@ class QueuesOnTopicTest {
     }
 
     private static CapturedRun policies(String... args) {
+        return run("policies", args);
+    }
+
+    private static CapturedRun deadLetters(String... args) {
+        return run("dead-letters", args);
+    }
+
+    private static CapturedRun run(String command, String... args) {
         String[] all = new String[args.length + 3];
-        all[0] = "policies";
+        all[0] = command;
         System.arraycopy(args, 0, all, 1, args.length);
         all[args.length + 1] = "-b";
         all[args.length + 2] = broker.bootstrapServers();

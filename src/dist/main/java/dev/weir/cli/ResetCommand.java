@@ -1,0 +1,145 @@
+package dev.weir.cli;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.fault.FaultsException;
+import dev.weir.fault.SafeText;
+import dev.weir.policy.RequestRules;
+import dev.weir.runtime.RequestSender;
+import dev.weir.topics.TopicReader;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+@Command(
+        name = "reset",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Frees what a client has used of its limits.",
+            "Writes a request of the kind RESET to the request topic and waits for its decision. It frees all limits"
+                    + " that apply to requests with this tier and these attributes, but not shared ones. Author and"
+                    + " reason are headers of the request and of its decision."
+        },
+        footer = {"", "Example:", "  weir policies reset alice --tier free --reason \"was charged twice\""})
+final class ResetCommand implements Callable<Integer> {
+
+    @Mixin
+    private ClusterOptions cluster;
+
+    @Mixin
+    private AuthorOptions author;
+
+    @Parameters(paramLabel = "CLIENT", description = "The client id.")
+    private String client;
+
+    @Option(names = "--tier", paramLabel = "TIER", description = "The tier of the client's requests (default: none).")
+    private String tier;
+
+    @Option(
+            names = "--attribute",
+            paramLabel = "NAME=VALUE",
+            description = "An attribute of the client's requests. Repeat the option for each attribute.")
+    private Map<String, String> attributes = new TreeMap<>();
+
+    @Option(
+            names = "--timeout",
+            paramLabel = "SECONDS",
+            defaultValue = "30",
+            description = "How many seconds to wait for the decision (default: ${DEFAULT-VALUE}).")
+    private int timeoutSeconds;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws FaultsException {
+        WeirConfig config = cluster.read();
+        Request request = request(config.requests().rules());
+        Optional<Decision> decision;
+        try (TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true);
+                RequestSender sender = new RequestSender(config)) {
+            sender.send(request, author.changedBy().headers());
+            sender.flush();
+            decision = await(decisions, request);
+        }
+        if (decision.isEmpty()) {
+            PrintWriter err = spec.commandLine().getErr();
+            err.printf(
+                    "weir policies reset: no decision within %d s; the usage may still be freed. Is `weir run` running?%n",
+                    timeoutSeconds);
+            return 1;
+        }
+        return print(decision.get());
+    }
+
+    private Request request(RequestRules rules) {
+        Request request = new Request(
+                "reset-" + UUID.randomUUID(),
+                client,
+                RequestKind.RESET,
+                tier,
+                0,
+                null,
+                attributes,
+                null,
+                null,
+                null,
+                System.currentTimeMillis(),
+                Request.Source.NONE);
+        rules.check(request).ifPresent(violation -> {
+            throw new InputException(violation.detail(), null);
+        });
+        return request;
+    }
+
+    private Optional<Decision> await(TopicReader<Decision> decisions, Request request) {
+        Decision[] found = new Decision[1];
+        long startNanos = System.nanoTime();
+        while (found[0] == null
+                && System.nanoTime() - startNanos
+                        < Duration.ofSeconds(timeoutSeconds).toNanos()) {
+            decisions.poll(Duration.ofMillis(100), decision -> {
+                if (decision.requestId().equals(request.requestId())) {
+                    found[0] = decision;
+                }
+            });
+        }
+        return Optional.ofNullable(found[0]);
+    }
+
+    private int print(Decision decision) {
+        String name = SafeText.of(client);
+        if (decision.reason() == Reason.NO_POLICY) {
+            spec.commandLine().getErr().println("weir policies reset: no policy applies to these requests of " + name);
+            return 1;
+        }
+        if (decision.outcome() != Outcome.ALLOWED) {
+            spec.commandLine()
+                    .getErr()
+                    .println("weir policies reset: only shared limits apply to these requests of " + name
+                            + ", and their usage cannot be freed for one client");
+            return 1;
+        }
+        spec.commandLine()
+                .getOut()
+                .println("freed the usage of " + name
+                        + (decision.limit() == null
+                                ? ""
+                                : ": %d of %s left".formatted(decision.remaining(), decision.limitedBy())));
+        return 0;
+    }
+}
