@@ -66,6 +66,7 @@ public final class Decider {
 
     private final WritablePolicyStates states;
     private final QuotaSource shared;
+    private final EvaluationListener listener;
 
     /**
      * Creates a decider that reads and charges {@code states}.
@@ -73,8 +74,19 @@ public final class Decider {
      * @param shared where shared limits are counted
      */
     public Decider(WritablePolicyStates states, QuotaSource shared) {
+        this(states, shared, EvaluationListener.NONE);
+    }
+
+    /**
+     * Creates a decider that reads and charges {@code states}.
+     *
+     * @param shared where shared limits are counted
+     * @param listener receives the result of each evaluated policy
+     */
+    public Decider(WritablePolicyStates states, QuotaSource shared, EvaluationListener listener) {
         this.states = states;
         this.shared = shared;
+        this.listener = listener;
     }
 
     /** Returns a decider that counts all limits in {@code states}, including shared ones. */
@@ -142,8 +154,15 @@ public final class Decider {
         boolean refused = false;
         boolean rejected = false;
         for (PolicyCheck check : all) {
-            refused |= check.denies();
+            boolean denies = check.denies();
+            refused |= denies;
             rejected |= check.rejects() && !check.observes();
+            if (check != shaping) {
+                listener.evaluated(check.policy(), denies ? Outcome.DENIED : Outcome.ALLOWED);
+            }
+        }
+        if (shaping != null) {
+            listener.evaluated(shaping.policy(), refused ? Outcome.ALLOWED : Outcome.QUEUED);
         }
         boolean charged = request.kind() != RequestKind.PEEK && !rejected && checks.charge(refused, states);
         if (refused && charged) {
@@ -181,7 +200,8 @@ public final class Decider {
         return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
     }
 
-    private static Decision mismatch(Request request, Policy policy) {
+    private Decision mismatch(Request request, Policy policy) {
+        listener.evaluated(policy, Outcome.DENIED);
         BindingLimit binding = BindingLimit.mismatch(policy);
         boolean shadowBanned = policy.onExceed() instanceof OnExceed.ShadowBan;
         return decision(

@@ -34,8 +34,10 @@ import dev.weir.limit.Unlimited;
 import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 
@@ -89,6 +91,25 @@ class DeciderTest {
         assertThat(decision.remaining()).isNull();
         assertThat(decision.decidedAtMs()).isEqualTo(5);
         assertThat(states.puts()).isZero();
+    }
+
+    @Test
+    void each_policy_is_reported_with_its_own_result() {
+        Policy first = policy("first", window(1, 1_000));
+        Policy second = inLayer("second", policy("second", window(1, 60_000)));
+        Policy third = inLayer("third", policy("third", window(9, 1_000)));
+        Map<String, List<Outcome>> results = new TreeMap<>();
+        Decider decider = new Decider(states, QuotaSource.local(), (evaluated, result) -> results.computeIfAbsent(
+                        evaluated.id(), id -> new ArrayList<>())
+                .add(result));
+        decider.decide(consume(1, 0), table(first, second, third));
+        Decision denied = (Decision) decider.decide(consume(1, 10), table(first, second, third));
+        assertThat(denied.policyId()).isEqualTo("second");
+        assertThat(results)
+                .containsExactly(
+                        Map.entry("first", List.of(Outcome.ALLOWED, Outcome.DENIED)),
+                        Map.entry("second", List.of(Outcome.ALLOWED, Outcome.DENIED)),
+                        Map.entry("third", List.of(Outcome.ALLOWED, Outcome.ALLOWED)));
     }
 
     @Test
