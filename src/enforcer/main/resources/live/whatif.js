@@ -3,13 +3,14 @@ import {clock, count, signed} from './format.js';
 import {OUTCOMES, outcome} from './outcomes.js';
 
 /** The results of a backtest, side by side. */
-export function comparison({from, to, requests, complete, before, after, policies, clients}) {
+export function comparison({from, to, requests, complete, before, after, policies, shared, clients}) {
   if (requests === 0) {
     return h('p.empty', 'There were no requests in this period.');
   }
   const most = Math.max(1, ...Object.values(before), ...Object.values(after));
   return h('div',
       h('p', h('b', `${count(requests)} requests`), ` from ${clock(from)} to ${clock(to)}, decided twice without earlier usage: by the definitions in force, and with this change.`),
+      shared.length > 0 && approximation(shared),
       !complete && h('p.note', 'There were more requests than are read: these are the newest.'),
       table('By outcome', [{name: 'outcome'}, {name: 'in force', number: true}, {name: 'with this change', number: true}, {name: 'difference', number: true}, {name: 'in force (grey), with this change'}],
           OUTCOMES.map(({key}) => {
@@ -28,6 +29,12 @@ export function comparison({from, to, requests, complete, before, after, policie
               clients.map(({client, deniedBefore, deniedAfter}) => [
                 h('a', {href: `#/client/${encodeURIComponent(client)}`}, client),
                 count(deniedBefore), count(deniedAfter), change(deniedBefore, deniedAfter)])));
+}
+
+function approximation(shared) {
+  return h('p.warning', h('b', 'Approximate. '), `${shared.join(', ')} ${shared.length === 1 ? 'is' : 'are'} shared by clients. `
+      + 'In operation, partitions and clients lease parts of a shared limit, so a request can be denied while another one holds the rest. '
+      + 'This backtest counts the limit in one place, and has no requests that leased clients decided themselves.');
 }
 
 function change(before, after) {

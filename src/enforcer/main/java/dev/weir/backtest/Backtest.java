@@ -2,6 +2,7 @@ package dev.weir.backtest;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
+import dev.weir.decision.QuotaSource;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
@@ -91,8 +92,8 @@ public final class Backtest {
     /** Decides all requests in order. They must be valid. */
     public DecisionStats run(Requests requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
         HeapStates states = new HeapStates(config.state());
-        Decider decider = Decider.local(states);
         Run run = new Run(decisions, releases, states);
+        Decider decider = new Decider(states, QuotaSource.local(), run.stats);
         try {
             for (Request request = requests.next(); request != null; request = requests.next()) {
                 run.check();

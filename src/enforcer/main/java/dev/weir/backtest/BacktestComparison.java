@@ -15,6 +15,8 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedSet;
+import java.util.TreeSet;
 
 /**
  * The results of deciding recent requests by the definitions in force, and with others in their places. Both runs begin
@@ -68,6 +70,13 @@ public record BacktestComparison(RecentRequests requests, DecisionStats before, 
         } catch (IOException e) {
             throw new UncheckedIOException(e); // cannot happen: nothing is written
         }
+    }
+
+    /** Returns the ids of the shared policies that were evaluated in one of the runs: {@link DecisionStats#shared}. */
+    public SortedSet<String> shared() {
+        SortedSet<String> shared = new TreeSet<>(before.shared());
+        shared.addAll(after.shared());
+        return shared;
     }
 
     /** Returns the clients whose denials differ most. */

@@ -1,15 +1,20 @@
 package dev.weir.backtest;
 
+import dev.weir.decision.EvaluationListener;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Release;
 import dev.weir.metrics.HeavyHitters;
+import dev.weir.policy.Policy;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /** Counts decisions in all, by policy and by tier, and the clients with the most denials. */
-public final class DecisionStats {
+public final class DecisionStats implements EvaluationListener {
 
     /** The name under which requests without a matching policy, or without a tier, are counted. */
     public static final String NONE = "(none)";
@@ -25,6 +30,7 @@ public final class DecisionStats {
     private final Map<String, Counts> byTier = new TreeMap<>();
     private final HeavyHitters limited = new HeavyHitters(MAX_CLIENTS);
 
+    private final Set<String> shared = new TreeSet<>();
     private final Map<String, QueueStats> byQueue = new TreeMap<>();
 
     /**
@@ -79,6 +85,14 @@ public final class DecisionStats {
         }
     }
 
+    /** Records shared policies. */
+    @Override
+    public void evaluated(Policy policy, Outcome result) {
+        if (policy.isShared()) {
+            shared.add(policy.id());
+        }
+    }
+
     /** @param tier the tier of the request; null if it has none */
     public void add(String tier, Decision decision) {
         if (decision.outcome() == Outcome.DENIED) {
@@ -116,6 +130,14 @@ public final class DecisionStats {
     /** Returns the counts by the queue to which requests were sent. */
     public Map<String, QueueStats> byQueue() {
         return byQueue;
+    }
+
+    /**
+     * Returns the ids of the shared policies that were evaluated. A backtest counts their limits in one place, not by
+     * leases, so its results are an approximation.
+     */
+    public Set<String> shared() {
+        return Collections.unmodifiableSet(shared);
     }
 
     private QueueStats queue(String id) {

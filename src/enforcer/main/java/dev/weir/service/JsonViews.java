@@ -213,6 +213,8 @@ final class JsonViews {
             policy.set("before", counts(comparison.before().byPolicy().get(name)));
             policy.set("after", counts(comparison.after().byPolicy().get(name)));
         }
+        ArrayNode shared = json.putArray("shared");
+        comparison.shared().forEach(shared::add);
         ArrayNode clients = json.putArray("clients");
         for (BacktestComparison.ClientComparison client : comparison.clients(MAX_CLIENTS)) {
             clients.addObject()

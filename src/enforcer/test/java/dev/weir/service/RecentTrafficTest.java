@@ -58,6 +58,7 @@ class RecentTrafficTest {
     private static final String POLICIES = """
             policies:
               - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}
+              - {id: all, layer: site, key: [endpoint], match: {endpoint: "/*"}, limits: [{algorithm: gcra, limit: 9999, per: 1s}]}
             """;
 
     @TempDir
@@ -166,6 +167,7 @@ class RecentTrafficTest {
         assertThat(whatIf.get("policies").toString())
                 .isEqualTo("[{\"policy\":\"two\",\"before\":{\"allowed\":17,\"denied\":64,\"queued\":0},"
                         + "\"after\":{\"allowed\":57,\"denied\":24,\"queued\":0}}]");
+        assertThat(whatIf.get("shared").toString()).isEqualTo("[\"all\"]");
         assertThat(whatIf.get("clients")).hasSize(CLIENTS.size());
         assertThat(whatIf.get("clients").get(0).toString())
                 .isEqualTo("{\"client\":\"client 0\",\"deniedBefore\":8,\"deniedAfter\":3}");
