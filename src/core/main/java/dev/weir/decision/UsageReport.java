@@ -31,22 +31,25 @@ public final class UsageReport {
     public record Subject(Policy policy, StateKey key) {}
 
     /**
-     * Returns what to report of a client at the time of a request: each policy that applies to the request, and each
+     * Returns what to report of a client at the time of its requests: each policy that applies to one of them, and each
      * other policy for which the client has a state. States whose policy is not in force, or now uses another key,
      * are omitted.
      *
+     * @param requests at least one, all with the same client and time
      * @param stored the keys of the client's states
      */
-    public static List<Subject> subjects(Request request, PolicyTable policies, Collection<StateKey> stored) {
+    public static List<Subject> subjects(List<Request> requests, PolicyTable policies, Collection<StateKey> stored) {
         Map<StateKey, Policy> subjects = new HashMap<>();
         for (StateKey key : stored) {
-            Policy policy = policies.inForce(key.policyId(), request.timestampMs());
+            Policy policy = policies.inForce(key.policyId(), requests.get(0).timestampMs());
             if (policy != null && policy.countsUnder(key)) {
                 subjects.put(key, policy);
             }
         }
-        for (Policy policy : policies.applicable(request)) {
-            subjects.put(policy.stateKey(request), policy);
+        for (Request request : requests) {
+            for (Policy policy : policies.applicable(request)) {
+                subjects.put(policy.stateKey(request), policy);
+            }
         }
         return subjects.entrySet().stream()
                 .map(entry -> new Subject(entry.getValue(), entry.getKey()))

@@ -63,7 +63,7 @@ class UsageReportTest {
     }
 
     private List<String> subjects(Request request, PolicyTable policies) {
-        return UsageReport.subjects(request, policies, states.all().keySet()).stream()
+        return UsageReport.subjects(List.of(request), policies, states.all().keySet()).stream()
                 .map(subject -> subject.policy().id() + subject.key().namesAndValues())
                 .toList();
     }

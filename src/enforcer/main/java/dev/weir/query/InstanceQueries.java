@@ -8,6 +8,7 @@ import dev.weir.shape.QueueView;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /** The read-only queries of a running instance. */
 public interface InstanceQueries {
@@ -42,7 +43,17 @@ public interface InstanceQueries {
      * Returns the usage of a client at the time of the request, for each policy that applies to the request and for
      * each other policy that has a state of the client. Sorted by policy id, then key.
      */
-    Result<List<PolicyUsage>> usage(Request request);
+    default Result<List<PolicyUsage>> usage(Request request) {
+        return usage(request, List::of);
+    }
+
+    /**
+     * Returns the same as {@link #usage(Request)}, and the usage of the policies that apply to other requests of the
+     * client.
+     *
+     * @param others returns the other requests; called only if this instance has the state of the client
+     */
+    Result<List<PolicyUsage>> usage(Request request, Supplier<List<Request>> others);
 
     /**
      * Returns how a request would be decided if it were the next one. Nothing is charged. If its queue is on another

@@ -37,6 +37,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StoreQueryParameters;
 import org.apache.kafka.streams.state.QueryableStoreTypes;
@@ -83,13 +84,15 @@ public final class QueryService implements InstanceQueries {
     }
 
     @Override
-    public Result<List<PolicyUsage>> usage(Request request) {
+    public Result<List<PolicyUsage>> usage(Request request, Supplier<List<Request>> others) {
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             SnapshotStates trials = snapshots(partition);
             PolicyTable table = policies.table();
             List<StateKey> stored = trials.keys(request.client(), MAX_STATES);
+            List<Request> requests = new ArrayList<>(others.get());
+            requests.add(request);
             List<PolicyUsage> usages = new ArrayList<>();
-            for (UsageReport.Subject subject : UsageReport.subjects(request, table, stored)) {
+            for (UsageReport.Subject subject : UsageReport.subjects(requests, table, stored)) {
                 if (subject.policy().isShared()) {
                     usages.add(held(subject, partition));
                     continue;

@@ -20,6 +20,7 @@ import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Applied;
 import dev.weir.wire.RequestJson;
 import io.javalin.http.Context;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -42,6 +43,7 @@ final class QueryApi {
     private static final String DEFAULT_REQUEST_ID = "peek";
 
     private static final String KEY = "key.";
+    private static final String RECENT = "recent";
 
     private final RequestRules rules;
     private final Supplier<ServedInstance> instance;
@@ -58,7 +60,7 @@ final class QueryApi {
     /** Returns what a client has used. */
     void usage(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
-        QueryParameters parameters = QueryParameters.ofPrefix(request, ATTRIBUTE, "tier");
+        QueryParameters parameters = QueryParameters.ofPrefix(request, ATTRIBUTE, "tier", RECENT);
         String client = request.pathParam("client");
         long nowMs = System.currentTimeMillis();
         Request question = new Request(
@@ -75,11 +77,13 @@ final class QueryApi {
                 nowMs,
                 Request.Source.NONE);
         requireValid(question, rules);
-        InstanceQueries queries = instance.get().queries();
+        ServedInstance here = instance.get();
+        boolean isWithRecent = parameters.flag(RECENT);
         answer(
                 request,
                 "",
-                queries.usage(question),
+                here.queries()
+                        .usage(question, () -> isWithRecent ? here.rules().recentRequests(client, nowMs) : List.of()),
                 usage -> ResponseWriter.write(request, format, 200, JsonViews.usage(client, nowMs, usage)));
     }
 

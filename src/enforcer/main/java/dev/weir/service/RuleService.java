@@ -7,7 +7,9 @@ import dev.weir.deadletter.DeadLetterList;
 import dev.weir.deadletter.DeadLetterPosition;
 import dev.weir.deadletter.DeadLetterReplay;
 import dev.weir.definition.PolicyFile.Contents;
+import dev.weir.event.Request;
 import dev.weir.processor.PolicyRegistry;
+import dev.weir.query.RecentClientRequests;
 import dev.weir.query.RecentDecisions;
 import dev.weir.rules.ConflictException;
 import dev.weir.rules.PolicyTopic;
@@ -205,6 +207,11 @@ final class RuleService {
     /** Writes dead letters to the request topic again. */
     DeadLetterReplay.Result replay(Set<DeadLetterPosition> positions) {
         return withPermit(changePermits, () -> DeadLetterReplay.replay(config, positions));
+    }
+
+    /** Returns the recent requests of a client, as of {@code nowMs}. */
+    List<Request> recentRequests(String client, long nowMs) {
+        return withPermit(readPermits, () -> RecentClientRequests.of(config, client, nowMs));
     }
 
     private static <T> T withPermit(Semaphore permits, Supplier<T> call) {

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /** Returns results that the test sets. */
 final class FixedAnswers implements InstanceQueries {
@@ -27,7 +28,7 @@ final class FixedAnswers implements InstanceQueries {
     final AtomicReference<Request> asked = new AtomicReference<>();
 
     @Override
-    public Result<List<PolicyUsage>> usage(Request request) {
+    public Result<List<PolicyUsage>> usage(Request request, Supplier<List<Request>> others) {
         asked.set(request);
         return usage;
     }

@@ -174,6 +174,16 @@ class RecentTrafficTest {
     }
 
     @Test
+    void the_usage_includes_policies_of_recent_requests_that_have_no_state_of_the_client() throws Exception {
+        String path = "/v1/usage/client%200";
+        assertThat(texts(caller.get(path).json().get("usage"), "policyId")).containsExactly("two");
+        JsonNode usage = caller.get(path + "?recent=true").json().get("usage");
+        assertThat(texts(usage, "policyId")).containsExactly("all", "two");
+        assertThat(usage.at("/0/key/endpoint").asText()).isEqualTo("/two");
+        assertThat(caller.get(path + "?recent=perhaps").status()).isEqualTo(400);
+    }
+
+    @Test
     void a_backtest_of_a_queue_queues_requests_that_were_denied() throws Exception {
         JsonNode whatIf = caller.post("/v1/backtest", """
                         {"policies": [{"id": "two", "queue": "tried"}],
