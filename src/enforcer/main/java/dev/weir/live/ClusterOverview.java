@@ -14,6 +14,7 @@ import java.util.TreeMap;
  *
  * @param at the current time, ms since the epoch
  * @param clients the clients with the most denials in the last minute
+ * @param recentClients the clients of the last decisions, the latest first
  * @param policies the policies with the most denials in the last minute
  * @param queues the queues with the most waiting requests, by id
  * @param unreachable the addresses of instances whose figures are missing
@@ -21,6 +22,7 @@ import java.util.TreeMap;
 public record ClusterOverview(
         long at,
         List<InstanceStatus.DeniedClient> clients,
+        List<InstanceStatus.RecentClient> recentClients,
         List<InstanceStatus.PolicyCounts> policies,
         int queuesInAll,
         long waitingInAll,
@@ -49,11 +51,13 @@ public record ClusterOverview(
             Map<String, Long> perSecond,
             Set<String> unreachable) {
         Map<String, Long> clients = new LinkedHashMap<>();
+        Map<String, Long> recent = new LinkedHashMap<>();
         Map<String, InstanceStatus.PolicyCounts> policies = new LinkedHashMap<>();
         Map<String, InstanceStatus.QueueStatus> queues = new TreeMap<>();
         Map<String, InstanceOverview> instances = new TreeMap<>();
         for (InstanceStatus status : statuses) {
             status.clients().forEach(client -> clients.merge(client.client(), client.denied(), Long::sum));
+            status.recentClients().forEach(client -> recent.merge(client.client(), client.lastAt(), Math::max));
             // Several instances have parts of a queue that has key fields.
             status.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceStatus.QueueStatus::plus));
             status.policies()
@@ -64,17 +68,23 @@ public record ClusterOverview(
                             status.address(),
                             status.address().equals(self),
                             status.health(),
+                            status.process(),
                             perSecond.getOrDefault(status.address(), 0L),
                             status.partitions()));
         }
-        unreachable.forEach(
-                address -> instances.put(address, new InstanceOverview(address, false, UNREACHABLE, 0, List.of())));
+        unreachable.forEach(address ->
+                instances.put(address, new InstanceOverview(address, false, UNREACHABLE, null, 0, List.of())));
         return new ClusterOverview(
                 nowMs,
                 clients.entrySet().stream()
                         .map(entry -> new InstanceStatus.DeniedClient(entry.getKey(), entry.getValue()))
                         .sorted(RecentCounts.Rankings.CLIENTS)
                         .limit(Sampler.MAX_NAMES)
+                        .toList(),
+                recent.entrySet().stream()
+                        .map(entry -> new InstanceStatus.RecentClient(entry.getKey(), entry.getValue()))
+                        .sorted(RecentCounts.Rankings.RECENT)
+                        .limit(Sampler.MAX_RECENT)
                         .toList(),
                 policies.values().stream()
                         .sorted(RecentCounts.Rankings.POLICIES)
@@ -122,11 +132,15 @@ public record ClusterOverview(
         }
     }
 
-    /** @param self whether it is the instance that returns this overview */
+    /**
+     * @param self whether it is the instance that returns this overview
+     * @param process null if it is unknown
+     */
     public record InstanceOverview(
             String address,
             boolean self,
             String health,
+            InstanceStatus.ProcessInfo process,
             long decisionsPerSecond,
             List<InstanceStatus.AssignedPartition> partitions) {}
 }

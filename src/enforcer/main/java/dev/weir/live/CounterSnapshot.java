@@ -9,6 +9,7 @@ import java.util.function.BinaryOperator;
 /** The values of counters at a time, or their increase between two times. */
 record CounterSnapshot(
         Map<EnforcerMetrics.Kind, Long> decisions,
+        Map<EnforcerMetrics.Evaluation, Long> evaluations,
         long deadLetters,
         Histogram.Reading latenciesMs,
         Map<String, Long> queued,
@@ -18,6 +19,7 @@ record CounterSnapshot(
     static CounterSnapshot of(EnforcerMetrics counts) {
         return new CounterSnapshot(
                 counts.decisions(),
+                counts.evaluations(),
                 counts.deadLetters().values().stream()
                         .mapToLong(Long::longValue)
                         .sum(),
@@ -30,6 +32,7 @@ record CounterSnapshot(
     CounterSnapshot minus(CounterSnapshot earlier) {
         return new CounterSnapshot(
                 minus(decisions, earlier.decisions, (now, then) -> now - then),
+                minus(evaluations, earlier.evaluations, (now, then) -> now - then),
                 deadLetters - earlier.deadLetters,
                 latenciesMs.minus(earlier.latenciesMs),
                 minus(queued, earlier.queued, (now, then) -> now - then),

@@ -2,6 +2,7 @@ package dev.weir.live;
 
 import dev.weir.processor.Histogram;
 import dev.weir.shape.QueueView;
+import java.lang.management.ManagementFactory;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -13,7 +14,9 @@ import java.util.stream.Stream;
  *
  * @param address the address at which other instances reach it
  * @param health the name of a {@link dev.weir.runtime.Health}
+ * @param process null if the instance does not report it
  * @param clients the clients with the most denials in the last minute
+ * @param recentClients the clients of the last decisions, the latest first, at most {@value Sampler#MAX_RECENT}
  * @param policies the policies with the most denials in the last minute
  * @param queuesInAll the number of all its queues
  * @param waitingInAll the number of requests waiting in all its queues
@@ -22,7 +25,9 @@ import java.util.stream.Stream;
 public record InstanceStatus(
         String address,
         String health,
+        ProcessInfo process,
         List<DeniedClient> clients,
+        List<RecentClient> recentClients,
         List<PolicyCounts> policies,
         int queuesInAll,
         long waitingInAll,
@@ -32,7 +37,25 @@ public record InstanceStatus(
     /** @param denied the approximate number of denials */
     public record DeniedClient(String client, long denied) {}
 
-    /** The decisions of a policy in the last minute. */
+    /** @param lastAt the second of its last decision, ms since the epoch */
+    public record RecentClient(String client, long lastAt) {}
+
+    /**
+     * The process of an instance.
+     *
+     * @param version the version of Weir; null if it does not run from a jar
+     * @param startedAt the time at which the process started, ms since the epoch
+     */
+    public record ProcessInfo(String version, long startedAt) {
+
+        static ProcessInfo ofThis() {
+            return new ProcessInfo(
+                    ProcessInfo.class.getPackage().getImplementationVersion(),
+                    ManagementFactory.getRuntimeMXBean().getStartTime());
+        }
+    }
+
+    /** The results of a policy in the last minute. A request counts for each policy that was evaluated. */
     public record PolicyCounts(String policy, long allowed, long denied, long queued) {
 
         long decided() {

@@ -17,7 +17,10 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Samples the figures of this instance each second, and keeps those of the last five minutes. */
+/**
+ * Samples the figures of this instance each second. Keeps those of the last five minutes, and sums by the minute of the
+ * last day.
+ */
 public final class Sampler implements AutoCloseable {
 
     /** The number of seconds that are kept. */
@@ -25,6 +28,7 @@ public final class Sampler implements AutoCloseable {
 
     static final int MAX_QUEUES = 20;
     static final int MAX_NAMES = 10;
+    static final int MAX_RECENT = 20;
     static final int MAX_KEYS = 8;
     private static final int MAX_TIERS = 12;
     private static final long MS_PER_SECOND = 1_000;
@@ -39,6 +43,7 @@ public final class Sampler implements AutoCloseable {
             .reversed()
             .thenComparing(queue -> queue.rules().id());
 
+    private static final InstanceStatus.ProcessInfo PROCESS = InstanceStatus.ProcessInfo.ofThis();
     private static final Logger LOG = LoggerFactory.getLogger(Sampler.class);
 
     private final MetricSource source;
@@ -46,6 +51,7 @@ public final class Sampler implements AutoCloseable {
     private final PartitionStatus partitionStatus;
     private final RecentCounts recentCounts;
     private final Deque<InstanceSecond> seconds = new ArrayDeque<>();
+    private final MinuteHistory minutes = new MinuteHistory();
     private final ScheduledExecutorService thread;
     private InstanceStatus now;
     private boolean isFailing;
@@ -59,7 +65,8 @@ public final class Sampler implements AutoCloseable {
         this.address = address;
         partitionStatus = new PartitionStatus(source.applications(), policiesTopic);
         recentCounts = new RecentCounts(source.counts());
-        now = new InstanceStatus(address, health(), List.of(), List.of(), 0, 0, List.of(), List.of());
+        now = new InstanceStatus(
+                address, health(), PROCESS, List.of(), List.of(), List.of(), 0, 0, List.of(), List.of());
         thread = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread sampling = new Thread(task, "live");
             sampling.setDaemon(true);
@@ -74,6 +81,11 @@ public final class Sampler implements AutoCloseable {
     public synchronized InstanceReport since(long at) {
         return new InstanceReport(
                 seconds.stream().filter(second -> second.at() > at).toList(), now);
+    }
+
+    /** Returns the kept minutes after a given one that are complete, and the present state. */
+    public synchronized InstanceReport minutesSince(long at) {
+        return new InstanceReport(minutes.since(at), now);
     }
 
     @Override
@@ -102,7 +114,7 @@ public final class Sampler implements AutoCloseable {
 
     private synchronized void takeSample(
             long nowMs, List<InstanceStatus.AssignedPartition> partitions, List<QueueView> views) {
-        CounterSnapshot done = recentCounts.nextSecond();
+        CounterSnapshot done = recentCounts.nextSecond(lastSecondMs(nowMs));
         List<QueueView> fullest =
                 views.stream().sorted(MOST_WAITING).limit(MAX_QUEUES).toList();
         Map<String, Long> decisions = new TreeMap<>();
@@ -117,10 +129,13 @@ public final class Sampler implements AutoCloseable {
         if (seconds.size() > KEPT_SECONDS) {
             seconds.removeFirst();
         }
+        minutes.add(seconds.getLast());
         now = new InstanceStatus(
                 address,
                 health(),
+                PROCESS,
                 recentCounts.clients(MAX_NAMES),
+                recentCounts.recentClients(),
                 recentCounts.policies(MAX_NAMES),
                 views.size(),
                 views.stream().mapToLong(QueueView::waiting).sum(),

@@ -162,7 +162,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         }
         PolicyTable table = policies.table();
         LeaseContext quota = new LeaseContext(leases, nowMs, true, leases.hasRoom());
-        DecisionResult result = new Decider(states, quota).decide(request, table);
+        DecisionResult result = new Decider(states, quota, metrics).decide(request, table);
         if (result instanceof AwaitLease wait) {
             metrics.waits(wait.key().policyId());
             leases.park(
@@ -188,7 +188,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private void decideAgain(LeaseStore.Ready ready, long nowMs) {
         PolicyTable table = policies.table();
         LeaseContext quota = new LeaseContext(leases, nowMs, false, nowMs < ready.untilMs());
-        DecisionResult result = new Decider(states, quota).decide(ready.waiter().request(), table);
+        DecisionResult result =
+                new Decider(states, quota, metrics).decide(ready.waiter().request(), table);
         if (result instanceof AwaitLease wait) {
             leases.parkAgain(ready, wait);
         } else {

@@ -1,10 +1,12 @@
 package dev.weir.processor;
 
+import dev.weir.decision.EvaluationListener;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Rejection;
 import dev.weir.event.Release;
+import dev.weir.policy.Policy;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,8 +20,8 @@ import java.util.function.UnaryOperator;
  * happen, so uncommitted work that is repeated after a failure counts twice. No decision depends on these values.
  */
 // Names from policies and producers are labels; the number of label values is bounded by MOST. Clients are not counted
-// by name: the most recently denied ones are kept for callers that want to rank them.
-public final class EnforcerMetrics {
+// by name: the most recent ones are kept, and those of denials for callers that want to rank them.
+public final class EnforcerMetrics implements EvaluationListener {
 
     /** The label of decisions without a policy and of releases without a tier. */
     public static final String NONE = "(none)";
@@ -30,6 +32,12 @@ public final class EnforcerMetrics {
     /** The maximum number of label combinations per metric, except for {@link #OTHER}. */
     public static final int MOST = 1_000;
 
+    /** The maximum number of denials whose clients are kept. */
+    public static final int MAX_DENIED = 4_096;
+
+    /** The maximum number of decisions whose clients are kept. */
+    private static final int MAX_RECENT = 256;
+
     private static final long NANOS_PER_MS = 1_000_000;
 
     /** The bucket bounds of {@link #latenciesMs} and {@link #latenessMs}, in milliseconds. */
@@ -37,23 +45,44 @@ public final class EnforcerMetrics {
             List.of(1L, 2L, 5L, 10L, 20L, 50L, 100L, 200L, 500L, 1_000L, 2_000L, 5_000L, 10_000L, 30_000L, 60_000L);
 
     /** The bucket bounds of {@link #waitsMs}, in milliseconds. */
-    public static final List<Long> WAITS_MS =
-            List.of(10L, 100L, 500L, 1_000L, 5_000L, 10_000L, 30_000L, 60_000L, 300_000L, 1_800_000L);
+    public static final List<Long> WAITS_MS = List.of(
+            10L,
+            20L,
+            50L,
+            100L,
+            200L,
+            500L,
+            1_000L,
+            2_000L,
+            5_000L,
+            10_000L,
+            20_000L,
+            30_000L,
+            60_000L,
+            120_000L,
+            300_000L,
+            600_000L,
+            1_800_000L);
 
     private final Map<Kind, LongAdder> decisions = new ConcurrentHashMap<>();
+    private final Map<Evaluation, LongAdder> evaluations = new ConcurrentHashMap<>();
     private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
     private final LongAdder misplaced = new LongAdder();
     private final Map<String, LongAdder> queued = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> released = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> waitedForQuota = new ConcurrentHashMap<>();
     private final Map<Leasing, LongAdder> leasing = new ConcurrentHashMap<>();
-    private final DeniedClients denied = new DeniedClients();
+    private final ClientRing denied = new ClientRing(MAX_DENIED);
+    private final ClientRing recent = new ClientRing(MAX_RECENT);
     private final Map<Line, Histogram> waitsMs = new ConcurrentHashMap<>();
     private final Histogram latenciesMs = new Histogram(LATENCIES_MS);
     private final Histogram latenessMs = new Histogram(LATENCIES_MS);
 
     /** The labels of a counter of decisions. */
     public record Kind(String policy, Outcome outcome, Reason reason) {}
+
+    /** The labels of a counter of evaluated policies. */
+    public record Evaluation(String policy, Outcome result) {}
 
     /**
      * The labels of a counter of messages between lease holders and ledgers.
@@ -73,12 +102,37 @@ public final class EnforcerMetrics {
         Kind kind = new Kind(policy, decision.outcome(), decision.reason());
         of(decisions, kind, k -> new Kind(OTHER, k.outcome, k.reason), k -> new LongAdder())
                 .increment();
+        if (decision.policyId() == null) {
+            evaluated(NONE, decision.outcome());
+        }
+        recent.add(decision.client());
         if (decision.outcome() == Outcome.DENIED) {
             denied.add(decision.client());
         } else if (decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
             of(queued, decision.queueing().queue(), q -> OTHER, q -> new LongAdder())
                     .increment();
         }
+    }
+
+    /** Counts a decision of a queue, which is also the result of the policy that refers to the queue. */
+    void decidedByQueue(Decision decision) {
+        decided(decision);
+        if (decision.policyId() != null) {
+            evaluated(decision.policyId(), decision.outcome());
+        }
+    }
+
+    /** Counts the result of a policy. {@link #decidedByQueue} counts requests that are sent to a queue. */
+    @Override
+    public void evaluated(Policy policy, Outcome result) {
+        if (result != Outcome.QUEUED) {
+            evaluated(policy.id(), result);
+        }
+    }
+
+    void evaluated(String policy, Outcome result) {
+        of(evaluations, new Evaluation(policy, result), e -> new Evaluation(OTHER, e.result), e -> new LongAdder())
+                .increment();
     }
 
     /** @param latencyMs the time since the timestamp of the request's record */
@@ -123,6 +177,14 @@ public final class EnforcerMetrics {
         return read(decisions);
     }
 
+    /**
+     * Returns the number of evaluations by policy and result. A request counts for each policy that was evaluated, not
+     * only for the one that its decision names. {@code EXPIRED} requests count as {@code QUEUED} too.
+     */
+    public Map<Evaluation, Long> evaluations() {
+        return read(evaluations);
+    }
+
     /** Returns the age of the requests' records when they were decided, in milliseconds. */
     public Histogram.Reading latenciesMs() {
         return latenciesMs.read();
@@ -159,8 +221,13 @@ public final class EnforcerMetrics {
     }
 
     /** Returns the clients of the most recent denials. */
-    public DeniedClients denied() {
+    public ClientRing denied() {
         return denied;
+    }
+
+    /** Returns the clients of the most recent decisions. */
+    public ClientRing recent() {
+        return recent;
     }
 
     /** Returns how long released requests had waited in their queue, in milliseconds. */

@@ -27,7 +27,7 @@ record QueueForwarder(
 
     @Override
     public void emitDecision(Admission of, Decision decision) {
-        metrics.decided(decision);
+        metrics.decidedByQueue(decision);
         forward(of, decision.withContext(of.context()), outlets.decisions());
     }
 

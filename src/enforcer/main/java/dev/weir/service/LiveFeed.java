@@ -1,5 +1,6 @@
 package dev.weir.service;
 
+import dev.weir.live.ClusterHistory;
 import dev.weir.live.ClusterSecond;
 import dev.weir.live.ClusterTimeline;
 import dev.weir.live.ClusterTimeline.LiveUpdate;
@@ -14,6 +15,8 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -40,7 +43,10 @@ final class LiveFeed implements AutoCloseable {
     private static final int MAX_WATCHERS = 16;
 
     private static final String AFTER = "after";
+    private static final String BY_MINUTE = "minutes";
+    private static final String HOURS = "hours";
     private static final long MS_PER_SECOND = 1_000;
+    private static final long MS_PER_HOUR = 3_600_000;
 
     /** How long after the end of a second the instances are polled, so that all of them have sampled it. */
     private static final long DELAY_MS = 250;
@@ -71,6 +77,9 @@ final class LiveFeed implements AutoCloseable {
     /** The sampler of this instance, and the addresses of the other instances. */
     private record LiveSource(Sampler own, Supplier<Set<String>> others) {}
 
+    /** The reports, and the reasons why there is none, by address. */
+    private record Polled(Map<String, InstanceReport> reports, Map<String, String> failed) {}
+
     LiveFeed(PeerInstances peers) {
         this.peers = peers;
     }
@@ -87,9 +96,10 @@ final class LiveFeed implements AutoCloseable {
         var unused = pollScheduler.scheduleAtFixedRate(this::poll, untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
     }
 
-    /** Returns the figures of this instance. */
+    /** Returns the figures of this instance, by the second or by the minute. */
     void report(Context request) {
-        long after = QueryParameters.of(request, AFTER)
+        QueryParameters parameters = QueryParameters.of(request, AFTER, BY_MINUTE);
+        long after = parameters
                 .text(AFTER)
                 .map(text -> {
                     if (!text.matches("-?[0-9]{1,18}")) {
@@ -99,8 +109,25 @@ final class LiveFeed implements AutoCloseable {
                     return Long.parseLong(text);
                 })
                 .orElse(0L);
+        Sampler own = source().own();
+        InstanceReport report = parameters.flag(BY_MINUTE) ? own.minutesSince(after) : own.since(after);
+        request.contentType("application/json").result(report.json());
+    }
+
+    /** Returns the figures of all instances, by the minute. */
+    void history(Context request) {
+        int hours = QueryParameters.of(request, HOURS)
+                .number(HOURS, 1, ClusterHistory.MAX_HOURS)
+                .orElse(1);
+        long nowMs = System.currentTimeMillis();
+        long after = nowMs - hours * MS_PER_HOUR;
+        LiveSource current = source();
+        Polled polled =
+                poll(current, REPORT_PATH + "?" + AFTER + "=" + after + "&" + BY_MINUTE + "=true", HISTORY_TIMEOUT);
+        List<InstanceReport> reports = new ArrayList<>(polled.reports.values());
+        reports.add(current.own().minutesSince(after));
         request.contentType("application/json")
-                .result(source().own().since(after).json());
+                .result(Json.write(ClusterHistory.of(nowMs, reports, polled.failed.keySet())));
     }
 
     /** Sends the history, and then an event each second until either side closes the connection. */
@@ -224,25 +251,30 @@ final class LiveFeed implements AutoCloseable {
         long after = current.lastSecondMs();
         String question = REPORT_PATH + "?" + AFTER + "=" + after;
         Duration within = after == 0 ? HISTORY_TIMEOUT : ANSWER_TIMEOUT;
-        Map<String, CompletableFuture<InstanceReport>> asked = new TreeMap<>();
-        for (String address : source.others().get()) {
-            asked.put(address, peers.get(address, question, within).thenApply(InstanceReport::read));
-        }
-        Map<String, InstanceReport> reports = new TreeMap<>();
-        Map<String, String> failed = new TreeMap<>();
-        asked.forEach((address, answer) -> {
-            try {
-                reports.put(address, answer.join());
-            } catch (CompletionException e) {
-                failed.put(address, String.valueOf(e.getCause()));
-            }
-        });
-        failed.forEach((address, why) -> {
+        Polled polled = poll(source, question, within);
+        polled.failed.forEach((address, why) -> {
             if (!unreachable.contains(address)) {
                 LOG.warn("The live page has no figures from {}: {}", address, why);
             }
         });
-        unreachable = failed.keySet();
-        current.add(System.currentTimeMillis(), source.own().since(after), reports, unreachable);
+        unreachable = polled.failed.keySet();
+        current.add(System.currentTimeMillis(), source.own().since(after), polled.reports, unreachable);
+    }
+
+    /** Gets the reports of the other instances. */
+    private Polled poll(LiveSource current, String question, Duration within) {
+        Map<String, CompletableFuture<InstanceReport>> asked = new TreeMap<>();
+        for (String address : current.others().get()) {
+            asked.put(address, peers.get(address, question, within).thenApply(InstanceReport::read));
+        }
+        Polled polled = new Polled(new TreeMap<>(), new TreeMap<>());
+        asked.forEach((address, answer) -> {
+            try {
+                polled.reports.put(address, answer.join());
+            } catch (CompletionException e) {
+                polled.failed.put(address, String.valueOf(e.getCause()));
+            }
+        });
+        return polled;
     }
 }

@@ -32,9 +32,11 @@ class ClusterTimelineTest {
                 new InstanceStatus(
                         address,
                         "RUNNING",
+                        new InstanceStatus.ProcessInfo("1.2.3", denied),
                         List.of(
                                 new InstanceStatus.DeniedClient("greedy", denied),
                                 new InstanceStatus.DeniedClient("of " + address, 7)),
+                        List.of(new InstanceStatus.RecentClient("greedy", denied)),
                         List.of(new InstanceStatus.PolicyCounts("p", 1, denied, 0)),
                         30,
                         denied,
@@ -98,6 +100,22 @@ class ClusterTimelineTest {
                         new InstanceStatus.DeniedClient("of b", 7));
         assertThat(together.since(0).overview().policies())
                 .containsExactly(new InstanceStatus.PolicyCounts("p", 2, 8, 0));
+    }
+
+    @Test
+    void a_client_is_listed_with_its_last_decision_on_any_instance() {
+        together.add(2_000, report("a", 3), Map.of("b", report("b", 5)), Set.of());
+        assertThat(together.since(0).overview().recentClients())
+                .containsExactly(new InstanceStatus.RecentClient("greedy", 5));
+    }
+
+    @Test
+    void versions_and_starts_are_reported() {
+        together.add(2_000, report("a", 3), Map.of("b", report("b", 5)), Set.of("z:1"));
+        assertThat(together.since(0).overview().instances())
+                .extracting(ClusterOverview.InstanceOverview::process)
+                .containsExactly(
+                        new InstanceStatus.ProcessInfo("1.2.3", 3), new InstanceStatus.ProcessInfo("1.2.3", 5), null);
     }
 
     @Test
@@ -184,7 +202,17 @@ class ClusterTimelineTest {
                 List.of(new InstanceStatus.TierStatus(tier, 0, 1, waiting)));
         return new InstanceReport(
                 List.of(new InstanceSecond(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),
-                new InstanceStatus(address, "RUNNING", List.of(), List.of(), 1, waiting, List.of(now), List.of()));
+                new InstanceStatus(
+                        address,
+                        "RUNNING",
+                        null,
+                        List.of(),
+                        List.of(),
+                        List.of(),
+                        1,
+                        waiting,
+                        List.of(now),
+                        List.of()));
     }
 
     @Test

@@ -184,6 +184,19 @@ class RecentTrafficTest {
     }
 
     @Test
+    void the_history_is_by_the_minute_and_bounded() throws Exception {
+        JsonNode history = caller.get("/v1/live/history?hours=24").json();
+        assertThat(history.get("minutes").isArray()).isTrue();
+        assertThat(history.get("missing")).isEmpty();
+        assertThat(caller.get("/v1/live/history?hours=25").status()).isEqualTo(400);
+        assertThat(caller.get("/v1/live/report?minutes=true")
+                        .json()
+                        .get("seconds")
+                        .isArray())
+                .isTrue();
+    }
+
+    @Test
     void a_backtest_of_a_queue_queues_requests_that_were_denied() throws Exception {
         JsonNode whatIf = caller.post("/v1/backtest", """
                         {"policies": [{"id": "two", "queue": "tried"}],
@@ -296,6 +309,10 @@ class RecentTrafficTest {
                     ticks++;
                 } else {
                     assertThat(event.data().at("/instances/0/health").asText()).isEqualTo("RUNNING");
+                    assertThat(event.data().at("/instances/0/process/startedAt").asLong())
+                            .isPositive();
+                    assertThat(texts(event.data().get("recentClients"), "client"))
+                            .contains(MISPLACED, "client 7");
                 }
             }
         }
