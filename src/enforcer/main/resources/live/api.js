@@ -40,7 +40,7 @@ export async function ask(path, options = {}) {
     }
     if (token !== null) {
       sessionStorage.removeItem(KEY);
-    } else if (!(await askForToken((refused ?? problem).message))) {
+    } else if (!(await askForToken((refused ?? problem).message, refused !== null))) {
       throw refused ?? problem;
     }
   }
@@ -50,17 +50,22 @@ export async function askJson(path, options = {}) {
   return (await ask(path, {...options, headers: {Accept: 'application/json', ...options.headers}})).json();
 }
 
-/** @returns whether the user has entered a token, in which case `window` receives the event `weir-token` */
-export function askForToken(why) {
-  asking ??= show(why).finally(() => {
+/**
+ * @param isError whether `why` is an error
+ * @returns whether the user has entered a token, in which case `window` receives the event `weir-token`
+ */
+export function askForToken(why, isError = false) {
+  asking ??= show(why, isError).finally(() => {
     asking = null;
   });
   return asking;
 }
 
-function show(why) {
+function show(why, isError) {
   const field = document.getElementById('token-field');
-  document.getElementById('token-why').textContent = why;
+  const reason = document.getElementById('token-why');
+  reason.textContent = why;
+  reason.classList.toggle('fault', isError);
   field.value = '';
   dialog.returnValue = '';
   dialog.showModal();

@@ -18,6 +18,7 @@ const VIEWS = {
 };
 const LATE_MS = 8000;
 const MOST_INCOMPLETE = 10;
+const head = document.getElementById('head');
 const main = document.getElementById('main');
 const banner = document.getElementById('banner');
 const pulse = document.getElementById('pulse');
@@ -57,8 +58,8 @@ function decoded(part) {
 
 function changed() {
   const {latest, isLive, isPaused, trouble} = stream;
-  pulse.className = isLive ? 'pulse live' : trouble ? 'pulse lost' : 'pulse';
-  say(pulse, latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'disconnected' : isPaused ? 'paused' : 'connecting');
+  pulse.className = stream.isHeld ? 'pulse held' : isLive ? 'pulse live' : trouble ? 'pulse lost' : 'pulse';
+  say(pulse, stream.isHeld && latest ? `held · ${clock(latest.at)}` : latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'disconnected' : isPaused ? 'paused' : 'connecting');
   document.body.classList.toggle('stale', !isLive && trouble !== null);
   announce(warnings());
   if (!document.hidden) {
@@ -75,7 +76,7 @@ function warnings() {
     const next = trouble.status === 401 ? 'Enter a token to continue.' : 'Reconnecting.';
     all.push({grave: true, text: `The live feed is disconnected: ${trouble.message}. ${since}${next}`, asks: trouble.status === 401});
   }
-  const lateMs = isLive && latest && now ? now.at - latest.at : 0;
+  const lateMs = isLive && !stream.isHeld && latest && now ? now.at - latest.at : 0;
   if (lateMs > LATE_MS) {
     const moreThanMs = lateMs - lateMs % LATE_MS; // changes rarely, because screen readers read each change
     all.push({grave: true, text: `The figures are more than ${duration(moreThanMs)} old: the last are from ${clock(latest.at)}.`});
@@ -106,7 +107,19 @@ function announce(all) {
       asks && h('button', {type: 'button', onclick: () => askForToken('Reading requires a token.')}, 'Enter token'))));
 }
 
+/** Publishes the height that the sticky header covers, for what sticks below it. */
+function measureHead() {
+  const isSticky = getComputedStyle(head).position === 'sticky';
+  document.documentElement.style.setProperty('--head', `${isSticky ? head.offsetHeight : 0}px`);
+}
+
+const pause = document.getElementById('pause');
+pause.addEventListener('click', () => {
+  stream.hold(!stream.isHeld);
+  pause.textContent = stream.isHeld ? 'Resume' : 'Pause';
+});
 startTheme();
+new ResizeObserver(measureHead).observe(head);
 document.getElementById('token').addEventListener('click',
     () => askForToken('Changes require a token. Reading may require one too.'));
 document.getElementById('skip').addEventListener('click', event => {

@@ -1,10 +1,9 @@
 import {fill, h, table} from './dom.js';
-import {clock, minute, rough} from './format.js';
+import {clock, duration, minute, period, rough} from './format.js';
 
-const SPAN_MS = 300_000;
-const GAP_MS = 2500;
+const GAP = 2.5;
 const MINUTE_MS = 60_000;
-const AXIS_WIDTH = 44;
+const AXIS_WIDTH = 50;
 
 const {Chart} = window;
 Chart.defaults.animation = false;
@@ -15,48 +14,55 @@ const colours = new Map();
 window.addEventListener('weir-theme', () => colours.clear());
 
 /**
- * A chart of the last five minutes with its legend, and a table with the same values for users who cannot see the
+ * A chart of a time range with its legend, and a table with the same values for users who cannot see the
  * chart.
  *
  * @param series `{name, colour, value, unit, dashed, filled}`: `colour` is a custom property of the style sheet, and
- *     `value` returns the value of a tick, or null if there is none
- * @param options `stacked`, `logarithmic`, `unit`, `size`, a class, and `level` of the heading
+ *     `value` returns the value of a point, or null if there is none
+ * @param options `stacked`; `logarithmic`, for durations in ms; `unit`, or `format`, which formats a value; `size`, a
+ *     class; and `level` of the heading
  */
 export class TimeChart {
   #series;
-  #unit;
+  #format;
   #chart;
+  #canvas;
   #legend = h('ul.legend');
   #details = h('details.alternative', {ontoggle: () => this.#updateTable()}, h('summary', 'As a table'), h('div'));
-  #ticks = [];
+  #timeRange = null;
   #redraw = () => this.#chart.update();
 
-  constructor(title, series, {stacked = false, logarithmic = false, unit = '', size = 'low', level = 2} = {}) {
+  constructor(title, series, {stacked = false, logarithmic = false, unit = '', format = value => `${rough(value)}${unit}`, size = 'low', level = 2} = {}) {
     this.#series = series;
-    this.#unit = unit;
-    const canvas = h('canvas', {role: 'img', 'aria-label': `${title}, the last five minutes; the table below has the same values`});
+    this.#format = format;
+    this.#canvas = h('canvas', {role: 'img'});
     this.root = h('figure.chart',
         h('figcaption', h(`h${level}`, title), this.#legend),
-        h(`div.canvas.${size}`, canvas), this.#details);
+        h(`div.canvas.${size}`, this.#canvas), this.#details);
     this.title = title;
-    this.#chart = new Chart(canvas, {
+    this.#chart = new Chart(this.#canvas, {
       type: 'line',
       data: {datasets: series.map(one => dataset(one, stacked))},
-      options: options(stacked, logarithmic, unit),
+      options: options(stacked, logarithmic, format),
     });
     window.addEventListener('weir-theme', this.#redraw);
   }
 
-  show(ticks) {
-    this.#ticks = ticks;
-    const last = ticks.at(-1);
+  /** @param timeRange the points, and the range to show */
+  show(timeRange) {
+    this.#timeRange = timeRange;
+    const {points, range, end} = timeRange;
+    const last = points.at(-1);
     fill(this.#legend, this.#series.map(({name, colour, value, dashed}) =>
         h('li', swatch(colour, dashed), `${name} `, h('b', last ? this.#figure(value(last)) : '–'))));
     this.#series.forEach(({value}, i) => {
-      this.#chart.data.datasets[i].data = points(ticks, value);
+      this.#chart.data.datasets[i].data = withGaps(points, value, range.pointMs * GAP);
     });
-    const end = last?.at ?? Date.now();
-    Object.assign(this.#chart.options.scales.x, {min: end - SPAN_MS, max: end});
+    Object.assign(this.#chart.options.scales.x, {min: end - range.ms, max: end, tickMs: range.tickMs});
+    const label = `${this.title}, ${range.text}; the table below has the same values`;
+    if (this.#canvas.getAttribute('aria-label') !== label) {
+      this.#canvas.setAttribute('aria-label', label);
+    }
     this.#chart.update();
     this.#updateTable();
   }
@@ -67,23 +73,24 @@ export class TimeChart {
   }
 
   #figure(value) {
-    return value === null ? '–' : `${rough(value)}${this.#unit}`;
+    return value === null ? '–' : this.#format(value);
   }
 
-  /** Shows the mean of each minute, because screen readers would read a row per second for minutes. */
+  /** Shows means, because screen readers would read a row for each point. */
   #updateTable() {
-    if (!this.#details.open) {
+    if (!this.#details.open || this.#timeRange === null) {
       return;
     }
-    const minutes = new Map();
-    for (const tick of this.#ticks) {
-      const at = tick.at - (tick.at % MINUTE_MS);
-      minutes.set(at, [...(minutes.get(at) ?? []), tick]);
+    const {points, range: {rowMs}} = this.#timeRange;
+    const rows = new Map();
+    for (const point of points) {
+      const at = point.at - (point.at % rowMs);
+      rows.set(at, [...(rows.get(at) ?? []), point]);
     }
-    fill(this.#details.lastChild, table(`${this.title}, mean per minute`,
-        [{name: 'minute'}, ...this.#series.map(({name}) => ({name, number: true}))],
-        [...minutes].reverse().map(([at, ticks]) =>
-            [minute(at), ...this.#series.map(({value}) => this.#figure(mean(ticks.map(value))))])));
+    fill(this.#details.lastChild, table(`${this.title}, mean of each ${period(rowMs)}`,
+        [{name: 'from'}, ...this.#series.map(({name}) => ({name, number: true}))],
+        [...rows].reverse().map(([at, points]) =>
+            [minute(at), ...this.#series.map(({value}) => this.#figure(mean(points.map(value))))])));
   }
 }
 
@@ -109,7 +116,7 @@ function dataset({name, colour, dashed, filled}, stacked) {
   };
 }
 
-function options(stacked, logarithmic, unit) {
+function options(stacked, logarithmic, format) {
   const grid = {color: () => shade('--line'), drawTicks: false};
   const ticks = {color: () => shade('--muted'), padding: 6, font: {size: 11}};
   return {
@@ -122,7 +129,7 @@ function options(stacked, logarithmic, unit) {
       tooltip: {
         callbacks: {
           title: ([item]) => clock(item.parsed.x),
-          label: item => ` ${item.dataset.label}: ${rough(item.parsed.y)}${unit}`,
+          label: item => ` ${item.dataset.label}: ${format(item.parsed.y)}`,
         },
       },
     },
@@ -132,41 +139,48 @@ function options(stacked, logarithmic, unit) {
         grid,
         border: {display: false},
         afterBuildTicks: axis => {
-          axis.ticks = wholeMinutes(axis.min, axis.max).map(value => ({value}));
+          axis.ticks = wholeSteps(axis.min, axis.max, axis.options.tickMs ?? MINUTE_MS).map(value => ({value}));
         },
         ticks: {...ticks, maxRotation: 0, autoSkip: false, callback: value => minute(value)},
       },
       y: {
-        ...(logarithmic ? {type: 'logarithmic', min: 1, suggestedMax: 100} : {beginAtZero: true, suggestedMax: 4}),
+        ...(logarithmic ? {type: 'logarithmic', min: 1, suggestedMax: 100} : {beginAtZero: true, suggestedMax: 1}),
         afterFit: axis => {
           axis.width = AXIS_WIDTH;
         },
         stacked,
         grid,
         border: {display: false},
-        ticks: {...ticks, maxTicksLimit: 5, precision: 0, callback: value => (logarithmic && !Number.isInteger(Math.log10(value)) ? null : rough(value))},
+        ticks: {...ticks, maxTicksLimit: 5, precision: 0, callback: logarithmic ? powerOfTen : rough},
       },
     },
   };
 }
 
-function points(ticks, value) {
+/** Labels only powers of ten, because a logarithmic axis has many ticks. */
+function powerOfTen(ms) {
+  return Number.isInteger(Math.log10(ms)) ? duration(ms) : null;
+}
+
+function withGaps(points, value, gapMs) {
   const data = [];
-  ticks.forEach((tick, i) => {
-    if (i > 0 && tick.at - ticks[i - 1].at > GAP_MS) {
-      data.push({x: tick.at - 1, y: null});
+  points.forEach((point, i) => {
+    if (i > 0 && point.at - points[i - 1].at > gapMs) {
+      data.push({x: point.at - 1, y: null});
     }
-    data.push({x: tick.at, y: value(tick)});
+    data.push({x: point.at, y: value(point)});
   });
   return data;
 }
 
-function wholeMinutes(min, max) {
-  const minutes = [];
-  for (let at = Math.ceil(min / MINUTE_MS) * MINUTE_MS; at <= max; at += MINUTE_MS) {
-    minutes.push(at);
+/** Returns the multiples of a step, in local time. */
+function wholeSteps(min, max, stepMs) {
+  const offsetMs = new Date(max).getTimezoneOffset() * MINUTE_MS;
+  const steps = [];
+  for (let at = Math.ceil((min - offsetMs) / stepMs) * stepMs + offsetMs; at <= max; at += stepMs) {
+    steps.push(at);
   }
-  return minutes;
+  return steps;
 }
 
 function mean(values) {

@@ -1,13 +1,15 @@
 import {askJson} from './api.js';
 import {fill, h, isInUse, say, table} from './dom.js';
 import {clock, count, day, duration} from './format.js';
+import {deniedClients} from './overview.js';
 import {outcome, why} from './outcomes.js';
 import {limit, shared, whoHolds} from './shared.js';
 
 const AGAIN_MS = 3000;
+const RECENT_EVERY = 20;
 
-/** The usage of one client, and the recent decisions on its requests. */
-export function clientView([client = '']) {
+/** The usage of one client, and the recent decisions on its requests; without a client, the recent ones. */
+export function clientView([client = ''], stream) {
   const field = h('input', {id: 'client', name: 'client', value: client, maxlength: 512, autocomplete: 'off', spellcheck: 'false', required: true});
   const form = h('form.row', {onsubmit: event => {
     event.preventDefault();
@@ -15,8 +17,7 @@ export function clientView([client = '']) {
   }}, h('label', {for: 'client'}, 'Client'), field, h('button.main', {type: 'submit'}, 'Show'));
   const root = h('div', h('h1', 'Client'), form);
   if (client === '') {
-    root.append(h('p.empty', 'Enter the name of a client exactly as in its requests, or follow a link from the overview.'));
-    return {title: 'Client', root, close() {}};
+    return recentView(root, stream);
   }
 
   const usage = h('div', h('p.empty', 'Loading.'));
@@ -29,11 +30,15 @@ export function clientView([client = '']) {
 
   const abort = new AbortController();
   const name = encodeURIComponent(client);
+  const known = new Map();
+  let rounds = 0;
   let timer = null;
   const ask = async () => {
-    if (!document.hidden) {
+    if (!document.hidden && !stream.isHeld) {
+      const isWithRecent = rounds++ % RECENT_EVERY === 0; // reads the request topic
       await Promise.all([
-        show(usage, `/v1/usage/${name}`, answer => usageList(answer, abort.signal), abort.signal),
+        show(usage, `/v1/usage/${name}${isWithRecent ? '?recent=true' : ''}`,
+            answer => usageList(merged(answer.usage, known, isWithRecent), abort.signal), abort.signal),
         show(decisions, `/v1/decisions/${name}?most=50`, answer => {
           say(read, answer.since === null ? '' : `among the last ${count(answer.read)} records of the client’s partition, since ${day(answer.since)}`);
           return decisionTable(answer.decisions);
@@ -68,7 +73,54 @@ async function show(place, path, draw, signal) {
   }
 }
 
-async function usageList({usage}, signal) {
+/** Without a client: the clients of the last decisions, and those with most denials. */
+function recentView(root, stream) {
+  const recent = h('div');
+  const denied = h('div');
+  root.append(
+      h('p.empty', 'Enter the name of a client exactly as in its requests, or choose one.'),
+      h('div.grid.halves',
+          h('section.card', h('h2', 'Recent clients'), h('p.note', 'of the last decisions'), recent),
+          h('section.card', h('h2', 'Clients with most denials'), h('p.note', 'estimates for the last minute'), denied)));
+  return {
+    title: 'Client',
+    root,
+    update() {
+      if (!isInUse(recent)) {
+        fill(recent, recentClients(stream.now));
+      }
+      if (!isInUse(denied)) {
+        fill(denied, deniedClients(stream.now));
+      }
+    },
+    close() {},
+  };
+}
+
+function recentClients(now) {
+  if (now === null) {
+    return h('p.empty', 'Waiting for the first figures.');
+  }
+  if (now.recentClients.length === 0) {
+    return h('p.empty', 'No request has been decided since the start.');
+  }
+  return table('Recent clients, the latest first', [{name: 'client'}, {name: 'last decision'}],
+      now.recentClients.map(({client, lastAt}) => [
+        h('a', {href: `#/client/${encodeURIComponent(client)}`}, client),
+        h('time', {datetime: new Date(lastAt).toISOString(), title: day(lastAt)}, clock(lastAt)),
+      ]));
+}
+
+/** Returns the usage, and the policies that applied to recent requests, which only some answers have. */
+function merged(usage, known, isComplete) {
+  if (isComplete) {
+    known.clear();
+  }
+  usage.forEach(one => known.set(JSON.stringify([one.policyId, one.key]), one));
+  return [...known.values()].sort((a, b) => (a.policyId < b.policyId ? -1 : a.policyId > b.policyId ? 1 : 0));
+}
+
+async function usageList(usage, signal) {
   if (usage.length === 0) {
     return h('p.empty', 'No policy applies to this client, and it has no usage.');
   }
@@ -76,6 +128,7 @@ async function usageList({usage}, signal) {
   return h('ul.usages', all.map(({policyId, policyVersion, key, limits, holders, free}) => h('li',
       h('h3', h('a', {href: `#/policies/policy/${encodeURIComponent(policyId)}`}, policyId), h('small', ` version ${policyVersion}`),
           others(key), holders ? h('small.tag', 'shared by all clients') : null),
+      limits.length === 0 && !holders && h('p.note', 'It has no limits.'),
       limits.map(limit),
       holders ? whoHolds(holders, free) : null)));
 }

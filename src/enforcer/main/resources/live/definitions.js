@@ -33,10 +33,18 @@ export async function history(kind, id) {
   return text.split(/^- /m).slice(1).map(version => parts(`  ${version}`));
 }
 
-/** @param tag the ETag of the version to change, null for a new definition */
-export async function put(kind, id, text, tag) {
+/**
+ * @param tag the ETag of the version to change, null for a new definition
+ * @param authorship headers with the author and the reason
+ */
+export async function put(kind, id, text, tag, authorship) {
   const condition = tag === null ? {'If-None-Match': '*'} : {'If-Match': tag};
-  return askJson(path(kind, id), {method: 'PUT', headers: {'Content-Type': YAML, ...condition}, body: text});
+  return askJson(path(kind, id), {method: 'PUT', headers: {'Content-Type': YAML, ...condition, ...authorship}, body: text});
+}
+
+/** Deletes a version. The other parameters are those of `put`. */
+export async function remove(kind, id, tag, authorship) {
+  await ask(path(kind, id), {method: 'DELETE', headers: {'If-Match': tag, ...authorship}});
 }
 
 /** Returns the changes that applying the definition would make. */

@@ -1,7 +1,10 @@
+import {Authorship} from './authorship.js';
 import * as definitions from './definitions.js';
+import {confirmDeletion} from './deletion.js';
 import {difference} from './diff.js';
 import {fill, h} from './dom.js';
 import {day} from './format.js';
+import {Versions} from './versions.js';
 import {comparison} from './whatif.js';
 
 const PAUSE_MS = 500;
@@ -11,12 +14,12 @@ const NEW = {
   queue: 'id: my-queue\nlimit: 100\nper: 1s\nmax-wait: 30s\n',
 };
 
-/** An editor that checks, backtests and applies a policy or queue. */
+/** An editor that checks, backtests, applies, restores and deletes a policy or queue. */
 export class Editor {
   #kind;
   #id;
-  #applied;
-  /** The version that is being changed; null for a new definition. */
+  #changed;
+  /** The version that is being changed; null for a new or deleted definition. */
   #base = null;
   #abort = new AbortController();
   #timer = null;
@@ -28,28 +31,32 @@ export class Editor {
   #state = h('p.note', {id: 'definition-state'});
   #verdict = h('div.verdict', {tabindex: '-1'});
   #outcome = h('div.result', {tabindex: '-1'});
-  #history = h('div');
+  #authorship = new Authorship();
+  #versions = new Versions(version => this.#restore(version));
   #buttons = [];
+  #deleteButton = this.#button('Delete', () => this.#delete(), 'quiet');
 
   /**
    * @param id null for a new definition
-   * @param applied called with the id of the definition that was applied
+   * @param changed called with the id of the definition that was applied or deleted
    */
-  constructor(kind, id, applied) {
+  constructor(kind, id, changed) {
     this.#kind = kind;
     this.#id = id;
-    this.#applied = applied;
+    this.#changed = changed;
     this.root = h('section.card.editor',
-        h('h2', id === null ? `New ${kind}` : id), this.#state,
+        h('header', h('h2', id === null ? `New ${kind}` : id), this.#deleteButton), this.#state,
         h('label.hidden', {for: 'definition'}, 'Definition, as YAML'),
         h('div.paper', this.#gutter, this.#text),
-        h('div.row',
+        this.#authorship.root,
+        h('div.row.actions',
             this.#button('Check', () => this.#check(true)),
             h('span.group', {role: 'group', 'aria-label': 'Backtest on recent requests'},
                 h('span.note', 'Backtest the last'),
                 MINUTES.map(minutes => this.#button(`${minutes} min`, () => this.#tryOut(minutes)))),
             this.#button('Apply', () => this.#apply(), 'main')),
-        this.#verdict, this.#outcome, this.#history);
+        this.#verdict, this.#outcome, this.#versions.root);
+    this.#enable();
     this.#open();
   }
 
@@ -68,16 +75,26 @@ export class Editor {
       this.#base = await definitions.read(this.#kind, this.#id);
       this.#write(this.#base.text ?? '');
       this.#showBase();
-      this.#showHistory();
+      this.#versions.load(this.#kind, this.#id);
     } catch (e) {
-      fill(this.#state, h('span.fault', e.message));
+      const isDeleted = e.status === 404 && await this.#versions.load(this.#kind, this.#id);
+      fill(this.#state, isDeleted ? 'Deleted. Restore one of its versions to use it again.' : h('span.fault', e.message));
     }
   }
 
   #write(text) {
     this.#text.value = text;
     this.#number([]);
+    this.#enable();
     this.#check(false);
+  }
+
+  /** Disables what needs a definition while there is none. */
+  #enable() {
+    const isEmpty = this.#text.value.trim() === '';
+    this.#buttons.forEach(button => {
+      button.disabled = button === this.#deleteButton ? this.#base === null || this.#base.text === null : isEmpty;
+    });
   }
 
   #showBase() {
@@ -88,6 +105,7 @@ export class Editor {
   #edited() {
     fill(this.#outcome); // the result of the previous text
     this.#number([]);
+    this.#enable();
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#check(false), PAUSE_MS);
   }
@@ -96,6 +114,10 @@ export class Editor {
   async #check(isAsked) {
     clearTimeout(this.#timer);
     const check = ++this.#checks;
+    if (this.#text.value.trim() === '') {
+      fill(this.#verdict);
+      return null;
+    }
     try {
       const changes = await definitions.validate(this.#kind, this.#text.value, this.#abort.signal);
       if (check === this.#checks) {
@@ -142,20 +164,61 @@ export class Editor {
     }
     const id = this.#id ?? changes.find(({kind}) => kind === this.#kind).id;
     try {
-      const change = await definitions.put(this.#kind, id, this.#text.value, this.#base === null ? null : this.#base.tag);
-      fill(this.#outcome, h('p.success', change.effect === 'unchanged'
-          ? 'The definition is identical to the one in force: nothing was changed.'
-          : `In force as version ${change.version}.`));
+      const tag = this.#base === null || this.#base.text === null ? null : this.#base.tag;
+      const change = await definitions.put(this.#kind, id, this.#text.value, tag, this.#authorship.headers());
+      this.#checks++; // a check that is under way compares with the version before
+      fill(this.#verdict);
+      fill(this.#outcome, applied(change, this.#text.value));
+      this.#authorship.reason = '';
       this.#base = await definitions.read(this.#kind, id);
       this.#showBase();
-      this.#check(false);
-      this.#applied(id);
+      this.#enable();
+      this.#changed(id);
       this.#id = id;
-      this.#showHistory();
+      this.#versions.load(this.#kind, id);
     } catch (e) {
-      fill(this.#outcome, e.status === 412 ? await this.#meanwhile(id) : [h('p.fault', `Nothing was changed: ${e.message.replace(/^nothing was changed: /, '')}`), this.#faults({faults: e.faults ?? [], message: ''})]);
+      fill(this.#outcome, e.status === 412 ? await this.#meanwhile(id) : this.#unchanged(e));
     }
     this.#outcome.focus();
+  }
+
+  /** Puts an earlier version into the editor, to be applied as a new one. */
+  #restore({version, text}) {
+    this.#write(text);
+    this.#authorship.reason = `Restore version ${version}`;
+    fill(this.#outcome, h('p.note', `The editor has version ${version}. Apply it to restore it as a new version.`));
+    this.#text.focus();
+  }
+
+  async #delete() {
+    const {version, tag} = this.#base;
+    if (!(await confirmDeletion(this.#kind, this.#id, version))) {
+      return;
+    }
+    try {
+      await definitions.remove(this.#kind, this.#id, tag, this.#authorship.headers());
+      this.#base = null;
+      this.#checks++;
+      this.#authorship.reason = '';
+      fill(this.#state, 'Deleted. Restore one of its versions to use it again.');
+      fill(this.#verdict);
+      fill(this.#outcome, h('p.success', `The ${this.#kind} ${this.#id} is deleted.`));
+      this.#text.value = '';
+      this.#number([]);
+      this.#enable();
+      this.#changed(this.#id);
+      this.#versions.load(this.#kind, this.#id);
+    } catch (e) {
+      fill(this.#outcome, e.status === 412 ? await this.#meanwhile(this.#id) : this.#unchanged(e));
+    }
+    this.#outcome.focus();
+  }
+
+  #unchanged(e) {
+    return [
+      h('p.fault', `Nothing was changed: ${e.message.replace(/^nothing was changed: /, '')}`),
+      e.faults?.length > 0 && this.#faults(e),
+    ];
   }
 
   /** Another change was faster. */
@@ -192,28 +255,15 @@ export class Editor {
                 theirs === null ? 'Keep mine as a new definition' : `Keep mine as a change of version ${theirs.version}`)));
   }
 
-  async #showHistory() {
-    try {
-      const versions = await definitions.history(this.#kind, this.#id);
-      fill(this.#history, h('h3', 'Versions'), h('ol.versions', versions.map(({version, appliedAt, author, reason, text}, i) =>
-          h('li', h('details',
-              h('summary', h('b', `Version ${version}`), ` ${day(appliedAt)}`, author !== null && ` · ${author}`, text === null && ' · deleted',
-                  i === 0 && text !== null && h('small.tag', 'in force')),
-              reason !== null && h('p.note', reason),
-              difference(versions[i + 1]?.text ?? null, text))))));
-    } catch (e) {
-      fill(this.#history, h('p.fault', `The versions cannot be read: ${e.message}`));
-    }
-  }
-
   #button(name, act, kind) {
     const button = h(kind ? `button.${kind}` : 'button', {type: 'button', onclick: async () => {
+      if (this.#isBusy) {
+        return;
+      }
+      this.#isBusy = true;
       this.#buttons.forEach(other => other.setAttribute('aria-disabled', 'true'));
       try {
-        if (!this.#isBusy) {
-          this.#isBusy = true;
-          await act();
-        }
+        await act();
       } finally {
         this.#isBusy = false;
         this.#buttons.forEach(other => other.removeAttribute('aria-disabled'));
@@ -244,6 +294,15 @@ export class Editor {
     this.#text.setSelectionRange(start, start + (lines[line - 1] ?? '').length);
     this.#text.scrollTop = (line - 3) * parseFloat(getComputedStyle(this.#text).lineHeight);
   }
+}
+
+/** Says what an applied change did. */
+function applied({effect, version, details}, text) {
+  const from = Date.parse(text.match(/^effective-from: *['"]?([^'"\s]+)/m)?.[1]);
+  const when = from > Date.now() ? `Applied as version ${version}, effective from ${day(from)}.` : `In force as version ${version}.`;
+  return effect === 'unchanged'
+      ? h('p.success', `Identical to version ${version}: nothing was changed.`)
+      : [h('p.success', when), details.length > 0 && h('ul.details', details.map(line => h('li', line)))];
 }
 
 function verdict({effect, id, version, details}) {

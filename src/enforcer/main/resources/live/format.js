@@ -43,9 +43,9 @@ export function duration(ms) {
   return `${WHOLE.format(Math.floor(ms / size))} ${unit}${rest > 0 ? ` ${rest} ${lesserUnit}` : ''}`;
 }
 
-/** Formats an upper bound; null means above the highest bound. */
+/** Formats an upper bound; null, or a value above the highest bound, means above the highest bound. */
 export function atMost(ms, highestMs) {
-  return ms === null ? `> ${duration(highestMs)}` : `≤ ${duration(ms)}`;
+  return ms === null || ms > highestMs ? `> ${duration(highestMs)}` : `≤ ${duration(ms)}`;
 }
 
 /** Formats a period for use after `per`, such as `s` or `5 min`. */

@@ -1,5 +1,5 @@
 import {fill, h} from './dom.js';
-import {count, rough} from './format.js';
+import {count, day, duration, rough} from './format.js';
 
 const LATE = 100;
 const VERY_LATE = 10_000;
@@ -16,16 +16,18 @@ export function instancesView(parts, stream) {
         list),
     update() {
       const instances = stream.now?.instances ?? [];
-      fill(list, instances.length === 0 ? h('p.empty', 'Waiting for the first figures.') : instances.map(card));
+      fill(list, instances.length === 0 ? h('p.empty', 'Waiting for the first figures.') : instances.map(instance => card(instance, stream.now.at)));
     },
     close() {},
   };
 }
 
-function card({address, self, health, decisionsPerSecond, partitions}) {
+function card({address, self, health, process, decisionsPerSecond, partitions}, now) {
   const applications = [...new Set(partitions.map(({application}) => application))].sort();
   return h('section.card.instance',
       h('header', h('h2', address), self && h('small.tag', 'this instance'), h(`span.health.${isWell(health)}`, health)),
+      process && h('p.note', {title: `since ${day(process.startedAt)}`},
+          `version ${process.version ?? 'unknown (not from a jar)'} · up ${duration(now - process.startedAt)}`),
       health !== 'UNREACHABLE' && h('p', h('b', rough(decisionsPerSecond)), ' decisions per second'),
       partitions.length === 0 && h('p.empty', health === 'UNREACHABLE' ? 'It did not respond: its figures are missing.' : 'It has no partitions.'),
       applications.map(application => h('div',

@@ -2,8 +2,10 @@ import {TimeChart} from './charts.js';
 import {bar, fill, h, isInUse, say, table} from './dom.js';
 import {atMost, count, duration, percent, rough} from './format.js';
 import {OUTCOMES} from './outcomes.js';
+import {rangePicker} from './timerange.js';
 
 const HIGHEST_LATENCY_MS = 60_000;
+const ABOVE_MS = HIGHEST_LATENCY_MS + 1;
 
 /** Decisions, latency, lag, and the clients and policies with the most denials. */
 export function overviewView(parts, stream) {
@@ -11,29 +13,32 @@ export function overviewView(parts, stream) {
   const decisions = new TimeChart('Decisions per second',
       OUTCOMES.map(({key, name, colour}) => ({name, colour, filled: true, value: tick => tick.decisions[key] ?? 0})),
       {stacked: true, size: 'huge', unit: '/s'});
-  const latency = new TimeChart('Decision latency (ms)', [
-    {name: 'p50', colour: '--allowed', value: tick => tick.latencyMs && (tick.latencyMs.p50 ?? HIGHEST_LATENCY_MS)},
-    {name: 'p99', colour: '--denied', value: tick => tick.latencyMs && (tick.latencyMs.p99 ?? HIGHEST_LATENCY_MS)},
-  ], {unit: ' ms', size: 'low', logarithmic: true});
+  const latency = new TimeChart('Decision latency (log scale)', [
+    {name: 'p50', colour: '--allowed', value: tick => tick.latencyMs && (tick.latencyMs.p50 ?? ABOVE_MS)},
+    {name: 'p99', colour: '--denied', value: tick => tick.latencyMs && (tick.latencyMs.p99 ?? ABOVE_MS)},
+  ], {format: ms => atMost(ms, HIGHEST_LATENCY_MS), size: 'low', logarithmic: true});
   const lag = new TimeChart('Lag (records not decided yet)', [
     {name: 'lag', colour: '--accent', filled: true, value: tick => tick.lag},
   ], {size: 'low'});
   const clients = h('div');
   const policies = h('div');
+  const show = () => {
+    picker.show();
+    [decisions, latency, lag].forEach(chart => chart.show(stream.timeRange));
+  };
+  const picker = rangePicker(stream.timeRange, show);
   return {
     title: 'Overview',
-    root: h('div', h('h1.hidden', 'Overview'), figures.root,
+    root: h('div', h('h1.hidden', 'Overview'), figures.root, picker.root,
         h('div.grid.wide-first',
             h('section.card', decisions.root),
             h('section.card', latency.root, lag.root)),
         h('div.grid.halves',
             h('section.card', h('h2', 'Clients with most denials'), h('p.note', 'estimates for the last minute'), clients),
-            h('section.card', h('h2', 'Policies with most denials'), h('p.note', 'in the last minute'), policies))),
+            h('section.card', h('h2', 'Policies with most denials'), h('p.note', 'in the last minute; a request counts for each policy that was checked'), policies))),
     update() {
       figures.show(stream);
-      for (const chart of [decisions, latency, lag]) {
-        chart.show(stream.ticks);
-      }
+      show();
       if (!isInUse(clients)) {
         fill(clients, deniedClients(stream.now));
       }
@@ -104,7 +109,8 @@ function lagMore(lag, decidedPerSecond) {
   return decidedPerSecond > 0 ? `${duration(lag / decidedPerSecond * 1000)} to catch up` : 'no decisions';
 }
 
-function deniedClients(now) {
+/** The clients with most denials. */
+export function deniedClients(now) {
   if (now === null) {
     return h('p.empty', 'Waiting for the first figures.');
   }
@@ -112,13 +118,14 @@ function deniedClients(now) {
     return h('p.empty', 'There were no denials.');
   }
   const most = now.clients[0].denied;
-  return table('Clients with most denials in the last minute', [{name: 'client'}, {name: 'denied', number: true}, {name: ''}],
+  return table('Clients with most denials in the last minute', [{name: 'client'}, {name: 'denied', number: true}, {name: 'in proportion'}],
       now.clients.map(({client, denied}) => [
         h('a', {href: `#/client/${encodeURIComponent(client)}`}, client), count(denied), bar(denied / most, 'denied'),
       ]));
 }
 
-function denyingPolicies(now) {
+/** The policies with most denials. */
+export function denyingPolicies(now) {
   if (now === null) {
     return h('p.empty', 'Waiting for the first figures.');
   }
@@ -126,7 +133,7 @@ function denyingPolicies(now) {
     return h('p.empty', 'There were no decisions.');
   }
   return table('Policies with most denials in the last minute',
-      [{name: 'policy'}, {name: 'allowed', number: true}, {name: 'queued', number: true}, {name: 'denied', number: true}, {name: 'share denied'}],
+      [{name: 'policy'}, {name: 'passed', number: true}, {name: 'queued', number: true}, {name: 'denied', number: true}, {name: 'share denied'}],
       now.policies.map(({policy, allowed, queued, denied}) => [
         /^\((none|other)\)$/.test(policy) ? policy : h('a', {href: `#/policies/policy/${encodeURIComponent(policy)}`}, policy),
         count(allowed), count(queued), count(denied),

@@ -1,17 +1,22 @@
 import {list} from './definitions.js';
-import {fill, h} from './dom.js';
+import {fill, h, isInUse, table} from './dom.js';
 import {Editor} from './editor.js';
+import {count, day} from './format.js';
+import {denyingPolicies} from './overview.js';
 import {isShared, sharedView} from './shared.js';
 
 const MOST_SHOWN = 500;
+const MOST_CHANGES = 8;
 const KINDS = [['policy', 'Policies'], ['queue', 'Queues']];
 
 /** The policies and queues in force, and an editor for one of them. */
-export function policiesView(parts) {
+export function policiesView(parts, stream) {
   const lists = new Map(KINDS.map(([kind]) => [kind, h('div', h('p.empty', 'Loading.'))]));
   const filter = h('input', {id: 'filter', type: 'search', autocomplete: 'off', spellcheck: 'false', oninput: () => draw()});
   const desk = h('div');
   const used = h('div');
+  const changes = h('div');
+  const denying = h('div');
   const found = new Map();
   let editor = null;
   let use = null;
@@ -28,17 +33,19 @@ export function policiesView(parts) {
             }, h('span', id, kind === 'policy' && isShared(definition) && [' ', h('small.tag', 'shared')]), h('small', `v${version}`))))),
         (more || wanted.length > shown.length) && h('p.note', `Only the first ${shown.length} are shown.`));
   });
+  const summarize = () => fill(changes, latestChanges(found));
   const load = () => KINDS.forEach(async ([kind]) => {
     try {
       found.set(kind, await list(kind));
       draw();
+      summarize();
     } catch (e) {
       fill(lists.get(kind), h('p.fault', e.message));
     }
   });
   const showUse = (kind, id) => {
     use?.close();
-    use = kind === 'policy' && id ? sharedView(id) : null;
+    use = kind === 'policy' && id ? sharedView(id, stream) : null;
     fill(used, use?.root);
   };
   const open = parts => {
@@ -47,13 +54,16 @@ export function policiesView(parts) {
     editor = null;
     const [kind, id] = parts[0] === 'new' ? [parts[1], null] : parts;
     if (!KINDS.some(([known]) => known === kind)) {
-      fill(desk, h('p.empty', 'Choose a policy or queue to view or change it, or create a new one.'));
+      fill(desk, h('p.empty', 'Choose a policy or queue to view or change it, or create a new one.'),
+          h('section.card', h('h2', 'Latest changes'), changes),
+          h('section.card', h('h2', 'Policies with most denials'),
+              h('p.note', 'in the last minute; a request counts for each policy that was checked'), denying));
     } else {
-      editor = new Editor(kind, id ?? null, applied => {
-        at = [kind, applied];
-        history.replaceState(null, '', `#/policies/${kind}/${encodeURIComponent(applied)}`);
+      editor = new Editor(kind, id ?? null, changed => {
+        at = [kind, changed];
+        history.replaceState(null, '', `#/policies/${kind}/${encodeURIComponent(changed)}`);
         load();
-        showUse(kind, applied);
+        showUse(kind, changed);
       });
       fill(desk, editor.root, used);
     }
@@ -75,9 +85,31 @@ export function policiesView(parts) {
             ])),
         desk)),
     takes: open,
+    update() {
+      if (!isInUse(denying)) {
+        fill(denying, denyingPolicies(stream.now));
+      }
+    },
     close() {
       editor?.close();
       use?.close();
     },
   };
+}
+
+/** How many definitions are in force, and which were changed last. */
+function latestChanges(found) {
+  const all = [...found].flatMap(([kind, {all}]) => all.map(one => ({kind, ...one})));
+  if (all.length === 0) {
+    return h('p.empty', 'Nothing is in force.');
+  }
+  const shared = all.filter(({kind, definition}) => kind === 'policy' && isShared(definition)).length;
+  const numbers = KINDS.map(([kind, title]) => `${count(all.filter(one => one.kind === kind).length)} ${title.toLowerCase()}`);
+  return [
+    h('p.note', `${numbers.join(' and ')} in force, ${count(shared)} of the policies shared by clients`),
+    table('Latest changes', [{name: 'id'}, {name: 'version', number: true}, {name: 'since'}, {name: 'author'}, {name: 'reason'}],
+        all.sort((a, b) => b.appliedAt - a.appliedAt).slice(0, MOST_CHANGES).map(({kind, id, version, appliedAt, author, reason}) => [
+          h('a', {href: `#/policies/${kind}/${encodeURIComponent(id)}`}, id), version, day(appliedAt), author ?? '–', reason ?? '–',
+        ])),
+  ];
 }

@@ -1,6 +1,7 @@
 import {TimeChart, swatch} from './charts.js';
 import {bar, fill, h, say} from './dom.js';
 import {atMost, count, duration, percent, period, rough} from './format.js';
+import {rangePicker} from './timerange.js';
 
 const TIER_COLOURS = 5;
 const HIGHEST_WAIT_MS = 1_800_000;
@@ -11,30 +12,33 @@ export function queuesView(parts, stream) {
   const list = h('div.queues');
   const empty = h('p.empty', 'Waiting for the first figures.');
   const some = h('p.note');
+  const picker = rangePicker(stream.timeRange, () => update());
+  const update = () => {
+    picker.show();
+    const queues = stream.now?.queues ?? [];
+    say(empty, stream.now === null ? 'Waiting for the first figures.' : queues.length === 0 ? 'There are no queues.' : '');
+    const inAll = stream.now?.queuesInAll ?? queues.length;
+    say(some, inAll > queues.length ? `${count(queues.length)} of ${count(inAll)} queues: those with the most waiting requests` : '');
+    const ids = new Set(queues.map(({id}) => id));
+    for (const [id, card] of cards) {
+      if (!ids.has(id)) {
+        card.close();
+        cards.delete(id);
+      }
+    }
+    queues.forEach((queue, i) => {
+      if (!cards.has(queue.id)) {
+        const card = new QueueCard(queue);
+        cards.set(queue.id, card);
+        list.insertBefore(card.root, list.children[i] ?? null);
+      }
+      cards.get(queue.id).show(queue, stream);
+    });
+  };
   return {
     title: 'Queues',
-    root: h('div', h('h1', 'Queues'), empty, some, list),
-    update() {
-      const queues = stream.now?.queues ?? [];
-      say(empty, stream.now === null ? 'Waiting for the first figures.' : queues.length === 0 ? 'There are no queues.' : '');
-      const inAll = stream.now?.queuesInAll ?? queues.length;
-      say(some, inAll > queues.length ? `${count(queues.length)} of ${count(inAll)} queues: those with the most waiting requests` : '');
-      const ids = new Set(queues.map(({id}) => id));
-      for (const [id, card] of cards) {
-        if (!ids.has(id)) {
-          card.close();
-          cards.delete(id);
-        }
-      }
-      queues.forEach((queue, i) => {
-        if (!cards.has(queue.id)) {
-          const card = new QueueCard(queue);
-          cards.set(queue.id, card);
-          list.insertBefore(card.root, list.children[i] ?? null);
-        }
-        cards.get(queue.id).show(queue, stream.ticks);
-      });
-    },
+    root: h('div', h('div.head', h('h1', 'Queues'), picker.root), empty, some, list),
+    update,
     close() {
       cards.forEach(card => card.close());
     },
@@ -67,7 +71,7 @@ class QueueCard {
         h('div.picture', this.#vessel, this.#tiers), this.#keys, this.#facts, this.#chart.root);
   }
 
-  show(queue, ticks) {
+  show(queue, {ticks, timeRange}) {
     // The limit of a queue with key fields applies to each key.
     this.#rate = queue.keys === null ? queue.limit * 1000 / queue.perMs : null;
     const capacity = queue.capacity * Math.max(1, queue.keys ?? 1);
@@ -86,11 +90,11 @@ class QueueCard {
     say(this.#out, `${rough(tick?.out ?? null)}/s out`);
     fill(this.#tiers, tiers.length === 0 ? h('li.note', 'No request is waiting, and no tier is configured.') : tiers.map((tier, i) => h('li',
         swatch(colour(tier, i)), h('b', name(tier)), h('span.number', count(tier.waiting)),
-        bar(waiting === 0 ? 0 : tier.waiting / waiting),
+        coloured(colour(tier, i), bar(waiting === 0 ? 0 : tier.waiting / waiting)),
         h('small', `priority ${tier.priority} · weight ${tier.weight}`))));
     fill(this.#facts, facts(queue, tick, waiting));
     fill(this.#keys, queue.longest.length === 0 ? null : longest(queue.longest));
-    this.#chart.show(ticks);
+    this.#chart.show(timeRange);
   }
 
   close() {
@@ -130,6 +134,12 @@ function layer(tier, i, capacity) {
   water.style.height = `${Math.min(100, 100 * tier.waiting / Math.max(1, capacity))}%`;
   water.classList.toggle('some', tier.waiting > 0);
   return water;
+}
+
+/** Gives a bar the colour of a tier. */
+function coloured(colour, bar) {
+  bar.style.setProperty('--of', `var(${colour})`);
+  return bar;
 }
 
 function colour({tier}, i) {

@@ -14,7 +14,7 @@ function keyOf(definition) {
 }
 
 /** The usage and leases of a shared policy; nothing for other policies. */
-export function sharedView(id) {
+export function sharedView(id, stream) {
   const root = h('div.below');
   const abort = new AbortController();
   let timer = null;
@@ -31,7 +31,7 @@ export function sharedView(id) {
     }
   };
   const again = async () => {
-    if (!document.hidden) {
+    if (!document.hidden && !stream.isHeld) {
       await show();
     }
     if (!abort.signal.aborted) {

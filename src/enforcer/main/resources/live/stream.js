@@ -1,4 +1,5 @@
 import {ask} from './api.js';
+import {TimeRange} from './timerange.js';
 
 const MOST_TICKS = 300;
 const SPAN_MS = 300_000;
@@ -9,15 +10,12 @@ const HIDDEN_MS = 30_000;
 const PAUSED = new Error('the page is hidden');
 
 /**
- * The events of the live feed. `changed` is called after each event, and when the connection is lost.
+ * The events of the live feed. `changed` is called after each event, and when the connection is lost. While the stream is
+ * held, it shows the state at the time at which it was held.
  *
  * The feed is read with fetch(), because an EventSource cannot send a token.
  */
 export class Stream {
-  /** The seconds of the last five minutes, oldest first. */
-  ticks = [];
-  /** The present state; null before the first event. */
-  now = null;
   isLive = false;
   /** Why the feed is not live; null before the first failure. */
   trouble = null;
@@ -25,11 +23,42 @@ export class Stream {
   isPaused = false;
   /** The number of consecutive ticks without the figures of an instance that responds. */
   incomplete = 0;
+  timeRange = new TimeRange(this);
 
+  #last = {ticks: [], now: null};
+  #held = null;
   #changed;
 
   constructor(changed) {
     this.#changed = changed;
+  }
+
+  /** The seconds of the last five minutes, oldest first. */
+  get ticks() {
+    return this.#shown.ticks;
+  }
+
+  /** The present state; null before the first event. */
+  get now() {
+    return this.#shown.now;
+  }
+
+  get isHeld() {
+    return this.#held !== null;
+  }
+
+  get #shown() {
+    return this.#held ?? this.#last;
+  }
+
+  /** Holds the state that is shown, or shows the present one again. */
+  hold(isHeld) {
+    this.#held = isHeld ? this.#last : null;
+    this.changed();
+  }
+
+  changed() {
+    this.#changed();
   }
 
   get latest() {
@@ -101,23 +130,25 @@ export class Stream {
 
   #take(event, value) {
     if (event === 'history') {
-      this.ticks = value.slice(-MOST_TICKS);
+      this.#last = {...this.#last, ticks: value.slice(-MOST_TICKS)};
       this.incomplete = 0;
     } else if (event === 'tick') {
-      this.ticks = [...this.ticks, value].slice(-MOST_TICKS).filter(({at}) => at > value.at - SPAN_MS);
+      const ticks = [...this.#last.ticks, value].slice(-MOST_TICKS).filter(({at}) => at > value.at - SPAN_MS);
+      this.#last = {...this.#last, ticks};
       this.incomplete = value.instances < this.#answering() ? this.incomplete + 1 : 0;
     } else if (event === 'now') {
-      this.now = value;
+      this.#last = {...this.#last, now: value};
     } else {
       return;
     }
     this.isLive = true;
     this.trouble = null;
+    this.timeRange.refresh();
     this.#changed();
   }
 
   #answering() {
-    return (this.now?.instances ?? []).filter(({health}) => health !== 'UNREACHABLE').length;
+    return (this.#last.now?.instances ?? []).filter(({health}) => health !== 'UNREACHABLE').length;
   }
 }
 

@@ -33,6 +33,9 @@ final class LiveRun implements AutoCloseable {
     /** The client with the most denials. */
     static final String GREEDY = "acme";
 
+    /** A client to whose requests a shared policy applies that does not apply to requests without attributes. */
+    static final String MAIL_CLIENT = "news";
+
     private static final String POLICIES = """
             policies:
               - id: free-articles
@@ -56,6 +59,11 @@ final class LiveRun implements AutoCloseable {
                 key: [region]
                 match: {endpoint: /regional}
                 limits: [{algorithm: gcra, limit: 100, per: 1s}]
+              - id: mail-provider
+                layer: providers
+                key: []
+                match: {endpoint: /mail}
+                limits: [{algorithm: gcra, limit: 1000, per: 1s}]
               - id: all-sms
                 match: {endpoint: /sms}
                 queue: sms
@@ -165,7 +173,7 @@ final class LiveRun implements AutoCloseable {
         some(0.2, () -> "shop", "gold", "/sms");
         some(0.6 + 0.4 * wave, () -> "bank", "silver", "/sms");
         some(0.7 + 0.7 * wave, () -> "forum-" + random.nextInt(5), null, "/sms");
-        some(0.3, () -> "news", null, "/mail");
+        some(0.3, () -> MAIL_CLIENT, null, "/mail");
         some(0.1, () -> random.nextInt(3) > 0 ? another : "shop-" + random.nextInt(20), null, "/hook");
     }
 

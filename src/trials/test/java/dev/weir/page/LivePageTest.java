@@ -11,6 +11,7 @@ import io.javalin.Javalin;
 import io.javalin.compression.CompressionStrategy;
 import io.javalin.http.Context;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -40,6 +41,30 @@ class LivePageTest {
     private static final String MARKUP = "<img src=x onerror=\"window.ran=true\">\u202e";
 
     private static final String SHOWN = MARKUP.replace("\u202e", "\\u202e");
+
+    private static final int MAX_CONTROLS = 120;
+
+    /** Whether the focus has left the page or is at the beginning again. */
+    private static final String IS_AT_END = """
+            const e = document.activeElement;
+            return reached.length > 0 && (e === document.body || reached.slice(0, -1).includes(e))""";
+
+    /** Records the focused element. Returns what is wrong with it. */
+    private static final String REACHED = """
+            const e = document.activeElement;
+            const before = reached.at(-1);
+            reached.push(e);
+            if (e === document.body || before === undefined || e === reached[0]) {
+              return [];
+            }
+            const box = e.getBoundingClientRect();
+            const hit = document.elementFromPoint(box.left + Math.min(20, box.width / 2), box.top + box.height / 2);
+            const is = {
+              'out of order': !(before.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING),
+              'not marked': [e, e.parentElement].every(one => getComputedStyle(one).outlineStyle === 'none'),
+              covered: hit === null || !(e.contains(hit) || hit.contains(e)),
+            };
+            return Object.keys(is).filter(key => is[key]).map(key => key + ': ' + e.outerHTML)""";
 
     /** The browser logs each response without success. The page handles these statuses. */
     private static final String ANSWERS_THAT_MAY_BE = ".*/v1/.*status of (401|404|412|422|503).*";
@@ -136,6 +161,33 @@ class LivePageTest {
     }
 
     @Test
+    void a_client_page_shows_a_shared_policy_that_applied_only_to_some_requests() {
+        open("client/" + LiveRun.MAIL_CLIENT);
+        browser.find(".usages h3", "mail-provider");
+        browser.find(".usage", "gcra 1000/1s");
+    }
+
+    @Test
+    void without_a_client_the_recent_ones_are_listed() {
+        open("client");
+        browser.find("main th a", "reader-");
+        browser.find("main table", LiveRun.GREEDY);
+        browser.click(".grid .card:first-child th a", "reader-");
+        assertThat(browser.find("h2.name", "").getText()).startsWith("reader-");
+    }
+
+    @Test
+    void without_a_policy_there_is_a_summary() {
+        open("policies");
+        browser.find("main .card", "queues in force, 3 of the policies shared by clients");
+        browser.find("main table", "free-articles");
+        browser.await("a policy that passed requests which another one denied", () -> (Boolean) browser.run("""
+                const row = [...document.querySelectorAll('main tr')]
+                    .find(row => row.cells.length === 5 && row.cells[0].innerText === 'whole-site' && row.querySelector('.bar'));
+                return row !== undefined && Number(row.cells[1].innerText.replaceAll(',', '')) > 0"""));
+    }
+
+    @Test
     void a_shared_policy_shows_its_usage_and_leases() {
         open("policies");
         browser.click(".rules a", "whole-site shared");
@@ -169,6 +221,11 @@ class LivePageTest {
         browser.await("water", () -> (Boolean) browser.run("""
                 const heights = [...document.querySelectorAll('.layer.some')].map(layer => layer.offsetHeight);
                 return heights.length > 0 && heights.every(height => height > 0)"""));
+        browser.await("bars in the colours of their tiers", () -> (Boolean) browser.run("""
+                const colour = element => getComputedStyle(element).backgroundColor;
+                const tiers = [...document.querySelectorAll('.tiers li')].filter(tier => tier.querySelector('.bar'));
+                return tiers.length > 2
+                    && tiers.every(tier => colour(tier.querySelector('.swatch')) === colour(tier.querySelector('.bar > span')))"""));
         assertThat((String) browser.run("return document.querySelector('.vessel').getAttribute('aria-label')"))
                 .contains(" of ", " waiting; ");
         browser.find(".queue .legend", "limit 16/s");
@@ -195,6 +252,7 @@ class LivePageTest {
     void an_instance_shows_its_partitions() {
         open("instances");
         browser.find(".instance", "RUNNING");
+        browser.find(".instance .note", "version unknown (not from a jar) · up ");
         browser.await("lags as text", () -> browser.text(".cells").matches("(?s).*active\\s+lag [0-9].*"));
     }
 
@@ -217,14 +275,17 @@ class LivePageTest {
         browser.click("button", "5 min");
         assertThat(browser.find(".result p", "requests").getText()).containsPattern("[1-9][0-9,]* requests");
         browser.find(".result tbody tr", "search");
-
-        browser.click("button", "Apply");
+        browser.find(".result .warning", "mail-provider, whole-site are shared by clients");
+        browser.run("scrollTo(0, 400)");
+        browser.find(".actions button", "Apply").click(); // as the user left the page: nothing covers it
         browser.write("#token-field", "not the token of it");
         browser.click("dialog button", "Use token");
-        browser.find("#token-why", "wrong");
+        browser.find("#token-why.fault", "wrong");
         browser.write("#token-field", LiveRun.TOKEN);
         browser.click("dialog button", "Use token");
-        browser.find(".result", "In force as version 2");
+        browser.find(".result .success", "In force as version 2");
+        browser.find(".result .details", "limits[0].limit: 30 -> 31");
+        assertThat(browser.text(".verdict")).isEmpty();
         assertThat(run.caller(null)
                         .get("/v1/policies/search")
                         .json()
@@ -250,6 +311,67 @@ class LivePageTest {
         browser.click(".versions summary", "Version 3");
         browser.find(".versions summary", "Zoë: 'ops'");
         browser.find(".versions .note", "# more <b>traffic</b>");
+    }
+
+    @Test
+    void without_a_definition_nothing_can_be_applied() {
+        open("policies/policy/not-there");
+        browser.find(".editor .fault", "there is no policy 'not-there'");
+        browser.await("disabled buttons", () -> (Boolean) browser.run("""
+                return [...document.querySelectorAll('.editor button')].every(button => button.disabled)"""));
+        open("policies/new/policy");
+        browser.await("a template", () -> value().contains("my-policy"));
+        assertThat(browser.find(".actions button", "Apply").isEnabled()).isTrue();
+        browser.write("#definition", Keys.BACK_SPACE.toString());
+        assertThat(browser.find(".actions button", "Apply").isEnabled()).isFalse();
+    }
+
+    @Test
+    void a_version_is_restored_and_a_policy_deleted() throws Exception {
+        Caller caller = run.caller(LiveRun.TOKEN);
+        String path = "/v1/policies/short-lived";
+        for (int limit = 7; limit < 9; limit++) {
+            caller.put(
+                    path,
+                    "{\"match\":{\"client\":\"nobody\"},\"limits\":[{\"algorithm\":\"gcra\",\"limit\":%d,\"per\":\"1s\"}]}"
+                            .formatted(limit),
+                    limit == 7 ? "If-None-Match: *" : "If-Match: *");
+        }
+        browser.run("sessionStorage.setItem('weir.token', arguments[0])", LiveRun.TOKEN);
+        open("policies/policy/short-lived");
+        browser.click(".versions summary", "Version 1");
+        browser.click(".versions button", "Restore version 1");
+        browser.find(".verdict .details", "limits[0].limit: 8 -> 7");
+        browser.write("#author", "Zoë");
+        browser.click("button", "Apply");
+        browser.find(".result", "In force as version 3");
+        browser.click(".versions summary", "Version 3");
+        browser.find(".versions summary", "Zoë");
+        browser.find(".versions .note", "Restore version 1");
+        assertThat(caller.get(path).json().at("/definition/limits/0/limit").asInt())
+                .isEqualTo(7);
+
+        browser.write("#reason", "no longer needed");
+        browser.click("button", "Delete");
+        browser.click("dialog button", "Cancel");
+        assertThat(caller.get(path).status()).isEqualTo(200);
+        browser.click("button", "Delete");
+        browser.find("dialog", "Delete the policy short-lived?");
+        browser.click("dialog button", "Delete policy");
+        browser.find(".result", "The policy short-lived is deleted");
+        assertThat(caller.get(path).status()).isEqualTo(404);
+        browser.find(".versions summary", "Version 4");
+
+        open("policies/policy/short-lived");
+        browser.find(".editor", "Deleted. Restore one of its versions");
+        browser.click(".versions summary", "Version 4");
+        browser.find(".versions .note", "no longer needed");
+        browser.click(".versions summary", "Version 2");
+        browser.click(".versions button", "Restore version 2");
+        browser.find(".verdict", "Valid");
+        browser.click("button", "Apply");
+        browser.find(".result", "In force as version 5");
+        browser.find(".rules a", "short-lived");
     }
 
     @Test
@@ -315,6 +437,42 @@ class LivePageTest {
     }
 
     @Test
+    void a_held_page_does_not_change_until_it_is_resumed() {
+        open("overview");
+        browser.find("#pulse", "live");
+        browser.await("decisions", () -> browser.text(".figure:first-child b").matches("[1-9][0-9,]*/s"));
+        browser.click("#pause", "Pause");
+        String held = browser.find("#pulse", "held").getText();
+        String figures = browser.text(".figures");
+        browser.run("window.events = 0; const parse = JSON.parse; JSON.parse = text => (window.events++, parse(text))");
+        browser.await("more events", () -> (Long) browser.run("return window.events") > 3);
+        assertThat(browser.text(".figures")).isEqualTo(figures);
+        browser.run("location.hash = '#/instances'");
+        browser.find(".instance", "RUNNING");
+        assertThat(browser.text("#pulse")).isEqualTo(held);
+        browser.click("#pause", "Resume");
+        browser.find("#pulse", "live");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"overview", "queues", "policies/policy/search"})
+    void the_keyboard_reaches_each_control_in_order_and_shows_where_it_is(String view) {
+        open(view);
+        browser.find("#pulse", "live");
+        browser.await("content", () -> browser.count("main table, main .tiers, main .versions li") > 0);
+        browser.run("document.getElementById('pause').click(); window.reached = []"); // nothing is redrawn
+        List<?> trouble = List.of();
+        for (int i = 0; i < MAX_CONTROLS && trouble.isEmpty() && !(Boolean) browser.run(IS_AT_END); i++) {
+            browser.press(Keys.TAB);
+            trouble = (List<?>) browser.run(REACHED);
+        }
+        assertThat(trouble).isEmpty();
+        assertThat((List<?>) browser.run("""
+                        return [...document.querySelectorAll('a[href], button, input, textarea, summary, [tabindex="0"]')]
+                            .filter(e => e.checkVisibility() && !e.disabled && !reached.includes(e)).map(e => e.outerHTML)""")).isEmpty();
+    }
+
+    @Test
     void the_keyboard_reaches_everything() {
         open("overview");
         browser.find("#pulse", "live");
@@ -361,9 +519,16 @@ class LivePageTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"light", "dark"})
-    void text_has_enough_contrast(String scheme) {
+    void text_has_enough_contrast_and_views_have_no_barriers(String scheme) throws IOException {
         browser.prefer(scheme);
-        for (String view : List.of("overview", "queues", "client/acme", "policies/policy/free-articles", "instances")) {
+        for (String view : List.of(
+                "overview",
+                "queues",
+                "client",
+                "client/acme",
+                "policies",
+                "policies/policy/free-articles",
+                "instances")) {
             open(view);
             browser.await(
                     "content", () -> browser.count("main table, main .tiers, main .cells, main .versions li") > 0);
@@ -387,6 +552,9 @@ class LivePageTest {
                         .map(([e, a, b]) => [e, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)])
                         .filter(([, contrast]) => contrast < 4.5)
                         .map(([e, contrast]) => e.className + ' ' + e.textContent + ' ' + contrast)""")).as(view).isEmpty();
+            if (scheme.equals("light")) {
+                assertThat(barriers()).as(view).isEmpty();
+            }
         }
     }
 
@@ -436,8 +604,24 @@ class LivePageTest {
                     .containsPattern("Waiting\\s+4,711")
                     .containsPattern("p99\\s+> 1 min\\s+p50 ≤ 5 ms")
                     .containsPattern("Lag\\s+–\\s+unknown for some partitions");
-            assertThat(lastDrawn("Decision latency")).isEqualTo(List.of(5L, 60_000L));
+            assertThat(lastDrawn("Decision latency")).isEqualTo(List.of(5L, 60_001L));
+            assertThat(legend("Decision latency")).isEqualTo("p50 ≤ 5 ms p99 > 1 min");
+            assertThat(axis("Decision latency")).startsWith("1 ms, 10 ms, 100 ms, 1 s, 10 s");
             assertThat(lastDrawn("Lag")).isEqualTo(Collections.singletonList(null));
+            assertThat(axis("Lag")).isEqualTo("0, 1");
+
+            browser.click(".ranges button", "24 h");
+            browser.find(".ranges", "The history of b:1 is missing.");
+            browser.await("minutes as means per second", () -> List.of(2L, 0L, 0L, 0L)
+                    .equals(lastDrawn("Decisions per second, the last 24 hours")));
+            browser.click(".chart summary", "As a table");
+            browser.find(".chart tbody tr", "2/s");
+            browser.click(".ranges button", "5 min");
+            browser.await("seconds again", () -> List.of(9L, 0L, 0L, 0L)
+                    .equals(lastDrawn("Decisions per second, the last five minutes")));
+
+            browser.go(reported.url() + "#/instances");
+            browser.find(".instance .note", "version 1.2.3 · up 3 h 7 min");
 
             browser.go(reported.url() + "#/queues");
             browser.find("main .note", "1 of 25 queues: those with the most waiting requests");
@@ -460,12 +644,39 @@ class LivePageTest {
         }
     }
 
+    /** Returns what axe finds. */
+    private static List<?> barriers() throws IOException {
+        try (InputStream axe =
+                LivePageTest.class.getResourceAsStream("/META-INF/resources/webjars/axe-core/4.6.3/axe.min.js")) {
+            browser.run(new String(axe.readAllBytes(), StandardCharsets.UTF_8));
+        }
+        List<?> barriers = (List<?>) browser.run("""
+                return axe.run().then(({violations}) => violations.map(({id, help, nodes}) =>
+                    `${id}: ${help}: ${nodes.map(({html}) => html).join(' ')}`))""");
+        assertThat(browser.complaints()).allMatch(complaint -> complaint.contains("willReadFrequently")); // of axe
+        return barriers;
+    }
+
     /** Returns the last value of each line of a chart. */
     private static Object lastDrawn(String title) {
         return browser.run("""
                 const canvas = [...document.querySelectorAll('canvas')]
                     .find(canvas => canvas.getAttribute('aria-label').startsWith(arguments[0]));
                 return Chart.getChart(canvas).data.datasets.map(({data}) => data.at(-1).y)""", title);
+    }
+
+    private static String legend(String title) {
+        return (String) browser.run("""
+                return [...document.querySelectorAll('.chart')].find(chart => chart.innerText.startsWith(arguments[0]))
+                    .querySelector('.legend').innerText.replaceAll(/\\s+/g, ' ').trim()""", title);
+    }
+
+    /** Returns the labels of the vertical axis of a chart. */
+    private static String axis(String title) {
+        return (String) browser.run("""
+                const canvas = [...document.querySelectorAll('canvas')]
+                    .find(canvas => canvas.getAttribute('aria-label').startsWith(arguments[0]));
+                return Chart.getChart(canvas).scales.y.ticks.map(({label}) => label).filter(label => label).join(', ')""", title);
     }
 
     /** Returns the tiers of the queue that has some. */
@@ -507,11 +718,12 @@ class LivePageTest {
                 "queues":[{"id":"sms","waiting":7,"oldestWaitMs":1000,"in":1,"out":1,"tiers":[]}]}""";
 
         private static final String NOW = """
-                {"at":%d,"clients":[],"policies":[],"queuesInAll":25,"waitingInAll":4711,"unreachable":[],\
+                {"at":%d,"clients":[],"recentClients":[],"policies":[],"queuesInAll":25,"waitingInAll":4711,"unreachable":[],\
                 "queues":[{"id":"sms","limit":1,"perMs":1000,"burst":1,"capacity":10,"maxWaitMs":null,\
                 "keys":null,"drainMs":0,"longest":[],"waitsMs":{"p50":10,"p99":null},"tiers":[]}],\
-                "instances":[{"address":"a:1","self":true,"health":"RUNNING","decisionsPerSecond":9,"partitions":[]},\
-                {"address":"b:1","self":false,"health":"RUNNING","decisionsPerSecond":9,"partitions":[]}]}""";
+                "instances":[{"address":"a:1","self":true,"health":"RUNNING","process":{"version":"1.2.3","startedAt":1732228800000},\
+                "decisionsPerSecond":9,"partitions":[]},\
+                {"address":"b:1","self":false,"health":"RUNNING","process":null,"decisionsPerSecond":9,"partitions":[]}]}""";
 
         private final CountDownLatch closed = new CountDownLatch(1);
         private final Javalin javalin;
@@ -523,12 +735,19 @@ class LivePageTest {
                         settings.routes.get("/live", LivePage::page);
                         settings.routes.get("/live/{file}", LivePage::file);
                         settings.routes.get("/v1/live", this::tell);
+                        settings.routes.get("/v1/live/history", FixedFigures::answer);
                     })
                     .start("127.0.0.1", 0);
         }
 
         String url() {
             return "http://127.0.0.1:" + javalin.port() + "/live";
+        }
+
+        private static void answer(Context request) {
+            String minute = TICK.formatted(AT - AT % 60_000 - Integer.parseInt(request.queryParam("hours")) * 60_000L)
+                    .replace("\"ALLOWED\":9", "\"ALLOWED\":120");
+            request.contentType("application/json").result("{\"minutes\":[" + minute + "],\"missing\":[\"b:1\"]}");
         }
 
         private void tell(Context request) throws IOException, InterruptedException {
