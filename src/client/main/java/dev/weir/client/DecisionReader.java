@@ -43,7 +43,7 @@ final class DecisionReader implements AutoCloseable {
         try {
             followed = follower.partitions(topic);
             follower.addFromEnd(followed);
-        } catch (KafkaException e) {
+        } catch (RuntimeException e) {
             follower.close();
             throw e;
         }

@@ -100,7 +100,7 @@ final class LeaseTopics implements AutoCloseable {
                 throw TopicFollower.missing(options.leaseUsage());
             }
             requireRights();
-        } catch (KafkaException e) {
+        } catch (RuntimeException e) {
             follower.close();
             if (writing != null) {
                 writing.close(Duration.ZERO);

@@ -127,7 +127,7 @@ public final class ReleaseConsumer implements AutoCloseable {
         this.maxHeld = maxHeld;
         try {
             consumer.subscribe(List.of(topic), new Rebalance());
-        } catch (KafkaException e) {
+        } catch (RuntimeException e) {
             consumer.close();
             throw e;
         }

@@ -17,7 +17,6 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
-import org.apache.kafka.common.KafkaException;
 
 /**
  * A consumer that passes each release to a handler at its {@code releaseAt}, several at a time, and retries failed ones
@@ -138,13 +137,13 @@ public final class ReleaseWorker implements AutoCloseable {
         deadLetters = options.deadLetters();
         try {
             client = options.attempts() > 1 ? options.client() : null;
-        } catch (KafkaException e) {
+        } catch (RuntimeException e) {
             deadLetters.close();
             throw e;
         }
         try {
             consumer = options.consumer();
-        } catch (KafkaException e) {
+        } catch (RuntimeException e) {
             deadLetters.close();
             closeClient();
             throw e;

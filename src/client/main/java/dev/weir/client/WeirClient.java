@@ -28,7 +28,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.errors.TimeoutException;
@@ -206,13 +205,13 @@ public final class WeirClient implements AutoCloseable {
         reader = new DecisionReader(options.consumer(), options.decisions(), this::read);
         try {
             producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
-        } catch (KafkaException e) {
+        } catch (RuntimeException e) {
             reader.close();
             throw e;
         }
         try {
             find(options.requests());
-        } catch (KafkaException e) {
+        } catch (RuntimeException e) {
             reader.close();
             producer.close(Duration.ZERO);
             throw e;

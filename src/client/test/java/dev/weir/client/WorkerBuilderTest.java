@@ -3,9 +3,13 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.wire.RegistryException;
+import dev.weir.wire.SchemaRegistryProvider;
 import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class WorkerBuilderTest {
 
@@ -14,6 +18,28 @@ class WorkerBuilderTest {
     @Test
     void a_value_out_of_range_is_named() {
         assertThatThrownBy(() -> worker.threads(0)).hasMessage("threads must be at least 1, is 0");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void a_worker_that_cannot_start_without_a_registry_leaves_no_producer_running(int attempts) {
+        String id = "worker-without-registry-" + attempts;
+        Map<String, String> kafka = Map.of(
+                "bootstrap.servers",
+                "localhost:1",
+                "group.id",
+                "workers",
+                "producer.client.id",
+                id,
+                SchemaRegistryProvider.URL,
+                "http://localhost:1/apis/registry/v3");
+        assertThatThrownBy(() -> ReleaseWorker.builder(kafka, work -> {})
+                        .attempts(attempts)
+                        .start())
+                .isInstanceOf(RegistryException.class);
+        assertThat(Thread.getAllStackTraces().keySet())
+                .extracting(Thread::getName)
+                .noneMatch(name -> name.endsWith(id));
     }
 
     @Test
