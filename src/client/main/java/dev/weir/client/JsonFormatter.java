@@ -15,6 +15,7 @@ import java.io.PrintStream;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.io.Writer;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,10 +28,9 @@ import org.apache.kafka.common.errors.SerializationException;
  * {@code weir watch}.
  *
  * <p>A topic whose name ends in {@code releases} or {@code lease-usage} contains those records, any other topic
- * contains decisions. The topic of the first record determines the type for all records. The property
- * {@code records} overrides this; its values are {@code decisions}, {@code releases} and {@code lease-usage}. For
- * records that are written with a schema registry, set the properties of Apicurio's serdes, such as
- * {@code apicurio.registry.url}. Not thread-safe.
+ * contains decisions. The property {@code records} overrides this for all topics; its values are {@code decisions},
+ * {@code releases} and {@code lease-usage}. For records that are written with a schema registry, set the properties of
+ * Apicurio's serdes, such as {@code apicurio.registry.url}. Not thread-safe.
  */
 public final class JsonFormatter implements MessageFormatter {
 
@@ -42,7 +42,7 @@ public final class JsonFormatter implements MessageFormatter {
     private final StringWriter line = new StringWriter();
     private Optional<SchemaRegistry> registry = Optional.empty();
     private String records;
-    private Printer printer;
+    private final Map<String, Printer> printers = new HashMap<>(); // by the type of the records
 
     /** Writes a record's value to {@link #line}. */
     private interface Printer {
@@ -102,17 +102,21 @@ public final class JsonFormatter implements MessageFormatter {
     }
 
     private Printer printer(String topic) throws IOException {
+        String type = type(records == null ? topic : records);
+        Printer printer = printers.get(type);
         if (printer == null) {
-            String which = records == null ? topic : records;
-            if (which.endsWith(RELEASES)) {
-                printer = printer(new ReleaseCodec(registry)::decode, ReleaseJson::new);
-            } else if (which.endsWith(LEASE_USAGE)) {
-                printer = printer(new LeaseUsageAvro(registry)::decode, LeaseUsageJson::new);
-            } else {
-                printer = printer(new DecisionCodec(registry)::decode, DecisionJson::new);
-            }
+            printer = switch (type) {
+                case RELEASES -> printer(new ReleaseCodec(registry)::decode, ReleaseJson::new);
+                case LEASE_USAGE -> printer(new LeaseUsageAvro(registry)::decode, LeaseUsageJson::new);
+                default -> printer(new DecisionCodec(registry)::decode, DecisionJson::new);
+            };
+            printers.put(type, printer);
         }
         return printer;
+    }
+
+    private static String type(String name) {
+        return name.endsWith(RELEASES) ? RELEASES : name.endsWith(LEASE_USAGE) ? LEASE_USAGE : DECISIONS;
     }
 
     private <T> Printer printer(Decoder<T> avro, Json<T> json) throws IOException {
