@@ -5,6 +5,7 @@ import com.sun.net.httpserver.HttpExchange;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import java.io.IOException;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
 import java.util.function.Function;
@@ -26,12 +27,16 @@ import java.util.function.Function;
  *
  * <p>The thread of the exchange blocks until there is a decision, at most for the client's time-out; and, if the policy
  * throttles, for the decision's {@code delayMs}. The server needs a thread for each waiting exchange. An invalid
- * request gets status 400. A request that {@link Fallback#FAIL} leaves without a decision gets 503. A shadow-banned
- * client gets 200 with an empty body. Instances are thread-safe if the function is.
+ * request gets status 400, also if the function throws an {@link IllegalArgumentException}; any other exception of the
+ * function is logged, and the request gets 500. A request that {@link Fallback#FAIL} leaves without a decision gets 503.
+ * A shadow-banned client gets 200 with an empty body. Instances are thread-safe if the function is.
  */
 public final class WeirFilter extends Filter {
 
+    private static final System.Logger LOG = System.getLogger(WeirFilter.class.getName());
+
     private static final int BAD_REQUEST = 400;
+    private static final int INTERNAL_ERROR = 500;
     private static final int UNAVAILABLE = 503;
     private static final int NO_BODY = -1;
 
@@ -56,9 +61,20 @@ public final class WeirFilter extends Filter {
 
     @Override
     public void doFilter(HttpExchange exchange, Chain chain) throws IOException {
+        Request request;
+        try {
+            request = Objects.requireNonNull(requests.apply(exchange), "the function returned no request");
+        } catch (IllegalArgumentException e) {
+            refuse(exchange, BAD_REQUEST);
+            return;
+        } catch (RuntimeException e) {
+            LOG.log(System.Logger.Level.WARNING, "The function that makes the request of an exchange failed", e);
+            refuse(exchange, INTERNAL_ERROR);
+            return;
+        }
         ClientDecision answer;
         try {
-            answer = weir.decide(requests.apply(exchange)).join();
+            answer = weir.decide(request).join();
         } catch (CompletionException e) {
             refuse(exchange, e.getCause() instanceof IllegalArgumentException ? BAD_REQUEST : UNAVAILABLE);
             return;

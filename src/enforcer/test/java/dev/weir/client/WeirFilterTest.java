@@ -118,6 +118,16 @@ class WeirFilterTest {
     }
 
     @Test
+    void a_failure_of_the_function_is_answered() throws Exception {
+        try (WeirClient weir = up.client().fallback(Fallback.FAIL_OPEN).start();
+                Gateway gateway = new Gateway(weir)) {
+            assertThat(gateway.get("alice", "/not-a-number").statusCode()).isEqualTo(400);
+            assertThat(gateway.get("alice", "/broken").statusCode()).isEqualTo(500);
+            assertThat(gateway.get("alice", "/nothing").statusCode()).isEqualTo(500);
+        }
+    }
+
+    @Test
     void without_an_enforcer_the_fallback_decides() throws Exception {
         assertThat(unanswered(Fallback.FAIL_OPEN).body()).isEqualTo("served");
         assertThat(unanswered(Fallback.FAIL_CLOSED).statusCode()).isEqualTo(503);
@@ -157,6 +167,14 @@ class WeirFilterTest {
         }
 
         private static Request request(HttpExchange exchange) {
+            switch (exchange.getRequestURI().getPath()) {
+                case "/not-a-number" -> throw new NumberFormatException("a parameter of the caller");
+                case "/broken" -> throw new IllegalStateException("a fault of the function");
+                case "/nothing" -> {
+                    return null;
+                }
+                default -> {}
+            }
             return RequestBuilder.of(exchange.getRequestHeaders().getFirst("X-Api-Key"))
                     .attribute("endpoint", exchange.getRequestURI().getPath())
                     .build();
