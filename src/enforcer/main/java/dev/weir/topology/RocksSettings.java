@@ -1,6 +1,7 @@
 package dev.weir.topology;
 
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.streams.state.RocksDBConfigSetter;
 import org.rocksdb.BlockBasedTableConfig;
 import org.rocksdb.BloomFilter;
@@ -12,13 +13,14 @@ import org.rocksdb.WriteBufferManager;
 
 /**
  * Configures the RocksDB stores of the process. One cache of {@link #MEMORY_BYTES} bytes bounds the memory of all
- * stores together: it contains blocks, indexes, filters and write buffers, which can use half of it. Deleted entries
- * are removed from the disk by compactions about every {@link #COMPACT_SECONDS} seconds, provided that the store is
- * written to.
+ * stores together: it contains blocks, indexes, filters and write buffers, which can use half of it. If instances in
+ * one process have different bounds, there is one such cache for each bound. Caches are kept until the process ends.
+ * Deleted entries are removed from the disk by compactions about every {@link #COMPACT_SECONDS} seconds, provided that
+ * the store is written to.
  */
 public final class RocksSettings implements RocksDBConfigSetter {
 
-    /** The Streams property with the bound in bytes. The value of the first store that opens applies to the process. */
+    /** The Streams property with the bound in bytes. */
     public static final String MEMORY_BYTES = "weir.state.memory.bytes";
 
     /** The Streams property with the age in seconds at which a file is compacted, which removes deleted entries. */
@@ -26,7 +28,8 @@ public final class RocksSettings implements RocksDBConfigSetter {
 
     private static final int BLOOM_BITS_PER_KEY = 10;
 
-    private static Shared shared;
+    /** The memory of the stores, by its bound in bytes. */
+    private static final Map<Long, Shared> SHARED = new ConcurrentHashMap<>();
 
     private record Shared(Cache cache, WriteBufferManager buffers, BloomFilter filter) {
         static Shared of(long bytes) {
@@ -38,7 +41,7 @@ public final class RocksSettings implements RocksDBConfigSetter {
 
     @Override
     public void setConfig(String storeName, Options options, Map<String, Object> configs) {
-        Shared memory = shared(Long.parseLong(String.valueOf(configs.get(MEMORY_BYTES))));
+        Shared memory = SHARED.computeIfAbsent(Long.valueOf(String.valueOf(configs.get(MEMORY_BYTES))), Shared::of);
         BlockBasedTableConfig table = (BlockBasedTableConfig) options.tableFormatConfig();
         table.setBlockCache(memory.cache);
         table.setCacheIndexAndFilterBlocks(true);
@@ -53,11 +56,4 @@ public final class RocksSettings implements RocksDBConfigSetter {
     /** Does nothing: the cache belongs to the process, not to the store. */
     @Override
     public void close(String storeName, Options options) {}
-
-    private static synchronized Shared shared(long bytes) {
-        if (shared == null) {
-            shared = Shared.of(bytes);
-        }
-        return shared;
-    }
 }

@@ -44,6 +44,21 @@ class RocksSettingsTest {
     }
 
     @Test
+    void each_memory_bound_applies_to_the_stores_that_are_configured_with_it() {
+        Map<String, Object> larger = Map.of(RocksSettings.MEMORY_BYTES, 128L << 20, RocksSettings.COMPACT_SECONDS, 1L);
+        try (Options first = options();
+                Options second = options();
+                Options third = options()) {
+            settings.setConfig("first", first, configs);
+            settings.setConfig("second", second, larger);
+            settings.setConfig("third", third, larger);
+            assertThat(second.writeBufferManager())
+                    .isNotSameAs(first.writeBufferManager())
+                    .isSameAs(third.writeBufferManager());
+        }
+    }
+
+    @Test
     void deleted_data_is_removed_from_disk_when_its_files_are_old(@TempDir Path directory) throws Exception {
         try (Options options = options().setCreateIfMissing(true)) {
             settings.setConfig("store", options, configs);
