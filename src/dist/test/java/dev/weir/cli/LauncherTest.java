@@ -83,7 +83,8 @@ class LauncherTest {
             assertThat(run.exit()).isEqualTo(1);
             assertThat(run.err()).startsWith("weir: cannot find ").hasLineCount(1);
         });
-        Path built = Files.createFile(Files.createDirectory(checkout.resolve("target")).resolve("weir.jar"));
+        Path built = Files.createFile(
+                Files.createDirectory(checkout.resolve("target")).resolve("weir.jar"));
         assertThat(run(there, "run").out().lines()).containsExactly("-jar", built.toString(), "run");
     }
 
@@ -110,7 +111,9 @@ class LauncherTest {
         environment.put("PATH", tools.toString());
         assertThat(run(script, "run"))
                 .isEqualTo(new CapturedRun(
-                        1, "", "weir: cannot find java; install Java 17 or later, or set JAVA_HOME to its directory\n"));
+                        1,
+                        "",
+                        "weir: cannot find java; install Java 17 or later, or set JAVA_HOME to its directory\n"));
     }
 
     @ParameterizedTest
@@ -186,9 +189,13 @@ class LauncherTest {
 
     private List<Path> awaitArchives(int count) throws Exception {
         Path cache = home.resolve(".cache/weir");
-        await(count + " archives", Duration.ofSeconds(10), () -> Files.isDirectory(cache)
-                && list(cache).stream().noneMatch(file -> !file.toString().endsWith(".jsa"))
-                && list(cache).size() == count);
+        await(
+                count + " archives",
+                Duration.ofSeconds(10),
+                () -> Files.isDirectory(cache)
+                        && list(cache).stream()
+                                .noneMatch(file -> !file.toString().endsWith(".jsa"))
+                        && list(cache).size() == count);
         return list(cache);
     }
 
@@ -199,7 +206,8 @@ class LauncherTest {
     }
 
     private void release(String version) throws IOException {
-        Files.writeString(java.resolve("release"), "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"" + version + "\"\nOS_NAME=\"Linux\"\n");
+        Files.writeString(
+                java.resolve("release"), "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"" + version + "\"\nOS_NAME=\"Linux\"\n");
     }
 
     private static Path executable(Path file, String text) throws IOException {
@@ -211,8 +219,9 @@ class LauncherTest {
     private CapturedRun run(Path program, String... args) throws Exception {
         Path out = directory.resolve("out");
         Path err = directory.resolve("err");
-        ProcessBuilder process = new ProcessBuilder(Stream.concat(Stream.of("/bin/sh", program.toString()), Stream.of(args))
-                        .toList())
+        ProcessBuilder process = new ProcessBuilder(
+                        Stream.concat(Stream.of("/bin/sh", program.toString()), Stream.of(args))
+                                .toList())
                 .redirectOutput(out.toFile())
                 .redirectError(err.toFile());
         process.environment().keySet().retainAll(List.of("PATH"));
