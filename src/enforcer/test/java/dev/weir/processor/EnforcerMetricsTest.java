@@ -37,7 +37,8 @@ class EnforcerMetricsTest {
         release(null, 1_000, 1_050, 1_030);
         release(null, 1_000, 1_500, 1_502);
         Histogram.Reading waits = counts.waitsMs().get(new EnforcerMetrics.Line("q", EnforcerMetrics.NONE));
-        assertThat(waits.counts().subList(0, 4)).isEqualTo(List.of(0L, 1L, 1L, 0L)); // up to 10, 100, 500, 1000 ms
+        assertThat(waits.counts().subList(0, 6)) // up to 10, 20, 50, 100, 200, 500 ms
+                .isEqualTo(List.of(0L, 0L, 1L, 0L, 0L, 1L));
         assertThat(waits.sum()).isEqualTo(550);
         assertThat(counts.latenessMs().counts().subList(0, 3)).isEqualTo(List.of(1L, 1L, 0L)); // up to 1, 2, 5 ms
     }
