@@ -15,6 +15,7 @@ import dev.weir.failure.Evidence.Entry;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -346,7 +347,7 @@ class OracleTest {
     }
 
     @Test
-    void a_workload_depends_on_its_seed_and_has_every_kind() {
+    void a_workload_depends_on_its_seed_and_has_every_kind_but_reset() {
         TraceWorkload one = new TraceWorkload(7, () -> 1_000);
         TraceWorkload same = new TraceWorkload(7, () -> 1_000);
         Set<RequestKind> kinds = new HashSet<>();
@@ -361,7 +362,7 @@ class OracleTest {
             kinds.add(request.kind());
             ofHot += request.client().equals("hot") ? 1 : 0;
         }
-        assertThat(kinds).containsExactlyInAnyOrder(RequestKind.values());
+        assertThat(kinds).isEqualTo(EnumSet.complementOf(EnumSet.of(RequestKind.RESET)));
         assertThat(ofHot).isGreaterThan(250);
     }
 
