@@ -182,7 +182,6 @@ final class AuditCommand implements Callable<Integer> {
                 .createObjectNode()
                 .put("requests", totals.requests())
                 .put("deadLetters", totals.deadLetters())
-                .put("omittedDeadLetters", totals.omittedDeadLetters())
                 .put("decisions", totals.decisions())
                 .put("equal", totals.equal())
                 .put("sentToQueue", totals.sentToQueue())
@@ -205,9 +204,6 @@ final class AuditCommand implements Callable<Integer> {
         }
         line(out, totals.requests(), "requests");
         line(out, totals.deadLetters(), "dead letters");
-        if (totals.omittedDeadLetters() > 0) {
-            line(out, totals.omittedDeadLetters(), "older dead letters not audited, because there are too many");
-        }
         line(out, totals.decisions(), "decisions");
         line(out, totals.equal(), "decisions equal to the recomputed ones");
         line(out, totals.sentToQueue(), "requests sent to the recomputed queue");

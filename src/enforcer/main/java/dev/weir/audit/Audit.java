@@ -33,13 +33,13 @@ import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.IntFunction;
@@ -79,10 +79,11 @@ public final class Audit implements AutoCloseable {
     /**
      * The dead letters of requests.
      *
-     * @param ofRequests those of existing partitions
+     * @param byPartition by the request's partition and offset
      * @param fromMs dead letters up to this time may have been deleted, ms since the epoch; the minimum if none was
      */
-    private record RetainedDeadLetters(DeadLetterIndex ofRequests, long fromMs) {}
+    private record RetainedDeadLetters(
+            Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> byPartition, long fromMs) {}
 
     private Audit(WeirConfig config, AuditRange range) {
         this.config = config;
@@ -120,15 +121,7 @@ public final class Audit implements AutoCloseable {
         Map<Integer, OffsetRange> requests = offsetRanges(topics.requests(), partitions);
         Map<Integer, Long> from = offsets(range.from(), requests, OffsetRange::begin);
         Map<Integer, Long> to = offsets(range.to(), requests, OffsetRange::end);
-        AuditSummary totals = new AuditSummary();
-        RetainedDeadLetters letters = readDeadLetters(deadLetters, (source, letter) -> {
-            if (source.partition() >= 0 && source.partition() < partitions) {
-                return true;
-            }
-            reportUnknownPartition(source, letter, totals, differences);
-            return false;
-        });
-        totals.addOmittedDeadLetters(letters.ofRequests.omitted());
+        RetainedDeadLetters letters = readDeadLetters(deadLetters);
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config);
         AuditContext tools = new AuditContext(
                 config,
@@ -138,6 +131,7 @@ public final class Audit implements AutoCloseable {
                 rules());
         RequestPlacement placement =
                 new RequestPlacement(partitions, config.requests().misplaced());
+        AuditSummary totals = new AuditSummary();
         SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), range, totals, differences);
         PartitionAudit.SharedState shared =
                 new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, differences);
@@ -172,7 +166,7 @@ public final class Audit implements AutoCloseable {
             try (CommittedRecords recorded = committed(topics.decisions(), partition, decided);
                     CommittedRecords left = committed(topics.releases(), partition, released)) {
                 PartitionRecords records =
-                        new PartitionRecords(open.apply(partition), recorded, left, open, letters.ofRequests);
+                        new PartitionRecords(open.apply(partition), recorded, left, open, letters.byPartition);
                 new PartitionAudit(tools, scope, records, shared).run();
             } finally {
                 opened.forEach(CommittedRecords::close);
@@ -186,6 +180,12 @@ public final class Audit implements AutoCloseable {
             }
         });
         sums.verify();
+        letters.byPartition.forEach((partition, byOffset) -> {
+            if (partition < 0 || partition >= partitions) {
+                byOffset.forEach((offset, some) -> some.forEach(letter ->
+                        reportUnknownPartition(new Request.Source(partition, offset), letter, totals, differences)));
+            }
+        });
         return totals;
     }
 
@@ -346,10 +346,9 @@ public final class Audit implements AutoCloseable {
         return true;
     }
 
-    /** @param isOfRequest whether there is a partition of requests that a dead letter can belong to */
-    private RetainedDeadLetters readDeadLetters(
-            Map<Integer, OffsetRange> extents, BiPredicate<Request.Source, AuditedDeadLetter> isOfRequest) {
-        DeadLetterIndex letters = new DeadLetterIndex(MAX_DEAD_LETTERS);
+    private RetainedDeadLetters readDeadLetters(Map<Integer, OffsetRange> extents) {
+        Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> letters = new HashMap<>();
+        int[] count = {0};
         long[] fromMs = {Long.MIN_VALUE}; // a request's dead letter may be on any partition
         extents.forEach((partition, extent) -> {
             try (CommittedRecords committed = committed(topics.deadLetters(), partition, extent)) {
@@ -360,16 +359,20 @@ public final class Audit implements AutoCloseable {
                     if (!topics.requests().equals(header(letter, DeadLetterHeaders.TOPIC))) {
                         continue;
                     }
+                    if (count[0]++ == MAX_DEAD_LETTERS) {
+                        throw new UnreachableException(
+                                "there are more than " + MAX_DEAD_LETTERS + " dead letters, too many to audit", null);
+                    }
                     RecordPosition place =
                             new RecordPosition(AuditedTopic.DEAD_LETTERS, letter.partition(), letter.offset());
-                    Request.Source source = new Request.Source(
-                            number(letter, DeadLetterHeaders.PARTITION, Integer::valueOf, -1),
-                            number(letter, DeadLetterHeaders.OFFSET, Long::valueOf, -1L));
-                    AuditedDeadLetter audited =
-                            new AuditedDeadLetter(header(letter, DeadLetterHeaders.REASON), place, letter.timestamp());
-                    if (isOfRequest.test(source, audited)) {
-                        letters.add(source, audited);
-                    }
+                    letters.computeIfAbsent(
+                                    number(letter, DeadLetterHeaders.PARTITION, Integer::valueOf, -1),
+                                    any -> new TreeMap<>())
+                            .computeIfAbsent(
+                                    number(letter, DeadLetterHeaders.OFFSET, Long::valueOf, -1L),
+                                    any -> new ArrayList<>(1))
+                            .add(new AuditedDeadLetter(
+                                    header(letter, DeadLetterHeaders.REASON), place, letter.timestamp()));
                 }
                 fromMs[0] = Math.max(fromMs[0], firstMs);
             }

@@ -84,8 +84,7 @@ final class DecisionLog {
     private final DecisionVerifier verdicts;
     private final Iterator<ConsumerRecord<byte[], byte[]>> decisions;
     private final Iterator<ConsumerRecord<byte[], byte[]>> releases;
-    private final DeadLetterIndex allDeadLetters;
-    private final NavigableMap<Long, List<AuditedDeadLetter>> deadLetters; // of this partition, not yet taken
+    private final NavigableMap<Long, List<AuditedDeadLetter>> deadLetters;
     private final NavigableMap<Long, List<LoggedDecision>> buffered = new TreeMap<>();
     private final Map<Integer, Long> firstDecided = new HashMap<>(); // by partition of the request
     private int bufferedCount;
@@ -102,8 +101,7 @@ final class DecisionLog {
         this.verdicts = verdicts;
         decisions = records.decisions();
         releases = records.releases();
-        deadLetters = new TreeMap<>(records.deadLetters().of(scope.partition()));
-        allDeadLetters = records.deadLetters();
+        deadLetters = new TreeMap<>(records.deadLetters(scope.partition()));
     }
 
     /** Sets the first request that is read. Decisions and dead letters of earlier requests are ignored. */
@@ -233,12 +231,8 @@ final class DecisionLog {
         return readToMs;
     }
 
-    /** Returns whether a request's decision may have been deleted, or its dead letter omitted. */
+    /** Returns whether a request's decision may have been deleted. */
     boolean mayBeDeleted(Request.Source source) {
-        return allDeadLetters.isOmitted(source) || isDecisionDeleted(source);
-    }
-
-    private boolean isDecisionDeleted(Request.Source source) {
         return !scope.hasAllDecisions()
                 && source.offset() < firstDecided.getOrDefault(source.partition(), Long.MAX_VALUE);
     }

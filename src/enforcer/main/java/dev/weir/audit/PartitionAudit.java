@@ -128,7 +128,7 @@ public final class PartitionAudit {
             if (request == null) {
                 matcher.matchLate(recorded);
             } else {
-                reportDeadLetters(request, records.deadLetters().of(request.source()));
+                reportDeadLetters(request, records.deadLettersOf(request.source()));
                 order.addRouted(
                         new ReplayRequest(request, new ArrayList<>(List.of(recorded)), false, 0, decisions.readToMs()));
             }
@@ -199,9 +199,6 @@ public final class PartitionAudit {
         if (placing == PositionStatus.IMPOSSIBLE) {
             verdicts.reportImpossibleOrder(request, first);
         }
-        if (first == null && records.deadLetters().isOmitted(request.source())) {
-            recomputation.markUnknown(request, UnverifiedReason.NOT_RETAINED); // it may have been rejected as ahead
-        }
         Recomputed recomputed = recomputation.recompute(request, first, placing == PositionStatus.KNOWN);
         if (asked.isDecidedByLimits()) {
             sharedQuotas.add(
@@ -225,7 +222,7 @@ public final class PartitionAudit {
     private void reportUnanswered(Request request) {
         boolean isRouted = tools.config().requests().misplaced() == WeirConfig.MisplacedAction.ROUTE;
         // A dead letter is reported by the audit of the request's own partition.
-        if (isRouted && records.deadLetters().of(request.source()).isEmpty()) {
+        if (isRouted && records.deadLettersOf(request.source()).isEmpty()) {
             matcher.reportUndecided(request, true, "it belongs to partition " + scope.partition());
         }
     }
@@ -236,9 +233,7 @@ public final class PartitionAudit {
             auditRejected(request.source(), timestampMs, Rejection.MISPLACED, letters);
         } else if (misplaced.isUnread(task, scope.partition())) {
             boolean isDue = decisions.isDue(request.source()) && scope.isRoutedDone(task);
-            boolean isRetained =
-                    misplaced.hasAllDecisions(task) && !records.deadLetters().isOmitted(request.source());
-            if (!isRetained || !isDue) {
+            if (!misplaced.hasAllDecisions(task) || !isDue) {
                 verdicts.addUnverified(
                         request.source(), isDue ? UnverifiedReason.NOT_RETAINED : UnverifiedReason.NOT_YET);
             } else {
@@ -273,7 +268,7 @@ public final class PartitionAudit {
         if (!letters.isEmpty()) {
             return;
         }
-        if (timestampMs <= scope.deadLettersFromMs() || records.deadLetters().isOmitted(source)) {
+        if (timestampMs <= scope.deadLettersFromMs()) {
             verdicts.addUnverified(source, UnverifiedReason.NOT_RETAINED);
         } else if (!decisions.isDue(source)) {
             verdicts.addUnverified(source, UnverifiedReason.NOT_YET);

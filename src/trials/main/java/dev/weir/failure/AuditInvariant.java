@@ -3,7 +3,6 @@ package dev.weir.failure;
 import dev.weir.audit.AuditContext;
 import dev.weir.audit.AuditScope;
 import dev.weir.audit.AuditedDeadLetter;
-import dev.weir.audit.DeadLetterIndex;
 import dev.weir.audit.MisplacedPartitions;
 import dev.weir.audit.PartitionAudit;
 import dev.weir.audit.PartitionRecords;
@@ -27,7 +26,9 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.TreeMap;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
@@ -42,7 +43,7 @@ final class AuditInvariant {
     private final AuditSummary totals = new AuditSummary();
     private final Map<Integer, List<Entry>> decisions = new HashMap<>();
     private final Map<Integer, List<Entry>> releases = new HashMap<>();
-    private final DeadLetterIndex deadLetters = new DeadLetterIndex(Integer.MAX_VALUE);
+    private final Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> deadLetters = new HashMap<>();
     private final Map<Integer, List<Entry>> requests;
     private final AuditContext tools;
     private final long misplaced;
@@ -64,9 +65,11 @@ final class AuditInvariant {
             add(releases, evidence.taskOf(entry.release().client()), entry);
         }
         for (Dead letter : evidence.deadLetters()) {
-            deadLetters.add(
-                    letter.source(),
-                    new AuditedDeadLetter(letter.reason(), new RecordPosition(AuditedTopic.DEAD_LETTERS, 0, 0), 0));
+            deadLetters
+                    .computeIfAbsent(letter.source().partition(), any -> new TreeMap<>())
+                    .computeIfAbsent(letter.source().offset(), any -> new ArrayList<>(1))
+                    .add(new AuditedDeadLetter(
+                            letter.reason(), new RecordPosition(AuditedTopic.DEAD_LETTERS, 0, 0), 0));
         }
         AuditRange all = new AuditRange(null, null, Duration.ZERO);
         SharedQuotaAudit sums = new SharedQuotaAudit(evidence.config(), tools.rules(), all, totals, this::add);

@@ -12,7 +12,6 @@ public final class AuditSummary {
     private long requests;
     private long decisions;
     private long deadLetters;
-    private long omittedDeadLetters;
     private long equal;
     private long sentToQueue;
     private long summed;
@@ -28,10 +27,6 @@ public final class AuditSummary {
 
     public void addDeadLetter() {
         deadLetters++;
-    }
-
-    public void addOmittedDeadLetters(long omitted) {
-        omittedDeadLetters += omitted;
     }
 
     public void addEqual() {
@@ -77,11 +72,6 @@ public final class AuditSummary {
     /** Returns the number of their dead letters. */
     public long deadLetters() {
         return deadLetters;
-    }
-
-    /** Returns the number of dead letters that were not audited, because there are too many. */
-    public long omittedDeadLetters() {
-        return omittedDeadLetters;
     }
 
     /** Returns the number of decisions on limits that equal the recomputed ones in every field. */
