@@ -1,5 +1,6 @@
 import {askForToken} from './api.js';
 import {clientView} from './client.js';
+import {deadLettersView} from './dead-letters.js';
 import {fill, h, say} from './dom.js';
 import {clock, duration} from './format.js';
 import {instancesView} from './instances.js';
@@ -15,6 +16,7 @@ const VIEWS = {
   client: clientView,
   policies: policiesView,
   instances: instancesView,
+  'dead-letters': deadLettersView,
 };
 const LATE_MS = 8000;
 const MOST_INCOMPLETE = 10;
@@ -56,13 +58,13 @@ function decoded(part) {
   }
 }
 
-function changed() {
+function changed(isNew = true) {
   const {latest, isLive, isPaused, trouble} = stream;
   pulse.className = stream.isHeld ? 'pulse held' : isLive ? 'pulse live' : trouble ? 'pulse lost' : 'pulse';
   say(pulse, stream.isHeld && latest ? `held · ${clock(latest.at)}` : latest && isLive ? `live · ${clock(latest.at)}` : isLive ? 'live' : trouble ? 'disconnected' : isPaused ? 'paused' : 'connecting');
   document.body.classList.toggle('stale', !isLive && trouble !== null);
   announce(warnings());
-  if (!document.hidden) {
+  if (isNew && !document.hidden) { // a view that is drawn again loses the focus and the selection
     view?.update?.();
   }
 }

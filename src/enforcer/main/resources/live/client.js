@@ -1,5 +1,5 @@
 import {askJson} from './api.js';
-import {fill, h, isInUse, say, table} from './dom.js';
+import {fill, h, isInUse, say, stacked, table} from './dom.js';
 import {clock, count, day, duration} from './format.js';
 import {deniedClients} from './overview.js';
 import {outcome, why} from './outcomes.js';
@@ -156,10 +156,4 @@ function decisionTable(decisions) {
         decision.outcome !== 'DENIED' ? '' : decision.retryAfterMs === null ? 'never' : duration(decision.retryAfterMs),
         h('span.request', decision.requestId),
       ])));
-}
-
-/** Marks a table whose cells are stacked on narrow screens. */
-function stacked(table) {
-  table.classList.add('stacked');
-  return table;
 }

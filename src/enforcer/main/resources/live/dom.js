@@ -61,6 +61,12 @@ export function table(caption, columns, rows) {
           i === 0 ? h('th', {scope: 'row', ...align(i)}, cell) : h('td', align(i), cell)))))));
 }
 
+/** Marks a table whose cells are stacked on narrow screens. */
+export function stacked(table) {
+  table.classList.add('stacked');
+  return table;
+}
+
 /** A bar, filled by a share from 0 to 1. */
 export function bar(share, kind = '') {
   const filled = h('span');

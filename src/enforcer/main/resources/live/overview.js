@@ -61,7 +61,7 @@ class Figures {
       const value = h('b', '–');
       const more = h('span.more');
       this.#all.set(name, {value, more, box: null});
-      const box = h('div.figure', h('dt', name), h('dd', value, more));
+      const box = h('div.figure', h('dt', name === 'Dead letters' ? h('a', {href: '#/dead-letters'}, name) : name), h('dd', value, more));
       this.#all.get(name).box = box;
       return box;
     }));

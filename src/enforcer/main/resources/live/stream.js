@@ -10,8 +10,8 @@ const HIDDEN_MS = 30_000;
 const PAUSED = new Error('the page is hidden');
 
 /**
- * The events of the live feed. `changed` is called after each event, and when the connection is lost. While the stream is
- * held, it shows the state at the time at which it was held.
+ * The events of the live feed. `changed` is called after each event, and when the connection is lost; its parameter is false
+ * if what is shown is the same. While the stream is held, it shows the state at the time at which it was held.
  *
  * The feed is read with fetch(), because an EventSource cannot send a token.
  */
@@ -144,7 +144,7 @@ export class Stream {
     this.isLive = true;
     this.trouble = null;
     this.timeRange.refresh();
-    this.#changed();
+    this.#changed(!this.isHeld);
   }
 
   #answering() {

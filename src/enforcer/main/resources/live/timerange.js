@@ -44,13 +44,20 @@ export class TimeRange {
     this.#minutes = [];
     this.#loadedAt = 0;
     this.trouble = '';
-    this.refresh();
+    this.#loads++; // a load that is under way is of the range before
+    this.#loadNew();
   }
 
-  /** Loads the minutes if there may be a new one. */
+  /** Loads the minutes if there may be a new one, unless the stream is held. */
   refresh() {
+    if (!this.#stream.isHeld) {
+      this.#loadNew();
+    }
+  }
+
+  #loadNew() {
     const minute = Math.floor(this.end / MINUTE_MS);
-    if (this.range.hours > 0 && minute !== this.#loadedAt && !this.#stream.isHeld) {
+    if (this.range.hours > 0 && minute !== this.#loadedAt) {
       this.#loadedAt = minute;
       this.#load(++this.#loads);
     }

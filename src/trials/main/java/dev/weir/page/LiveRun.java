@@ -13,6 +13,7 @@ import dev.weir.service.Caller;
 import dev.weir.service.WeirService;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
+import dev.weir.topology.Topics;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,6 +25,9 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.StringSerializer;
 
 /** A broker, an enforcer and its service, under varying traffic until it is closed. */
 final class LiveRun implements AutoCloseable {
@@ -136,6 +140,14 @@ final class LiveRun implements AutoCloseable {
 
     Caller caller(String token) throws Exception {
         return Caller.of(service.port(), token);
+    }
+
+    /** Sends a record that is not a request. */
+    void sendInvalid(String value) {
+        try (KafkaProducer<String, String> producer =
+                new KafkaProducer<>(KafkaSettings.producer(config), new StringSerializer(), new StringSerializer())) {
+            var unused = producer.send(new ProducerRecord<>(Topics.of(config).requests(), "a key", value));
+        }
     }
 
     /** Opens another service of the same enforcer. */

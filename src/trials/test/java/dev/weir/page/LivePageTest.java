@@ -1,5 +1,6 @@
 package dev.weir.page;
 
+import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -15,6 +16,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -80,6 +82,17 @@ class LivePageTest {
         assumeTrue(Browser.isThere() || System.getenv("CI") != null, Browser.WHAT_IT_NEEDS);
         browser = Browser.open();
         run = new LiveRun(directory, MARKUP);
+        run.sendInvalid("{\"client\": <b>");
+        run.sendInvalid("no request");
+        await(
+                "dead letters",
+                Duration.ofMinutes(1),
+                () -> run.caller(null)
+                                .get("/v1/dead-letters")
+                                .json()
+                                .get("read")
+                                .asInt()
+                        == 2);
     }
 
     @AfterAll
@@ -437,6 +450,28 @@ class LivePageTest {
     }
 
     @Test
+    void a_dead_letter_is_found_by_its_reason_and_replayed() {
+        browser.run("sessionStorage.setItem('weir.token', arguments[0])", LiveRun.TOKEN);
+        open("dead-letters");
+        browser.find(".card .note", "2 of 2 on the topic");
+        browser.run("""
+                const filter = document.getElementById('reason-filter');
+                filter.value = 'NOT_JSON';
+                filter.dispatchEvent(new Event('change'))""");
+        browser.await("one reason", () -> browser.count("main tbody tr") == 1);
+        browser.click("main summary", "bytes");
+        assertThat(browser.find("main pre", "{").getText()).isEqualTo("{\"client\": <b>");
+        browser.click(".pick", ":");
+        browser.click("button", "Replay 1 selected");
+        browser.find(".result", "1 sent again, 0 skipped.");
+        browser.find(".tag", "sent again");
+        browser.await("the same as a dead letter again", () -> {
+            browser.click("button", "Refresh");
+            return browser.count("main tbody tr") == 2;
+        });
+    }
+
+    @Test
     void a_held_page_does_not_change_until_it_is_resumed() {
         open("overview");
         browser.find("#pulse", "live");
@@ -444,9 +479,13 @@ class LivePageTest {
         browser.click("#pause", "Pause");
         String held = browser.find("#pulse", "held").getText();
         String figures = browser.text(".figures");
+        browser.run("window.row = document.querySelector('main table')");
         browser.run("window.events = 0; const parse = JSON.parse; JSON.parse = text => (window.events++, parse(text))");
         browser.await("more events", () -> (Long) browser.run("return window.events") > 3);
         assertThat(browser.text(".figures")).isEqualTo(figures);
+        assertThat(browser.run("return row.isConnected"))
+                .as("nothing is drawn again")
+                .isEqualTo(true);
         browser.run("location.hash = '#/instances'");
         browser.find(".instance", "RUNNING");
         assertThat(browser.text("#pulse")).isEqualTo(held);
@@ -492,7 +531,9 @@ class LivePageTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"overview", "queues", "client/acme", "policies/policy/free-articles", "instances"})
+    @ValueSource(
+            strings = {"overview", "queues", "client/acme", "policies/policy/free-articles", "instances", "dead-letters"
+            })
     void nothing_is_wider_than_a_phone(String view) {
         browser.size(PHONE_WIDTH, HEIGHT);
         open(view);
@@ -528,7 +569,8 @@ class LivePageTest {
                 "client/acme",
                 "policies",
                 "policies/policy/free-articles",
-                "instances")) {
+                "instances",
+                "dead-letters")) {
             open(view);
             browser.await(
                     "content", () -> browser.count("main table, main .tiers, main .cells, main .versions li") > 0);
