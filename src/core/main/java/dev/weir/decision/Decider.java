@@ -24,8 +24,8 @@ import dev.weir.policy.ThrottleConflict;
  *   refused   ⟺  rejected, or some enforcing policy's limit does not permit the request, or some throttling one's delay
  *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
  *   charged    =  all limits, if not refused                           (CONSUME, SETTLE; PEEK never)
- *   freed      =  all limits that are not shared                       (RESET)
  *                 the limits that count denied requests, if refused but not rejected
+ *   freed      =  all limits that are not shared                       (RESET)
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  * </pre>
  *
@@ -125,23 +125,13 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce) {
-        return request.kind() == RequestKind.RESET ? reset(request, inForce) : decideBy(inForce, request);
-    }
-
-    /** Frees the usage of the limits that are not shared. */
-    private DecisionResult reset(Request request, PoliciesInForce inForce) {
-        PoliciesInForce unshared = inForce.unshared();
-        if (unshared.policies().length > 0) {
-            return decideBy(unshared, request);
+        PoliciesInForce counted = request.kind() == RequestKind.RESET ? inForce.unshared() : inForce;
+        if (counted.policies().length == 0) {
+            return sharedReset(request, inForce);
         }
-        BindingLimit binding = BindingLimit.refund(inForce.policies()[0]);
-        return decision(request, Outcome.DENIED, binding, null, false, false, UNPROCESSABLE, inForce.atMs());
-    }
-
-    private DecisionResult decideBy(PoliciesInForce inForce, Request request) {
-        PolicyChecks checks = PolicyChecks.of(request, inForce.policies(), states, shared);
+        PolicyChecks checks = PolicyChecks.of(request, counted.policies(), states, shared);
         PolicyCheck[] all = checks.all();
-        long nowMs = checks.notBeforeMs(inForce.atMs());
+        long nowMs = checks.notBeforeMs(counted.atMs());
         long startMs = checks.startMs(nowMs);
         long leaseTimeMs = checks.leaseTimeMs();
         checks.evaluate(nowMs, startMs, leaseTimeMs, states);
@@ -198,6 +188,14 @@ public final class Decider {
         BindingLimit binding = BindingLimit.longestRetry(checks, PolicyCheck::denies);
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
         return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
+    }
+
+    /** Denies a reset to which only shared limits apply. */
+    private Decision sharedReset(Request request, PoliciesInForce inForce) {
+        Policy policy = inForce.policies()[0];
+        listener.evaluated(policy, Outcome.DENIED);
+        BindingLimit binding = BindingLimit.refund(policy);
+        return decision(request, Outcome.DENIED, binding, null, false, false, UNPROCESSABLE, inForce.atMs());
     }
 
     private Decision mismatch(Request request, Policy policy) {

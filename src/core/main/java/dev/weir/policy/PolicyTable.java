@@ -153,7 +153,7 @@ public final class PolicyTable {
             ofLayer.sort(BEST_FIRST);
             for (int rank = 0; rank < ofLayer.size(); rank++) {
                 Policy policy = ofLayer.get(rank);
-                Ranked ranked = new Ranked(layer, rank, policy, untilMs.get(policy));
+                Ranked ranked = new Ranked(layer, rank, policy, untilMs.getOrDefault(policy, Long.MAX_VALUE));
                 Set<IndexTerm> words = mostSelective(policy.match(), frequency);
                 if (words.isEmpty()) {
                     unfiled.add(ranked);
@@ -333,13 +333,16 @@ public final class PolicyTable {
         return versions == null ? null : versions.lastEntry().getValue();
     }
 
-    /** Returns until when each version is in force: its own end, or the time at which a later one takes effect. */
+    /** Returns until when each version is in force, if it ends or a later one takes effect. */
     private Map<Policy, Long> untilMs() {
         Map<Policy, Long> untilMs = new HashMap<>();
         for (TreeMap<Long, Policy> versions : byId.values()) {
             long earliestMs = Long.MAX_VALUE;
             for (Policy policy : versions.descendingMap().values()) {
-                untilMs.put(policy, Math.min(earliestMs, policy.effectiveUntilMs()));
+                long ownMs = Math.min(earliestMs, policy.effectiveUntilMs());
+                if (ownMs != Long.MAX_VALUE) {
+                    untilMs.put(policy, ownMs);
+                }
                 earliestMs = Math.min(earliestMs, policy.effectiveFromMs());
             }
         }
