@@ -8,6 +8,7 @@ import dev.weir.topology.Topics;
 import dev.weir.wire.DeadLetterHeaders;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
@@ -27,6 +28,9 @@ public record DeadLetterList(List<DeadLetter> newestFirst, long read, boolean is
 
     /** The maximum number of records of a partition that are read. */
     public static final int MAX_READ = 20_000;
+
+    /** The factor by which each further part is larger. */
+    private static final int GROWTH = 4;
 
     private static final Set<String> REASONS = reasons();
 
@@ -52,39 +56,79 @@ public record DeadLetterList(List<DeadLetter> newestFirst, long read, boolean is
     }
 
     /**
-     * Reads the end of the dead-letter topic.
+     * Reads the end of the dead-letter topic. The newest part is read first, and earlier ones only while they can have
+     * newer dead letters than those found, so that a topic full of large records can be listed too.
      *
      * @param reason the reason of the dead letters to return; null for any
      * @param most the maximum number of dead letters to return
      * @throws UnreachableException if the topic cannot be read
      */
     public static DeadLetterList read(WeirConfig config, String reason, int most) {
-        PriorityQueue<DeadLetter> newest = new PriorityQueue<>(OLDEST_FIRST);
-        long[] counts = new long[2]; // records that were read, and those that were left out
+        Newest newest = new Newest(reason, most);
         String topic = Topics.of(config).deadLetters();
         try (RecordReader reader = new RecordReader(config, topic, RecordReader.Options.ofQuery())) {
             List<TopicPartition> partitions = reader.partitions();
-            Map<TopicPartition, Long> from = reader.beginning(partitions);
+            Map<TopicPartition, Long> beginning = reader.beginning(partitions);
             Map<TopicPartition, Long> end = reader.end(partitions);
-            from.replaceAll((partition, beginning) -> {
-                long start = Math.max(beginning, end.get(partition) - MAX_READ);
-                counts[1] += start - beginning;
-                return start;
-            });
-            reader.read(from, end, record -> {
-                counts[0]++;
-                if (hasReason(record, reason)) {
-                    newest.add(DeadLetter.of(record));
-                }
-                if (newest.size() > most) {
-                    newest.remove();
-                    counts[1]++;
-                }
-            });
+            Map<TopicPartition, Long> from = new HashMap<>(beginning);
+            from.replaceAll((partition, offset) -> Math.max(offset, end.get(partition) - MAX_READ));
+            Map<TopicPartition, Long> until = end;
+            for (long part = most; !until.equals(from) && !newest.areFound(from, until); part *= GROWTH) {
+                until = newest.read(reader, from, until, part);
+            }
+            return newest.list(until.equals(beginning));
         }
-        List<DeadLetter> newestFirst = new ArrayList<>(newest);
-        newestFirst.sort(OLDEST_FIRST.reversed());
-        return new DeadLetterList(List.copyOf(newestFirst), counts[0], counts[1] == 0);
+    }
+
+    /** The newest dead letters among the records that were read. */
+    private static final class Newest {
+        private final PriorityQueue<DeadLetter> letters = new PriorityQueue<>(OLDEST_FIRST);
+        private final Map<TopicPartition, Long> oldestMs = new HashMap<>();
+        private final String reason;
+        private final int most;
+        private long read;
+        private boolean hasLeftOut;
+
+        Newest(String reason, int most) {
+            this.reason = reason;
+            this.most = most;
+        }
+
+        /** Reads the last records of each partition before an offset. Returns the offset of the first of them. */
+        Map<TopicPartition, Long> read(
+                RecordReader reader, Map<TopicPartition, Long> from, Map<TopicPartition, Long> until, long part) {
+            Map<TopicPartition, Long> start = new HashMap<>(until);
+            start.replaceAll((partition, offset) -> Math.max(from.get(partition), offset - part));
+            reader.read(start, until, this::add);
+            return start;
+        }
+
+        private void add(ConsumerRecord<byte[], byte[]> record) {
+            read++;
+            oldestMs.merge(new TopicPartition(record.topic(), record.partition()), record.timestamp(), Math::min);
+            if (hasReason(record, reason)) {
+                letters.add(DeadLetter.of(record));
+            }
+            if (letters.size() > most) {
+                letters.remove();
+                hasLeftOut = true;
+            }
+        }
+
+        /** Returns whether no record between the offsets is newer than the dead letters that were found. */
+        boolean areFound(Map<TopicPartition, Long> from, Map<TopicPartition, Long> until) {
+            return letters.size() == most
+                    && from.keySet().stream()
+                            .filter(partition -> from.get(partition) < until.get(partition))
+                            .allMatch(partition -> oldestMs.getOrDefault(partition, Long.MAX_VALUE)
+                                    <= letters.element().timestampMs());
+        }
+
+        DeadLetterList list(boolean hasReadAll) {
+            List<DeadLetter> newestFirst = new ArrayList<>(letters);
+            newestFirst.sort(OLDEST_FIRST.reversed());
+            return new DeadLetterList(List.copyOf(newestFirst), read, hasReadAll && !hasLeftOut);
+        }
     }
 
     /** @param reason null for any */

@@ -104,6 +104,15 @@ class DeadLetterReplayTest {
     }
 
     @Test
+    void older_records_than_those_returned_are_not_read() {
+        DeadLetterList last = DeadLetterList.read(config, null, 1);
+        assertThat(last.newestFirst())
+                .extracting(letter -> letter.position().toString())
+                .containsExactly("1:2");
+        assertThat(last.read()).as("one of each partition").isEqualTo(2);
+    }
+
+    @Test
     void a_replayed_request_has_its_key_value_and_headers_and_names_its_dead_letter() {
         Map<TopicPartition, Long> before = endOfRequests();
         DeadLetterReplay.Result result =
