@@ -19,9 +19,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
@@ -122,12 +122,13 @@ final class LiveFeed implements AutoCloseable {
         long nowMs = System.currentTimeMillis();
         long after = nowMs - hours * MS_PER_HOUR;
         LiveSource current = source();
-        Polled polled =
-                poll(current, REPORT_PATH + "?" + AFTER + "=" + after + "&" + BY_MINUTE + "=true", HISTORY_TIMEOUT);
-        List<InstanceReport> reports = new ArrayList<>(polled.reports.values());
-        reports.add(current.own().minutesSince(after));
-        request.contentType("application/json")
-                .result(Json.write(ClusterHistory.of(nowMs, reports, polled.failed.keySet())));
+        String target = REPORT_PATH + "?" + AFTER + "=" + after + "&" + BY_MINUTE + "=true";
+        request.future(() -> poll(current, target, HISTORY_TIMEOUT).thenAccept(polled -> {
+            List<InstanceReport> reports = new ArrayList<>(polled.reports.values());
+            reports.add(current.own().minutesSince(after));
+            request.contentType("application/json")
+                    .result(Json.write(ClusterHistory.of(nowMs, reports, polled.failed.keySet())));
+        }));
     }
 
     /** Sends the history, and then an event each second until either side closes the connection. */
@@ -251,7 +252,7 @@ final class LiveFeed implements AutoCloseable {
         long after = current.lastSecondMs();
         String question = REPORT_PATH + "?" + AFTER + "=" + after;
         Duration within = after == 0 ? HISTORY_TIMEOUT : ANSWER_TIMEOUT;
-        Polled polled = poll(source, question, within);
+        Polled polled = poll(source, question, within).join();
         polled.failed.forEach((address, why) -> {
             if (!unreachable.contains(address)) {
                 LOG.warn("The live page has no figures from {}: {}", address, why);
@@ -261,20 +262,22 @@ final class LiveFeed implements AutoCloseable {
         current.add(System.currentTimeMillis(), source.own().since(after), polled.reports, unreachable);
     }
 
-    /** Gets the reports of the other instances. */
-    private Polled poll(LiveSource current, String question, Duration within) {
-        Map<String, CompletableFuture<InstanceReport>> asked = new TreeMap<>();
+    /** Gets the reports of the other instances. The future does not fail. */
+    private CompletableFuture<Polled> poll(LiveSource current, String question, Duration within) {
+        Polled polled = new Polled(new ConcurrentSkipListMap<>(), new ConcurrentSkipListMap<>());
+        List<CompletableFuture<?>> answers = new ArrayList<>();
         for (String address : current.others().get()) {
-            asked.put(address, peers.get(address, question, within).thenApply(InstanceReport::read));
+            answers.add(peers.get(address, question, within)
+                    .thenApply(InstanceReport::read)
+                    .handle((report, failure) -> failure == null
+                            ? polled.reports.put(address, report)
+                            : polled.failed.put(address, String.valueOf(cause(failure)))));
         }
-        Polled polled = new Polled(new TreeMap<>(), new TreeMap<>());
-        asked.forEach((address, answer) -> {
-            try {
-                polled.reports.put(address, answer.join());
-            } catch (CompletionException e) {
-                polled.failed.put(address, String.valueOf(e.getCause()));
-            }
-        });
-        return polled;
+        return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
+                .thenApply(done -> polled);
+    }
+
+    private static Throwable cause(Throwable failure) {
+        return failure instanceof CompletionException ? failure.getCause() : failure;
     }
 }

@@ -17,6 +17,12 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.RequestJson;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -24,6 +30,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
 import org.apache.kafka.clients.admin.Admin;
@@ -64,6 +73,9 @@ class RecentTrafficTest {
     @TempDir
     static Path directory;
 
+    /** The addresses of instances that accept connections and do not answer. */
+    private static volatile Set<String> silent = Set.of();
+
     private static WeirConfig config;
     private static WeirService service;
     private static Enforcer enforcer;
@@ -83,7 +95,7 @@ class RecentTrafficTest {
         enforcer = Enforcer.start(config, Optional.of(service.address()));
         enforcer.awaitRunning(PATIENCE);
         service.attachEnforcer(enforcer.policies(), enforcer.queries());
-        service.startLiveFeed(enforcer.live(), enforcer::others);
+        service.startLiveFeed(enforcer.live(), () -> silent);
         caller = Caller.of(service.port(), null);
         try (RequestSender sender = new RequestSender(config)) {
             for (int i = 0; i < EACH; i++) {
@@ -281,6 +293,24 @@ class RecentTrafficTest {
 
     private static JsonNode deadLetters(String query) throws Exception {
         return caller.get("/v1/dead-letters" + query).json().get("deadLetters");
+    }
+
+    @Test
+    void an_instance_that_does_not_answer_occupies_no_threads() throws Exception {
+        HttpClient http = HttpClient.newHttpClient();
+        try (ServerSocket paused = new ServerSocket(0, 100, InetAddress.getLoopbackAddress())) {
+            silent = Set.of("127.0.0.1:" + paused.getLocalPort());
+            HttpRequest history = HttpRequest.newBuilder(URI.create(service.url() + "/v1/live/history"))
+                    .build();
+            List<CompletableFuture<HttpResponse<String>>> waiting = IntStream.range(0, 50)
+                    .mapToObj(i -> http.sendAsync(history, HttpResponse.BodyHandlers.ofString()))
+                    .toList();
+            assertThat(caller.get("/v1/policies").status()).isEqualTo(200);
+            assertThat(waiting).noneMatch(CompletableFuture::isDone);
+            assertThat(waiting.get(0).get(1, TimeUnit.MINUTES).body()).contains("\"missing\":[\"127.0.0.1:");
+        } finally {
+            silent = Set.of();
+        }
     }
 
     @Test
