@@ -13,16 +13,13 @@ import dev.weir.runtime.RequestSender;
 import dev.weir.topics.TopicReader;
 import java.io.PrintWriter;
 import java.time.Duration;
-import java.util.Map;
 import java.util.Optional;
-import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 @Command(
@@ -43,17 +40,8 @@ final class ResetCommand implements Callable<Integer> {
     @Mixin
     private AuthorOptions author;
 
-    @Parameters(paramLabel = "CLIENT", description = "The client id.")
-    private String client;
-
-    @Option(names = "--tier", paramLabel = "TIER", description = "The tier of the client's requests (default: none).")
-    private String tier;
-
-    @Option(
-            names = "--attribute",
-            paramLabel = "NAME=VALUE",
-            description = "An attribute of the client's requests. Repeat the option for each attribute.")
-    private Map<String, String> attributes = new TreeMap<>();
+    @Mixin
+    private ClientOptions requests;
 
     @Option(
             names = "--timeout",
@@ -89,12 +77,12 @@ final class ResetCommand implements Callable<Integer> {
     private Request request(RequestRules rules) {
         Request request = new Request(
                 "reset-" + UUID.randomUUID(),
-                client,
+                requests.client(),
                 RequestKind.RESET,
-                tier,
+                requests.tier(),
                 0,
                 null,
-                attributes,
+                requests.attributes(),
                 null,
                 null,
                 null,
@@ -122,7 +110,7 @@ final class ResetCommand implements Callable<Integer> {
     }
 
     private int print(Decision decision) {
-        String name = SafeText.of(client);
+        String name = SafeText.of(requests.client());
         if (decision.reason() == Reason.NO_POLICY) {
             spec.commandLine().getErr().println("weir policies reset: no policy applies to these requests of " + name);
             return 1;

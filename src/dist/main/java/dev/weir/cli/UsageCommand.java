@@ -13,7 +13,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 @Command(
@@ -29,17 +28,8 @@ final class UsageCommand implements Callable<Integer> {
     @Mixin
     private ServiceClient service;
 
-    @Parameters(paramLabel = "CLIENT", description = "The client id.")
-    private String client;
-
-    @Option(names = "--tier", paramLabel = "TIER", description = "The tier of the client's requests (default: none).")
-    private String tier;
-
-    @Option(
-            names = "--attribute",
-            paramLabel = "NAME=VALUE",
-            description = "An attribute of the client's requests. Repeat the option for each attribute.")
-    private Map<String, String> attributes = new TreeMap<>();
+    @Mixin
+    private ClientOptions requests;
 
     @Option(names = "--json", description = "Print the response of the service unchanged.")
     private boolean json;
@@ -50,7 +40,7 @@ final class UsageCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         PrintWriter out = spec.commandLine().getOut();
-        JsonNode answer = service.get("/v1/usage/" + ServiceClient.encoded(client) + query())
+        JsonNode answer = service.get("/v1/usage/" + ServiceClient.encoded(requests.client()) + query())
                 .orElseThrow(() -> new InputException("the service has no /v1/usage; check --service", null));
         if (json) {
             out.println(SafeText.of(answer.toString()));
@@ -116,9 +106,9 @@ final class UsageCommand implements Callable<Integer> {
 
     private String query() {
         Map<String, String> parameters = new TreeMap<>();
-        attributes.forEach((name, value) -> parameters.put("attribute." + name, value));
-        if (tier != null) {
-            parameters.put("tier", tier);
+        requests.attributes().forEach((name, value) -> parameters.put("attribute." + name, value));
+        if (requests.tier() != null) {
+            parameters.put("tier", requests.tier());
         }
         return parameters.isEmpty()
                 ? ""
