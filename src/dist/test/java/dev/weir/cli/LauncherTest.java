@@ -8,10 +8,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -57,6 +59,14 @@ class LauncherTest {
         release("17.0.15");
         environment.put("JAVA_HOME", java.toString());
         environment.put("HOME", home.toString());
+    }
+
+    /** Waits for the processes that create archives, because they use the directory and outlive the command. */
+    @AfterEach
+    void awaitBackground() throws Exception {
+        await("the end of all processes of the launcher", Duration.ofSeconds(30), () -> ProcessHandle.allProcesses()
+                .noneMatch(process -> Arrays.stream(process.info().arguments().orElse(new String[0]))
+                        .anyMatch(argument -> argument.contains(directory.toString()))));
     }
 
     @Test
