@@ -53,16 +53,18 @@ final class DecideApi {
 
     private final RequestRules rules;
     private final DecidingClient client;
+    private final DecideMetrics metrics;
     private final Semaphore memory;
 
-    DecideApi(WeirConfig config, DecidingClient client) {
-        this(config.requests().rules(), client, Runtime.getRuntime().maxMemory() / HEAP_PARTS);
+    DecideApi(WeirConfig config, DecidingClient client, DecideMetrics metrics) {
+        this(config.requests().rules(), client, metrics, Runtime.getRuntime().maxMemory() / HEAP_PARTS);
     }
 
     /** @param maxBytes the maximum memory of the requests that wait for decisions */
-    DecideApi(RequestRules rules, DecidingClient client, long maxBytes) {
+    DecideApi(RequestRules rules, DecidingClient client, DecideMetrics metrics, long maxBytes) {
         this.rules = rules;
         this.client = client;
+        this.metrics = metrics;
         memory = new Semaphore((int) Math.min(Integer.MAX_VALUE, maxBytes));
     }
 
@@ -140,40 +142,88 @@ final class DecideApi {
         private String reason() {
             return failure instanceof NoDecisionException none
                     ? none.reason().name()
-                    : failure instanceof IllegalArgumentException ? "INVALID" : NoDecisionReason.NOT_WRITTEN.name();
+                    : failure instanceof IllegalArgumentException
+                            ? DecideMetrics.INVALID
+                            : NoDecisionReason.NOT_WRITTEN.name();
+        }
+
+        void count(DecideMetrics metrics) {
+            boolean isFallback = decision != null && decision.decision().isEmpty();
+            metrics.ended(
+                    decision == null
+                            ? reason()
+                            : decision.noDecisionReason().map(Enum::name).orElse(DecideMetrics.ANSWERED));
+            if (isFallback) {
+                metrics.answeredByFallback(decision.allowed());
+            }
         }
     }
 
+    /** The form of a body and of its response. */
+    private enum Form {
+        SINGLE,
+        ARRAY,
+        LINES
+    }
+
+    /**
+     * A valid call.
+     *
+     * @param format the format of the response
+     * @param bytes an upper bound of the memory that the call needs until it is answered
+     */
+    private record Call(Options options, Form form, BodyFormat format, List<Request> requests, int bytes) {}
+
     /** Decides one or several requests. */
     void decide(Context request) {
-        Options options = Options.of(request);
-        boolean isLines = BodyFormat.isNdjson(request);
-        BodyFormat format = isLines ? BodyFormat.JSON : BodyFormat.ofAcceptHeader(request);
-        BodyFormat sent = isLines ? BodyFormat.JSON : BodyFormat.ofContentType(request);
-        String body = RequestBody.text(request);
-        boolean isArray = !isLines && body.stripLeading().startsWith("[");
-        if (options.enforce && (isLines || isArray)) {
-            throw bad("enforce=true needs a body with a single request");
-        }
-        List<Request> requests = isLines ? lines(body) : isArray ? array(body) : List.of(single(sent, body));
-        int bytes = body.length() + requests.size() * REQUEST_OVERHEAD;
-        if (!memory.tryAcquire(bytes)) {
+        long beganNanos = System.nanoTime();
+        Call call = call(request);
+        if (!memory.tryAcquire(call.bytes)) {
+            metrics.refused(DecideMetrics.Refusal.OVERLOADED);
             throw ProblemDetails.unavailable("too many requests are waiting for decisions")
                     .exception();
         }
+        metrics.began(call.requests.size());
         List<CompletableFuture<Answer>> answers =
-                requests.stream().map(one -> answer(one, options)).toList();
+                call.requests.stream().map(one -> answer(one, call.options)).toList();
         CompletableFuture<Void> all = CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
-                .whenComplete((done, failure) -> memory.release(bytes));
+                .whenComplete((done, failure) -> {
+                    memory.release(call.bytes);
+                    metrics.took(System.nanoTime() - beganNanos);
+                });
         request.future(() -> all.thenRun(() -> {
-            if (isLines) {
-                request.contentType(BodyFormat.NDJSON).result(joined(answers, "\n") + "\n");
-            } else if (isArray) {
-                ResponseWriter.write(request, format, OK, "[" + joined(answers, ",") + "]");
-            } else {
-                write(request, format, options, answers.get(0).join());
+            switch (call.form) {
+                case SINGLE ->
+                    write(request, call.format, call.options, answers.get(0).join());
+                case ARRAY -> ResponseWriter.write(request, call.format, OK, "[" + joined(answers, ",") + "]");
+                case LINES -> request.contentType(BodyFormat.NDJSON).result(joined(answers, "\n") + "\n");
             }
         }));
+    }
+
+    /** Reads and checks a call. */
+    private Call call(Context request) {
+        try {
+            Options options = Options.of(request);
+            boolean isLines = BodyFormat.isNdjson(request);
+            BodyFormat format = isLines ? BodyFormat.JSON : BodyFormat.ofAcceptHeader(request);
+            BodyFormat sent = isLines ? BodyFormat.JSON : BodyFormat.ofContentType(request);
+            String body = RequestBody.text(request);
+            Form form = isLines ? Form.LINES : body.stripLeading().startsWith("[") ? Form.ARRAY : Form.SINGLE;
+            if (options.enforce && form != Form.SINGLE) {
+                throw bad("enforce=true needs a body with a single request");
+            }
+            List<Request> requests =
+                    switch (form) {
+                        case SINGLE -> List.of(single(sent, body));
+                        case ARRAY -> array(body);
+                        case LINES -> lines(body);
+                    };
+            return new Call(options, form, format, requests, body.length() + requests.size() * REQUEST_OVERHEAD);
+        } catch (ProblemDetails.ProblemException e) {
+            metrics.refused(DecideMetrics.Refusal.INVALID);
+            throw e;
+        }
     }
 
     private CompletableFuture<Answer> answer(Request request, Options options) {
@@ -183,8 +233,12 @@ final class DecideApi {
         } catch (RuntimeException e) {
             asked = CompletableFuture.failedFuture(e); // each request gets an answer, and its memory is released
         }
-        return asked.handle((decision, failure) ->
-                new Answer(request, decision, failure instanceof CompletionException ? failure.getCause() : failure));
+        return asked.handle((decision, failure) -> {
+            Answer answer = new Answer(
+                    request, decision, failure instanceof CompletionException ? failure.getCause() : failure);
+            answer.count(metrics);
+            return answer;
+        });
     }
 
     private static String joined(List<CompletableFuture<Answer>> answers, String separator) {

@@ -85,6 +85,7 @@ public final class WeirService implements AutoCloseable {
     private final TokenThrottle wrongTokens = new TokenThrottle();
     private final ConnectionGuard guard;
     private final ConnectionGuard healthGuard;
+    private final ServiceMetrics ownMetrics;
     private final Javalin javalin;
     private final Javalin healthJavalin; // has its own port and threads
     private volatile ServedInstance instance;
@@ -112,6 +113,9 @@ public final class WeirService implements AutoCloseable {
         feed = new LiveFeed(peers);
         guard = new ConnectionGuard(config.service().requestTimeout());
         healthGuard = new ConnectionGuard(config.service().requestTimeout());
+        ownMetrics = new ServiceMetrics(guard::size, wrongTokens::total, () -> tls.map(
+                        one -> one.validUntil().getEpochSecond())
+                .orElse(0L));
         healthJavalin = Javalin.create(
                         settings -> setUp(settings, healthRoutes(), healthListener, healthGuard, MAX_HEALTH_THREADS))
                 .start();
@@ -278,24 +282,7 @@ public final class WeirService implements AutoCloseable {
         if (current == null) {
             throw ProblemDetails.unavailable("the enforcer is starting").exception();
         }
-        request.contentType(METRICS_FORMAT).result(current.get() + ownMetrics());
-    }
-
-    private String ownMetrics() {
-        return """
-                # HELP weir_service_connections Open connections of the service, without those of the health port.
-                # TYPE weir_service_connections gauge
-                weir_service_connections %d
-                # HELP weir_service_wrong_tokens_total Requests to the service with a wrong token.
-                # TYPE weir_service_wrong_tokens_total counter
-                weir_service_wrong_tokens_total %d
-                # HELP weir_service_certificate_expiry_seconds Expiry of the service's certificate, in seconds since 1970; 0 without TLS.
-                # TYPE weir_service_certificate_expiry_seconds gauge
-                weir_service_certificate_expiry_seconds %d
-                """.formatted(
-                        guard.size(),
-                        wrongTokens.total(),
-                        tls.map(one -> one.validUntil().getEpochSecond()).orElse(0L));
+        request.contentType(METRICS_FORMAT).result(current.get() + ownMetrics.scrape());
     }
 
     private ServedInstance instance() {
@@ -312,7 +299,7 @@ public final class WeirService implements AutoCloseable {
         DefinitionApi queues =
                 new DefinitionApi(Kind.QUEUE, "queues", () -> instance().rules());
         QueryApi asking = new QueryApi(config, this::instance, peers);
-        DecideApi deciding = new DecideApi(config, client);
+        DecideApi deciding = new DecideApi(config, client, ownMetrics.deciding());
         DryRun trial = new DryRun(() -> instance().rules());
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
         OpenApiDocument openApi = new OpenApiDocument();

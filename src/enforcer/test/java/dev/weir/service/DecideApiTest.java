@@ -280,4 +280,44 @@ class DecideApiTest {
         assertThat(asked.stream().map(CompletableFuture::join).filter("ALLOWED"::equals))
                 .hasSize(3);
     }
+
+    @Test
+    void requests_are_counted_by_result_and_refused_calls_by_reason() throws Exception {
+        try (WeirService counting = WeirService.open(config, Map.of());
+                WeirService alone = WeirService.open(config("alone"), Map.of())) {
+            counting.setMetrics(() -> "");
+            alone.setMetrics(() -> "");
+            Caller call = Caller.of(counting.port(), null);
+            String good = request("kim", "/three");
+            assertThat(outcomes(call.post(DECIDE, "[" + good + "," + good + "]").json()))
+                    .containsExactly("ALLOWED", "ALLOWED");
+            assertThat(call.send("POST", DECIDE, good, LINES).status()).isEqualTo(200);
+            assertThat(call.post(DECIDE, "[" + good + ",7]").status()).isEqualTo(400);
+            assertThat(call.post(DECIDE + "&wait=1s", good).status()).isEqualTo(400);
+            Scrape scrape = scrape(call);
+            assertThat(scrape.lines("weir_decide_requests_total"))
+                    .contains("{result=\"ANSWERED\"} 3.0", "{result=\"TIMED_OUT\"} 0.0");
+            assertThat(scrape.sum("weir_decide_requests_total")).isEqualTo(3);
+            assertThat(scrape.lines("weir_decide_refused_total"))
+                    .containsExactly("{reason=\"INVALID\"} 2.0", "{reason=\"OVERLOADED\"} 0.0");
+            assertThat(scrape.sum("weir_decide_duration_seconds_count")).isEqualTo(2);
+            assertThat(scrape.sum("weir_decide_fallback_total")).isZero();
+
+            Caller down = Caller.of(alone.port(), null);
+            String soon = "/v1/decide?timeout=300ms&fallback=";
+            assertThat(down.post(soon + "none", good).status()).isEqualTo(503);
+            assertThat(down.post(soon + "allow", good).status()).isEqualTo(200);
+            assertThat(down.post(soon + "deny", "[" + good + "," + good + "]").status())
+                    .isEqualTo(200);
+            assertThat(scrape(down).sum("weir_decide_in_flight")).isZero();
+            assertThat(scrape(down).sum("weir_decide_requests_total")).isEqualTo(4);
+            assertThat(scrape(down).lines("weir_decide_requests_total")).contains("{result=\"ANSWERED\"} 0.0");
+            assertThat(scrape(down).lines("weir_decide_fallback_total"))
+                    .containsExactly("{as=\"FAIL_CLOSED\"} 2.0", "{as=\"FAIL_OPEN\"} 1.0");
+        }
+    }
+
+    private static Scrape scrape(Caller from) throws Exception {
+        return Scrape.of(from.get("/metrics").text());
+    }
 }

@@ -132,7 +132,8 @@ class DecidingClientTest {
                     throw new IllegalStateException("no broker");
                 },
                 System::nanoTime);
-        DecideApi api = new DecideApi(WeirConfig.DEFAULTS.requests().rules(), client, 3_000);
+        ServiceMetrics metrics = new ServiceMetrics(() -> 0, () -> 0, () -> 0);
+        DecideApi api = new DecideApi(WeirConfig.DEFAULTS.requests().rules(), client, metrics.deciding(), 3_000);
         Javalin server = Javalin.create(settings -> {
                     settings.startup.showJavalinBanner = false;
                     settings.routes.post("/v1/decide", api::decide);
@@ -148,6 +149,10 @@ class DecidingClientTest {
                     .singleElement()
                     .satisfies(one ->
                             assertThat(one.join().body()).contains("too many requests are waiting for decisions"));
+            Scrape scrape = Scrape.of(metrics.scrape());
+            assertThat(scrape.lines("weir_decide_refused_total"))
+                    .containsExactly("{reason=\"INVALID\"} 0.0", "{reason=\"OVERLOADED\"} 1.0");
+            assertThat(scrape.sum("weir_decide_in_flight")).isEqualTo(1);
             CompletableFuture<HttpResponse<String>> waits =
                     two.stream().filter(one -> !one.isDone()).findFirst().orElseThrow();
             brokersAnswer.countDown();

@@ -1,0 +1,48 @@
+package dev.weir.service;
+
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import io.prometheus.metrics.core.metrics.CounterWithCallback;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.util.function.LongSupplier;
+
+/** The metrics of the HTTP service itself. They exist even before the enforcer does. */
+final class ServiceMetrics {
+
+    private final PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+    private final DecideMetrics deciding = new DecideMetrics(registry.getPrometheusRegistry());
+
+    /**
+     * @param connections the number of open connections
+     * @param wrongTokens the number of requests with a wrong token
+     * @param certificateExpiry the expiry of the certificate in seconds since 1970; 0 without TLS
+     */
+    ServiceMetrics(LongSupplier connections, LongSupplier wrongTokens, LongSupplier certificateExpiry) {
+        PrometheusRegistry collectors = registry.getPrometheusRegistry();
+        GaugeWithCallback.builder()
+                .name("weir_service_connections")
+                .help("Open connections of the service, without those of the health port")
+                .callback(value -> value.call(connections.getAsLong()))
+                .register(collectors);
+        CounterWithCallback.builder()
+                .name("weir_service_wrong_tokens")
+                .help("Requests to the service with a wrong token")
+                .callback(value -> value.call(wrongTokens.getAsLong()))
+                .register(collectors);
+        GaugeWithCallback.builder()
+                .name("weir_service_certificate_expiry_seconds")
+                .help("Expiry of the service's certificate, in seconds since 1970; 0 without TLS")
+                .callback(value -> value.call(certificateExpiry.getAsLong()))
+                .register(collectors);
+    }
+
+    DecideMetrics deciding() {
+        return deciding;
+    }
+
+    /** Returns all metrics in Prometheus' text format 0.0.4. */
+    String scrape() {
+        return registry.scrape();
+    }
+}
