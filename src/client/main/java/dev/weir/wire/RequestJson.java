@@ -129,9 +129,9 @@ public final class RequestJson {
             }
             return requests;
         } catch (JsonProcessingException e) {
-            throw refused("is not valid JSON: " + e.getOriginalMessage(), e);
+            throw refused("[" + requests.size() + "]: is not valid JSON: " + e.getOriginalMessage(), e);
         } catch (IOException e) {
-            throw refused("is not valid JSON: " + e.getMessage(), e);
+            throw refused("[" + requests.size() + "]: is not valid JSON: " + e.getMessage(), e);
         }
     }
 

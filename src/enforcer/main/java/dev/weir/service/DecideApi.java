@@ -16,6 +16,7 @@ import dev.weir.service.http.ResponseWriter;
 import dev.weir.wire.Json;
 import dev.weir.wire.RequestJson;
 import io.javalin.http.Context;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -195,8 +196,11 @@ final class DecideApi {
             switch (call.form) {
                 case SINGLE ->
                     write(request, call.format, call.options, answers.get(0).join());
-                case ARRAY -> ResponseWriter.write(request, call.format, OK, "[" + joined(answers, ",") + "]");
-                case LINES -> request.contentType(BodyFormat.NDJSON).result(joined(answers, "\n") + "\n");
+                case ARRAY -> ResponseWriter.write(request, call.format, OK, joined(answers, ",", "[", "]"));
+                case LINES ->
+                    request.contentType(BodyFormat.NDJSON)
+                            .result((answers.isEmpty() ? "" : joined(answers, "\n", "", "\n"))
+                                    .getBytes(StandardCharsets.UTF_8));
             }
         }));
     }
@@ -241,8 +245,8 @@ final class DecideApi {
         });
     }
 
-    private static String joined(List<CompletableFuture<Answer>> answers, String separator) {
-        return answers.stream().map(answer -> answer.join().json()).collect(Collectors.joining(separator));
+    private static String joined(List<CompletableFuture<Answer>> answers, String separator, String start, String end) {
+        return answers.stream().map(answer -> answer.join().json()).collect(Collectors.joining(separator, start, end));
     }
 
     private static void write(Context request, BodyFormat format, Options options, Answer answer) {

@@ -152,6 +152,17 @@ class DecideApiTest {
     }
 
     @Test
+    void lines_are_answered_in_utf_8() throws Exception {
+        Reply reply = caller.send("POST", DECIDE, request("żółw", "/three"), LINES);
+        assertThat(reply.json().get("client").asText()).isEqualTo("żółw");
+    }
+
+    @Test
+    void blank_lines_have_no_decisions() throws Exception {
+        assertThat(caller.send("POST", DECIDE, " \n\n", LINES).text()).isEmpty();
+    }
+
+    @Test
     void one_invalid_request_rejects_the_whole_body_and_nothing_is_charged() throws Exception {
         String good = request("erin", "/three");
         assertThat(caller.post(DECIDE, "[" + good + ",{\"client\":\"erin\",\"cost\":-1}]")
@@ -160,6 +171,10 @@ class DecideApiTest {
         assertThat(caller.post(DECIDE, "[" + good + ",{\"cost\":1}]").detail())
                 .isEqualTo("the body [1]: client is missing");
         assertThat(caller.post(DECIDE, "[" + good + ",7]").detail()).isEqualTo("the body [1]: is not a JSON object");
+        assertThat(caller.post(DECIDE, "[" + good + ",{\"client\":]").detail())
+                .startsWith("the body [1]: is not valid JSON: Unexpected character");
+        assertThat(caller.post(DECIDE, "[" + good + " " + good + "]").detail())
+                .startsWith("the body [1]: is not valid JSON: ");
         assertThat(caller.send("POST", DECIDE, good + "\n\n{\"client\":7}\n", LINES)
                         .detail())
                 .isEqualTo("line 3: client must be a string");

@@ -3,7 +3,6 @@ package dev.weir.service;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -100,6 +99,21 @@ public final class Caller {
 
     private Reply exchange(String method, String path, byte[] after, boolean noMore, String... headers)
             throws IOException {
+        try (OpenCall call = open(method, path, headers)) {
+            try {
+                call.send(after);
+                if (noMore) {
+                    call.socket.shutdownOutput();
+                }
+            } catch (IOException e) {
+                // the service rejected the request before all of it was sent; its response can be read
+            }
+            return call.reply();
+        }
+    }
+
+    /** Sends the headers of a request, so that the body can follow in parts. The response is not checked. */
+    public OpenCall open(String method, String path, String... headers) throws IOException {
         List<String> lines = new ArrayList<>(List.of(headers));
         if (lines.stream().noneMatch(line -> line.startsWith("Host:"))) {
             lines.add("Host: " + address);
@@ -110,20 +124,37 @@ public final class Caller {
         String head =
                 method + " " + path + " HTTP/1.1\r\n" + String.join("\r\n", lines) + "\r\nConnection: close\r\n\r\n";
         int colon = address.lastIndexOf(':');
-        try (Socket socket = new Socket(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)))) {
-            socket.setSoTimeout(PATIENCE_MS);
-            OutputStream out = socket.getOutputStream();
-            out.write(head.getBytes(StandardCharsets.UTF_8));
-            try {
-                out.write(after);
-                out.flush();
-                if (noMore) {
-                    socket.shutdownOutput();
-                }
-            } catch (IOException e) {
-                // the service rejected the request before all of it was sent; its response can be read
-            }
+        Socket socket = new Socket(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)));
+        socket.setSoTimeout(PATIENCE_MS);
+        OpenCall call = new OpenCall(method, path, socket);
+        call.send(head.getBytes(StandardCharsets.UTF_8));
+        return call;
+    }
+
+    /** A request of which the headers have been sent. */
+    public static final class OpenCall implements AutoCloseable {
+        private final String method;
+        private final String path;
+        private final Socket socket;
+
+        private OpenCall(String method, String path, Socket socket) {
+            this.method = method;
+            this.path = path;
+            this.socket = socket;
+        }
+
+        public void send(byte[] part) throws IOException {
+            socket.getOutputStream().write(part);
+        }
+
+        /** Waits for the response. */
+        public Reply reply() throws IOException {
             return read(method, path, socket.getInputStream());
+        }
+
+        @Override
+        public void close() throws IOException {
+            socket.close();
         }
     }
 

@@ -6,6 +6,7 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.SplittableRandom;
 
 /** HTTP requests to the service, valid and mutated ones. */
@@ -43,6 +44,14 @@ final class HttpCalls {
 
         private Call noHttp() {
             return new Call(method, target, after, headers, false);
+        }
+
+        /** Returns the only value of a header; empty if it is missing, repeated or sent in another case. */
+        Optional<String> header(String name) {
+            List<String> found = headers.stream()
+                    .filter(header -> header.startsWith(name + ": "))
+                    .toList();
+            return found.size() == 1 ? Optional.of(found.get(0).substring(name.length() + 2)) : Optional.empty();
         }
 
         private List<String> without(String start) {
@@ -115,7 +124,7 @@ final class HttpCalls {
     private Call good(SplittableRandom random) {
         String id = any(IDS, random);
         String place = random.nextInt(3) > 0 ? "/v1/policies" : "/v1/queues";
-        return switch (random.nextInt(20)) {
+        return switch (random.nextInt(28)) {
             case 0, 1, 2, 3, 4, 5 -> sent("POST", "/v1/peek", any(REQUESTS, random));
             case 6, 7, 8 -> sent("POST", "/v1/validate?prune=" + random.nextBoolean(), any(files, random));
             case 9, 10, 11 -> conditional(put(place, id, random), random);
@@ -123,7 +132,10 @@ final class HttpCalls {
             case 13 -> call("GET", place + "/" + id).withHeader("If-None-Match", any(VALUES, random));
             case 14 -> call("GET", place + "/" + id + "/history");
             case 15, 16 -> call("GET", place + "?after=" + id + "&limit=" + (1 + random.nextInt(3)));
-            case 17, 18 -> call("GET", "/v1/usage/alice?tier=free&attribute.endpoint=/a/" + id);
+            case 17, 18, 19 -> call("GET", "/v1/usage/alice?tier=free&attribute.endpoint=/a/" + id);
+            case 20, 21 -> decide(DecideCalls.JSON, DecideCalls.single(random), random);
+            case 22, 23 -> decide(DecideCalls.JSON, DecideCalls.array(random), random);
+            case 24, 25 -> decide(DecideCalls.NDJSON, DecideCalls.lines(random), random);
             default ->
                 call(
                         "GET",
@@ -133,6 +145,12 @@ final class HttpCalls {
 
     private static Call put(String place, String id, SplittableRandom random) {
         return sent("PUT", place + "/" + id, any(place.endsWith("queues") ? QUEUES : POLICIES, random));
+    }
+
+    private static Call decide(String type, String body, SplittableRandom random) {
+        return call("POST", DecideCalls.target(random))
+                .withHeader("Content-Type", type)
+                .withBody(bytes(body));
     }
 
     private static Call conditional(Call call, SplittableRandom random) {

@@ -38,7 +38,10 @@ final class RunningService implements AutoCloseable {
                 .withKafka("bootstrap.servers", broker.bootstrapServers())
                 .withStateDirectory(directory.resolve("weir-state"))
                 .toBuilder()
-                .service(WeirConfig.DEFAULTS.service().withPort(0))
+                .service(WeirConfig.DEFAULTS
+                        .service()
+                        .withPort(0)
+                        .withDecideToken(WeirConfig.Service.TokenRule.LOOPBACK))
                 .build();
         broker.beforeClose(() -> TopologyFuzz.delete(directory));
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
@@ -48,6 +51,7 @@ final class RunningService implements AutoCloseable {
         enforcer = Enforcer.start(config, Optional.of(service.address()));
         enforcer.awaitRunning(PATIENCE);
         service.setHealth(enforcer::health);
+        service.setMetrics(enforcer.metrics()::scrape);
         service.attachEnforcer(enforcer.policies(), enforcer.queries());
     }
 
