@@ -16,6 +16,12 @@ public interface SchemaRegistryProvider {
     /** The property with the registry's URL. */
     String URL = PREFIX + "url";
 
+    /** The property with the registry's API: {@link #CONFLUENT}, or {@code apicurio}, the default. */
+    String API = PREFIX + "api";
+
+    /** The value of {@link #API} for Confluent's API. */
+    String CONFLUENT = "confluent";
+
     /**
      * Returns a client of the registry. It sends no request yet.
      *

@@ -106,11 +106,12 @@ public final class ConfigFile {
                                 resolve(text, environment), of -> RegistryPropertyRules.violation(key, of))));
             }
         });
-        if (!properties.isEmpty()) {
-            registry.require(RegistryPropertyRules.URL);
+        if (properties.containsValue(null)) {
+            return Map.of();
         }
-        boolean isWhole = properties.containsKey(RegistryPropertyRules.URL) && !properties.containsValue(null);
-        return isWhole ? properties : Map.of();
+        Optional<RegistryPropertyRules.Conflict> conflict = RegistryPropertyRules.conflict(properties);
+        conflict.ifPresent(found -> registry.get(found.key()).fault(found.fault()));
+        return conflict.isEmpty() ? properties : Map.of();
     }
 
     /** Returns the properties without faults. */

@@ -35,8 +35,8 @@ import java.util.stream.Stream;
  * @param shaping the shaping application
  * @param leases the timing of leases
  * @param service the HTTP service
- * @param registry the properties of Apicurio's client without the prefix {@code apicurio.registry.}; empty if there is
- *     no schema registry
+ * @param registry the properties of the registry's client without the prefix {@code apicurio.registry.}; empty if
+ *     there is no schema registry
  * @param kafka the properties of Kafka's clients and Kafka Streams
  */
 public record WeirConfig(
@@ -98,8 +98,8 @@ public record WeirConfig(
                 (key, value) -> RegistryPropertyRules.violation(key, value).ifPresent(fault -> {
                     throw new IllegalArgumentException("registry." + key + " " + fault);
                 }));
-        RegistryPropertyRules.violation(registry).ifPresent(fault -> {
-            throw new IllegalArgumentException(fault);
+        RegistryPropertyRules.conflict(registry).ifPresent(conflict -> {
+            throw new IllegalArgumentException("registry." + conflict.key() + " " + conflict.fault());
         });
     }
 

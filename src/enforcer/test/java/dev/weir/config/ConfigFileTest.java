@@ -331,12 +331,22 @@ class ConfigFileTest {
                 Arguments.of("registry: {url: 'http://a:1', use-id: globalId}", "registry.use-id: unknown key"),
                 Arguments.of(
                         "registry: {url: 'http://u:p@a:1'}",
-                        "registry.url: must be the URL of Apicurio's API, http://host:port/apis/registry/v3, without a"
-                                + " user name"),
+                        "registry.url: must be a URL as http://host:port/path, without a user name"),
                 Arguments.of(
                         "registry: {url: 'http://a:1/apis/registry/v2'}",
-                        "registry.url: must be the URL of Apicurio's API, http://host:port/apis/registry/v3, without a"
-                                + " user name"),
+                        "registry.url: must be the URL of Apicurio's API, http://host:port/apis/registry/v3; for"
+                                + " Confluent's API, set registry.api: confluent"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1/apis/ccompat/v7'}",
+                        "registry.url: must be the URL of Apicurio's API, http://host:port/apis/registry/v3; for"
+                                + " Confluent's API, set registry.api: confluent"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1', api: confluence}",
+                        "registry.api: must be apicurio or confluent, is 'confluence'"),
+                Arguments.of(
+                        "registry: {url: 'http://a:1', api: confluent, artifact.group-id: g}",
+                        "registry.artifact.group-id: is not supported with registry.api: confluent; the supported"
+                                + " properties are api, auth.password, auth.username, auto-register, url"),
                 Arguments.of(
                         "registry: {url: 'http://a:1', auto-register: no}",
                         "registry.auto-register: must be true or false, is 'no'"),

@@ -44,10 +44,34 @@ public final class RegistryProcess implements AutoCloseable {
         return "http://localhost:" + port + "/apis/registry/v3";
     }
 
+    /** Returns the URL of the API that is compatible with Confluent's registry. */
+    public String confluentUrl() {
+        return "http://localhost:" + port + "/apis/ccompat/v7";
+    }
+
+    /** Suspends the process with SIGSTOP. */
+    public void pause() throws IOException, InterruptedException {
+        signal("STOP");
+    }
+
+    /** Continues the paused process. */
+    public void resume() throws IOException, InterruptedException {
+        signal("CONT");
+    }
+
+    private void signal(String signal) throws IOException, InterruptedException {
+        int exit = new ProcessBuilder("kill", "-" + signal, String.valueOf(process.pid()))
+                .start()
+                .waitFor();
+        if (exit != 0) {
+            throw new IllegalStateException("kill -" + signal + " of the registry failed");
+        }
+    }
+
     private void awaitAnswer() {
         HttpClient client = HttpClient.newHttpClient();
         HttpRequest question =
-                HttpRequest.newBuilder(URI.create(url() + "/system/info")).build();
+                HttpRequest.newBuilder(URI.create(confluentUrl() + "/subjects")).build();
         try {
             await("the registry responds; see its registry.log", PATIENCE, () -> {
                 if (!process.isAlive()) {
@@ -69,7 +93,7 @@ public final class RegistryProcess implements AutoCloseable {
     private static String jar(Path directory) throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             return files.map(file -> file.getFileName().toString())
-                    .filter(file -> file.equals("quarkus-run.jar"))
+                    .filter(file -> file.equals("quarkus-run.jar") || file.endsWith("-runner.jar"))
                     .findFirst()
                     .orElseThrow();
         }
