@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -101,6 +102,60 @@ class BuildTest {
             assertThat(NATIVES)
                     .allSatisfy(each -> assertThat(rocksDb.getEntry(each)).isNotNull());
         }
+    }
+
+    /** Users import the BOM for the versions of all modules that are deployed. */
+    @Test
+    void the_bom_lists_each_published_library() throws Exception {
+        List<String> published = new ArrayList<>();
+        for (String module : texts(pom("pom.xml").getDocumentElement(), "module")) {
+            Element root = pom(module + "/pom.xml").getDocumentElement();
+            boolean isDeployed = !texts(root, "maven.deploy.skip").contains("true");
+            if (isDeployed && !texts(root, "packaging").contains("pom")) {
+                published.add(child(root, "artifactId"));
+            }
+        }
+        assertThat(published).contains("weir-core", "weir-client");
+        Element managed = (Element) pom("src/bom/pom.xml")
+                .getElementsByTagName("dependencyManagement")
+                .item(0);
+        assertThat(texts(managed, "artifactId")).containsExactlyElementsOf(published);
+    }
+
+    /** Otherwise two builds of the same sources would differ: each entry of a jar has a time. */
+    @Test
+    void entries_of_archives_have_a_fixed_time_and_plugins_a_fixed_version() throws Exception {
+        Document parent = pom("pom.xml");
+        assertThat(Instant.parse(texts(parent.getDocumentElement(), "project.build.outputTimestamp")
+                        .get(0)))
+                .isBefore(Instant.now());
+        Set<String> pinned = new HashSet<>();
+        Set<String> used = new HashSet<>();
+        List<String> poms = new ArrayList<>(List.of("pom.xml"));
+        texts(parent.getDocumentElement(), "module").forEach(module -> poms.add(module + "/pom.xml"));
+        for (String file : poms) {
+            NodeList plugins = pom(file).getElementsByTagName("plugin");
+            for (int i = 0; i < plugins.getLength(); i++) {
+                Element plugin = (Element) plugins.item(i);
+                String name = child(plugin, "artifactId");
+                used.add(name);
+                if (!child(plugin, "version").isEmpty()) {
+                    pinned.add(name);
+                }
+            }
+        }
+        assertThat(used).contains("maven-assembly-plugin", "maven-jar-plugin").isSubsetOf(pinned);
+    }
+
+    /** Returns the text of a child element, empty if there is none. */
+    private static String child(Element element, String tag) {
+        NodeList children = element.getChildNodes();
+        for (int i = 0; i < children.getLength(); i++) {
+            if (children.item(i).getNodeName().equals(tag)) {
+                return children.item(i).getTextContent().trim();
+            }
+        }
+        return "";
     }
 
     private static List<String> rocksDbIncludes() throws Exception {

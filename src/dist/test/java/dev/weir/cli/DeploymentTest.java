@@ -329,6 +329,23 @@ class DeploymentTest {
     }
 
     @Test
+    void the_example_configuration_has_the_defaults_except_for_directory_and_broker() throws Exception {
+        WeirConfig config = ConfigFile.read(DEPLOY.resolve("config/weir.yaml"));
+        assertThat(config)
+                .isEqualTo(WeirConfig.DEFAULTS
+                        .withStateDirectory(Path.of("/var/lib/weir"))
+                        .withKafka("bootstrap.servers", "localhost:9092"));
+    }
+
+    @Test
+    void the_example_policies_are_valid() {
+        CapturedRun run = Shell.run(
+                "policies", "validate", DEPLOY.resolve("config/policies.yaml").toString());
+        assertThat(run.err()).isEmpty();
+        assertThat(run.exit()).isZero();
+    }
+
+    @Test
     void the_page_lists_every_alert() throws IOException {
         String page = Files.readString(Path.of("topology-docs/how-to/operate.md"));
         yaml("alerts.yaml").findValues("alert").forEach(alert -> assertThat(page)
