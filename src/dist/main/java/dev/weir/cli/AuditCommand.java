@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.audit.Audit;
 import dev.weir.audit.finding.AuditRange;
@@ -41,7 +42,7 @@ import picocli.CommandLine.TypeConversionException;
             "",
             "Examples:",
             "  weir audit -c weir.yaml",
-            "  weir audit --from 2026-11-21T00:00:00Z --to 2026-11-22T00:00:00Z --json"
+            "  weir audit --from 2026-11-21T00:00:00Z --to 2026-11-22T00:00:00Z -o json"
         })
 final class AuditCommand implements Callable<Integer> {
 
@@ -76,13 +77,13 @@ final class AuditCommand implements Callable<Integer> {
             description = "Print at most this many mismatches. All are counted (default: ${DEFAULT-VALUE}).")
     private long maxMismatches;
 
-    @Option(names = "--json", description = "Print one JSON object per line: each mismatch, then the counts.")
-    private boolean json;
+    @Mixin
+    private OutputOption output;
 
     @Spec
     private CommandSpec spec;
 
-    private long printed;
+    private final ArrayNode firstMismatches = Json.MAPPER.createArrayNode();
 
     static final class Milliseconds implements ITypeConverter<Duration> {
         @Override
@@ -105,24 +106,17 @@ final class AuditCommand implements Callable<Integer> {
         }
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
-        AuditSummary totals = Audit.run(config, new AuditRange(from, to, lag), mismatch -> print(mismatch, out));
-        if (json) {
-            out.println(SafeText.of(Json.write(json(totals))));
-        } else {
-            print(totals, out);
-        }
-        OutputException.check(out);
+        AuditSummary totals = Audit.run(config, new AuditRange(from, to, lag), mismatch -> add(mismatch, out));
+        output.print(tree(totals).set("firstMismatches", firstMismatches), (tree, table) -> print(totals, table));
         return totals.mismatchCount() == 0 ? 0 : 1;
     }
 
-    private void print(Mismatch mismatch, PrintWriter out) {
-        if (printed == maxMismatches) {
+    private void add(Mismatch mismatch, PrintWriter out) {
+        if (firstMismatches.size() == maxMismatches) {
             return;
         }
-        printed++;
-        if (json) {
-            out.println(SafeText.of(Json.write(json(mismatch))));
-        } else {
+        firstMismatches.add(tree(mismatch));
+        if (output.isTable()) {
             out.println(SafeText.of(line(mismatch)));
             for (Mismatch.FieldMismatch field : mismatch.fields()) {
                 out.println("    "
@@ -149,7 +143,7 @@ final class AuditCommand implements Callable<Integer> {
                 : line.append(" (").append(mismatch.note()).append(')').toString();
     }
 
-    private static ObjectNode json(Mismatch mismatch) {
+    private static ObjectNode tree(Mismatch mismatch) {
         ObjectNode object =
                 Json.MAPPER.createObjectNode().put("mismatch", mismatch.kind().name());
         if (mismatch.request() != null) {
@@ -177,7 +171,7 @@ final class AuditCommand implements Callable<Integer> {
         return object.put("note", mismatch.note());
     }
 
-    private static ObjectNode json(AuditSummary totals) {
+    private static ObjectNode tree(AuditSummary totals) {
         ObjectNode object = Json.MAPPER
                 .createObjectNode()
                 .put("requests", totals.requests())
@@ -196,8 +190,9 @@ final class AuditCommand implements Callable<Integer> {
     }
 
     private void print(AuditSummary totals, PrintWriter out) {
-        if (totals.mismatchCount() > printed) {
-            out.printf("… and %,d more%n", totals.mismatchCount() - printed);
+        long more = totals.mismatchCount() - firstMismatches.size();
+        if (more > 0) {
+            out.printf("… and %,d more%n", more);
         }
         if (totals.mismatchCount() > 0) {
             out.println();

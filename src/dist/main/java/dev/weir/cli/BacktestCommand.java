@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.backtest.Backtest;
 import dev.weir.backtest.DecisionStats;
 import dev.weir.config.WeirConfig;
@@ -8,7 +9,6 @@ import dev.weir.wire.DecisionJson;
 import dev.weir.wire.NdjsonLines;
 import dev.weir.wire.ReleaseJson;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -38,7 +38,7 @@ import picocli.CommandLine.Spec;
         })
 final class BacktestCommand implements Callable<Integer> {
 
-    private static final int TOP = 10;
+    private static final int MAX_CLIENTS = 10;
 
     @Mixin
     private ConfigOption config;
@@ -69,6 +69,9 @@ final class BacktestCommand implements Callable<Integer> {
             description = "The file to which releases of queues are written (NDJSON); - is standard output.")
     private String releases;
 
+    @Mixin
+    private OutputOption output;
+
     @Spec
     private CommandSpec spec;
 
@@ -84,18 +87,25 @@ final class BacktestCommand implements Callable<Integer> {
                 ReleaseJson releasesOut = releases == null ? null : new ReleaseJson(open(releases))) {
             tally = backtest.run(lines, decisionsOut, releasesOut);
         }
-        boolean toStandardOutput = "-".equals(decisions) || "-".equals(releases);
-        if (toStandardOutput) {
+        JsonNode stats = StatsTree.of(tally, rules.queueRules(), MAX_CLIENTS);
+        if (isWrittenToOutput()) {
             OutputException.check(spec.commandLine().getOut());
+            new StatsPrinter(spec.commandLine().getErr()).print(stats);
+        } else {
+            output.print(stats, (tree, out) -> new StatsPrinter(out).print(tree));
         }
-        PrintWriter report = toStandardOutput
-                ? spec.commandLine().getErr()
-                : spec.commandLine().getOut();
-        new StatsPrinter(report).print(tally, rules.queueRules(), TOP);
         return 0;
     }
 
+    /** Returns whether decisions or releases are written to standard output. Then the counts are not. */
+    private boolean isWrittenToOutput() {
+        return "-".equals(decisions) || "-".equals(releases);
+    }
+
     private void requireOutputs() throws IOException {
+        if (isWrittenToOutput() && !output.isTable()) {
+            throw new InputException("--output cannot be used with decisions or releases on standard output", null);
+        }
         for (String input : List.of(requests, policies.toString())) {
             requireOther("--decisions", decisions, input);
             requireOther("--releases", releases, input);

@@ -1,12 +1,11 @@
 package dev.weir.cli;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
-import dev.weir.deadletter.DeadLetter;
 import dev.weir.deadletter.DeadLetterJson;
 import dev.weir.deadletter.DeadLetterList;
 import dev.weir.deadletter.DeadLetterPosition;
 import dev.weir.deadletter.DeadLetterReplay;
-import dev.weir.deadletter.RecordPreview;
 import dev.weir.fault.FaultsException;
 import dev.weir.fault.SafeText;
 import java.io.PrintWriter;
@@ -75,8 +74,8 @@ final class DeadLettersCommand implements Runnable {
                 description = "The maximum number of dead letters, 1 to 1000 (default: ${DEFAULT-VALUE}).")
         private int most;
 
-        @Option(names = "--json", description = "Print JSON, with the first 1,024 bytes of each key and value.")
-        private boolean json;
+        @Mixin
+        private OutputOption output;
 
         @Spec
         private CommandSpec spec;
@@ -88,40 +87,39 @@ final class DeadLettersCommand implements Runnable {
                         spec.commandLine(), "--most must be 1 to " + MAX_LETTERS + ", is " + most);
             }
             DeadLetterList found = DeadLetterList.read(cluster.read(), checked(reason), most);
-            PrintWriter out = spec.commandLine().getOut();
-            if (json) {
-                out.println(SafeText.of(DeadLetterJson.of(found).toString()));
-                return 0;
-            }
-            TextTable table = new TextTable("POSITION", "TIME", "REASON", "SOURCE", "KEY", "VALUE", "DETAIL");
-            found.newestFirst().forEach(letter -> add(letter, table));
-            table.print(out, reason == null ? "no dead letters" : "no dead letters with the reason " + reason);
-            if (!found.isComplete()) {
-                spec.commandLine().getErr().println("there are older dead letters");
-            }
+            output.print(DeadLetterJson.of(found), this::print);
             return 0;
         }
 
-        private static void add(DeadLetter letter, TextTable table) {
-            table.add(
-                    letter.position().toString(),
-                    Instant.ofEpochMilli(letter.timestampMs()).toString(),
-                    orDash(letter.reason()),
-                    letter.source() == null ? "-" : SafeText.of(letter.source().toString()),
-                    shown(letter.key()),
-                    shown(letter.value()),
-                    orDash(letter.detail()));
+        private void print(JsonNode found, PrintWriter out) {
+            TextTable table = new TextTable("POSITION", "TIME", "REASON", "SOURCE", "KEY", "VALUE", "DETAIL");
+            found.get("deadLetters").forEach(letter -> add(letter, table));
+            table.print(out, reason == null ? "no dead letters" : "no dead letters with the reason " + reason);
+            if (!found.get("complete").asBoolean()) {
+                spec.commandLine().getErr().println("there are older dead letters");
+            }
         }
 
-        private static String shown(RecordPreview content) {
-            if (content == null) {
+        private static void add(JsonNode letter, TextTable table) {
+            table.add(
+                    letter.get("position").asText(),
+                    Instant.ofEpochMilli(letter.get("timestamp").asLong()).toString(),
+                    TextTable.orDash(letter.get("reason")),
+                    letter.get("sourceTopic").isNull()
+                            ? "-"
+                            : letter.get("sourceTopic").asText() + ":"
+                                    + letter.get("sourcePosition").asText(),
+                    shown(letter.get("key")),
+                    shown(letter.get("value")),
+                    TextTable.orDash(letter.get("detail")));
+        }
+
+        private static String shown(JsonNode content) {
+            if (content.isNull()) {
                 return "-";
             }
-            return content.text() == null ? content.size() + " bytes" : SafeText.of(content.text(), SHOWN_VALUE);
-        }
-
-        private static String orDash(String text) {
-            return text == null ? "-" : SafeText.of(text);
+            JsonNode text = content.get("text");
+            return text.isNull() ? content.get("size") + " bytes" : SafeText.of(text.asText(), SHOWN_VALUE);
         }
     }
 

@@ -49,7 +49,7 @@ final class DemoCommand implements Callable<Integer> {
     private static final double RAMP_UP_SECONDS = 4;
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);
-    private static final int TOP = 10;
+    private static final int MAX_CLIENTS = 10;
 
     @Spec
     private CommandSpec spec;
@@ -161,7 +161,7 @@ final class DemoCommand implements Callable<Integer> {
         }
 
         void print(PrintWriter out, Map<String, QueueRules> queues) {
-            new StatsPrinter(out).print(tally, queues, TOP);
+            new StatsPrinter(out).print(StatsTree.of(tally, queues, MAX_CLIENTS));
             out.println();
             out.printf(
                     "%,d requests in %.1f s. From request to committed decision: p50 %.1f ms, p99 %.1f ms.%n",

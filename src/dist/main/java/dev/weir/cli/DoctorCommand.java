@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.doctor.Doctor;
@@ -18,7 +19,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -64,8 +64,8 @@ final class DoctorCommand implements Callable<Integer> {
                     + " or those that Java trusts).")
     private Path serviceCa;
 
-    @Option(names = "--json", description = "Print each finding as a JSON object on one line.")
-    private boolean json;
+    @Mixin
+    private OutputOption output;
 
     @Spec
     private CommandSpec spec;
@@ -77,18 +77,12 @@ final class DoctorCommand implements Callable<Integer> {
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
         List<Finding> findings = Doctor.run(config, services(config), http(config), finding -> {
-            if (json) {
-                out.println(SafeText.of(json(finding)));
-            } else {
+            if (output.isTable()) {
                 print(finding, out);
+                out.flush();
             }
-            out.flush();
         });
-        if (!json) {
-            out.println();
-            out.println(summary(findings));
-        }
-        OutputException.check(out);
+        output.print(tree(findings), DoctorCommand::printCounts);
         return findings.stream().anyMatch(finding -> finding.verdict() == Verdict.FAIL) ? 1 : 0;
     }
 
@@ -133,23 +127,24 @@ final class DoctorCommand implements Callable<Integer> {
         finding.advice().forEach(advice -> out.println("        " + SafeText.of(advice)));
     }
 
-    private static String json(Finding finding) {
-        ObjectNode object = Json.MAPPER
-                .createObjectNode()
-                .put("group", finding.group())
-                .put("check", finding.check())
-                .put("verdict", finding.verdict().name())
-                .put("found", finding.found());
-        finding.advice().forEach(object.putArray("advice")::add);
-        return Json.write(object);
+    private static ObjectNode tree(List<Finding> findings) {
+        ObjectNode tree = Json.MAPPER.createObjectNode();
+        tree.set("findings", Json.MAPPER.valueToTree(findings));
+        ObjectNode counts = tree.putObject("counts");
+        for (Verdict verdict : Verdict.values()) {
+            counts.put(
+                    verdict.name(),
+                    findings.stream()
+                            .filter(finding -> finding.verdict() == verdict)
+                            .count());
+        }
+        return tree;
     }
 
-    private static String summary(List<Finding> findings) {
-        return Stream.of(Verdict.values())
-                .map(verdict -> findings.stream()
-                                .filter(finding -> finding.verdict() == verdict)
-                                .count()
-                        + " " + verdict)
-                .collect(Collectors.joining(", "));
+    private static void printCounts(JsonNode tree, PrintWriter out) {
+        out.println();
+        out.println(tree.get("counts").properties().stream()
+                .map(count -> count.getValue() + " " + count.getKey())
+                .collect(Collectors.joining(", ")));
     }
 }

@@ -1,9 +1,13 @@
 package dev.weir.cli;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
-import dev.weir.fault.SafeText;
 import dev.weir.rules.PolicyTopic;
+import dev.weir.service.JsonViews;
+import dev.weir.wire.Json;
 import dev.weir.wire.PolicyAvro;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -139,29 +143,42 @@ final class PoliciesCommand implements Runnable {
             mixinStandardHelpOptions = true,
             description = {
                 "Lists the policies and queues in force, and scheduled versions.",
-                "Each line has the fields policy or queue, id, version and definition, separated by tabs."
+                "Policies come first. Both are sorted by id."
             })
     static final class ListAll implements Callable<Integer> {
 
         @Mixin
         private ClusterOptions cluster;
 
-        @Spec
-        private CommandSpec spec;
+        @Mixin
+        private OutputOption output;
 
         @Override
         public Integer call() throws FaultsException {
+            ObjectNode found = Json.MAPPER.createObjectNode();
+            ArrayNode policies = found.putArray("policies");
+            ArrayNode queues = found.putArray("queues");
             new PolicyTopic(cluster.read())
                     .readInForceFrom(System.currentTimeMillis())
-                    .forEach(applied -> spec.commandLine()
-                            .getOut()
-                            .printf(
-                                    "%s\t%s\t%d\t%s%n",
-                                    applied.kind().word(),
-                                    applied.id(),
-                                    applied.version(),
-                                    SafeText.of(applied.definition())));
+                    .forEach(applied -> (applied.kind() == PolicyAvro.Kind.QUEUE ? queues : policies)
+                            .add(JsonViews.applied(applied)));
+            output.print(found, ListAll::print);
             return 0;
+        }
+
+        private static void print(JsonNode found, PrintWriter out) {
+            TextTable table = new TextTable("KIND", "ID", "VERSION", "DEFINITION");
+            found.get("policies").forEach(policy -> add("policy", policy, table));
+            found.get("queues").forEach(queue -> add("queue", queue, table));
+            table.print(out, "no policies and no queues");
+        }
+
+        private static void add(String kind, JsonNode applied, TextTable table) {
+            table.add(
+                    kind,
+                    applied.get("id").asText(),
+                    applied.get("version").asText(),
+                    applied.get("definition").toString());
         }
     }
 
@@ -212,8 +229,7 @@ final class PoliciesCommand implements Runnable {
             mixinStandardHelpOptions = true,
             description = {
                 "Lists the versions of a policy or queue, newest first.",
-                "Each line has these fields, separated by tabs: version, time of the change, effective-from (empty if"
-                        + " the version applied at once), author, reason, and the definition or 'deleted'."
+                "EFFECTIVE FROM is - if the version applied at once. A deletion is a version."
             })
     static final class History implements Callable<Integer> {
 
@@ -226,8 +242,8 @@ final class PoliciesCommand implements Runnable {
         @Parameters(paramLabel = "ID", description = "The id of the policy or queue.")
         private String id;
 
-        @Spec
-        private CommandSpec spec;
+        @Mixin
+        private OutputOption output;
 
         @Override
         public Integer call() throws FaultsException {
@@ -236,33 +252,27 @@ final class PoliciesCommand implements Runnable {
             if (versions.isEmpty()) {
                 throw new InputException("no " + kind.word() + " " + id, null);
             }
-            for (PolicyAvro.Applied version : versions) {
-                spec.commandLine()
-                        .getOut()
-                        .printf(
-                                "%d\t%s\t%s\t%s\t%s\t%s%n",
-                                version.version(),
-                                Instant.ofEpochMilli(version.appliedAtMs()),
-                                effectiveFrom(version),
-                                SafeText.of(version.changedBy().author().orElse("")),
-                                SafeText.of(version.changedBy().reason().orElse("")),
-                                version.isDeleted() ? "deleted" : SafeText.of(version.definition()));
-            }
+            ObjectNode found = Json.MAPPER.createObjectNode().put("id", id);
+            ArrayNode list = found.putArray("versions");
+            versions.forEach(version -> list.add(JsonViews.applied(version)));
+            output.print(found, History::print);
             return 0;
         }
 
-        /** Returns the effective time of a version; empty if the version applied at once. */
-        private static String effectiveFrom(PolicyAvro.Applied version) {
-            if (version.isDeleted() || version.kind() == PolicyAvro.Kind.QUEUE) {
-                return "";
+        private static void print(JsonNode found, PrintWriter out) {
+            TextTable table =
+                    new TextTable("VERSION", "CHANGED AT", "EFFECTIVE FROM", "AUTHOR", "REASON", "DEFINITION");
+            for (JsonNode version : found.get("versions")) {
+                JsonNode definition = version.get("definition");
+                table.add(
+                        version.get("version").asText(),
+                        Instant.ofEpochMilli(version.get("appliedAt").asLong()).toString(),
+                        TextTable.orDash(definition.path("effective-from")),
+                        TextTable.orDash(version.get("author")),
+                        TextTable.orDash(version.get("reason")),
+                        definition.isNull() ? "deleted" : definition.toString());
             }
-            try {
-                long fromMs = PolicyFile.parse(version.key(), version.definition(), version.version())
-                        .effectiveFromMs();
-                return fromMs == 0 ? "" : Instant.ofEpochMilli(fromMs).toString();
-            } catch (FaultsException e) {
-                return ""; // a definition that this version of Weir cannot read
-            }
+            table.print(out, "");
         }
     }
 }

@@ -1,8 +1,11 @@
 package dev.weir.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.fault.SafeText;
 import dev.weir.policy.DurationsAndSizes;
+import dev.weir.wire.Json;
 import java.io.PrintWriter;
 import java.util.Comparator;
 import java.util.List;
@@ -34,7 +37,7 @@ import picocli.CommandLine.Spec;
             "",
             "Examples:",
             "  weir queues",
-            "  weir queues sms --json",
+            "  weir queues sms -o json",
             "  weir queues webhooks --key destination=example.com"
         })
 final class QueuesCommand implements Callable<Integer> {
@@ -53,8 +56,8 @@ final class QueuesCommand implements Callable<Integer> {
             description = "Print one key of the queue. Repeat the option for each key field of the queue.")
     private Map<String, String> key = new TreeMap<>();
 
-    @Option(names = "--json", description = "Print the response of the service unchanged.")
-    private boolean json;
+    @Mixin
+    private OutputOption output;
 
     @Spec
     private CommandSpec spec;
@@ -65,41 +68,37 @@ final class QueuesCommand implements Callable<Integer> {
             throw new InputException("--key needs a queue: weir queues ID --key FIELD=VALUE", null);
         }
         if (id == null) {
-            printAll(spec.commandLine().getOut());
+            output.print(all(), QueuesCommand::printAll);
         } else {
             JsonNode queue = (key.isEmpty() ? queue(id) : service.get(path(id) + "/keys/" + pairs()))
                     .orElseThrow(() -> new InputException("no queue " + id, null));
-            print(queue, spec.commandLine().getOut());
+            output.print(queue, QueuesCommand::print);
         }
         return 0;
     }
 
-    private void printAll(PrintWriter out) {
-        TextTable table = head("KEYS");
+    private ObjectNode all() {
+        ObjectNode all = Json.MAPPER.createObjectNode();
+        ArrayNode queues = all.putArray("queues");
         String after = "";
         while (after != null) {
             JsonNode page = service.get("/v1/queues?after=" + ServiceClient.encoded(after))
                     .orElseThrow(() -> new InputException("the service has no /v1/queues; check --service", null));
             for (JsonNode one : page.get("queues")) {
-                Optional<JsonNode> queue = queue(one.get("id").asText());
-                if (json) {
-                    queue.ifPresent(there -> out.println(SafeText.of(there.toString())));
-                } else {
-                    queue.ifPresent(there -> add(table, there));
-                }
+                queue(one.get("id").asText()).ifPresent(queues::add);
             }
             after = page.get("next").textValue();
         }
-        if (!json) {
-            table.print(out, "no queues");
-        }
+        return all;
     }
 
-    private void print(JsonNode queue, PrintWriter out) {
-        if (json) {
-            out.println(SafeText.of(queue.toString()));
-            return;
-        }
+    private static void printAll(JsonNode all, PrintWriter out) {
+        TextTable table = head("KEYS");
+        all.get("queues").forEach(queue -> add(table, queue));
+        table.print(out, "no queues");
+    }
+
+    private static void print(JsonNode queue, PrintWriter out) {
         TextTable head = head(queue.has("key") ? "KEY" : "KEYS");
         add(head, queue);
         head.print(out, "");
@@ -123,7 +122,7 @@ final class QueuesCommand implements Callable<Integer> {
         TextTable table = new TextTable("TIER", "PRIORITY", "WEIGHT", "WAITING");
         for (JsonNode tier : tiers) {
             table.add(
-                    orDash(tier.get("tier")),
+                    TextTable.orDash(tier.get("tier")),
                     tier.get("priority").asText(),
                     tier.get("weight").asText(),
                     tier.get("waiting").asText());
@@ -204,22 +203,18 @@ final class QueuesCommand implements Callable<Integer> {
                 rate.get("limit").asText() + "/"
                         + DurationsAndSizes.duration(rate.get("perMs").asLong())
                         + (isOfEachKey ? " a key" + ofAll : ""),
-                queue.has("key") ? text(queue.get("key")) : orDash(state.get("keys")),
+                queue.has("key") ? text(queue.get("key")) : TextTable.orDash(state.get("keys")),
                 state.get("waiting").asText(),
                 state.get("oldestWaitMs").isNull()
                         ? "-"
                         : TextTable.time(state.get("oldestWaitMs").asLong()),
                 TextTable.time(state.get("drainMs").asLong()),
-                orDash(state.get("released")));
+                TextTable.orDash(state.get("released")));
     }
 
     private static String text(JsonNode key) {
         return key.properties().stream()
                 .map(field -> field.getKey() + "=" + field.getValue().asText())
                 .collect(Collectors.joining(" "));
-    }
-
-    private static String orDash(JsonNode value) {
-        return value.isNull() ? "-" : value.asText();
     }
 }

@@ -1,17 +1,12 @@
 package dev.weir.cli;
 
-import dev.weir.backtest.DecisionStats;
-import dev.weir.backtest.QueueStats;
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.fault.SafeText;
-import dev.weir.metrics.HeavyHitters;
-import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueTotal;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 
-/** Prints the counts of decisions and queues as tables. */
+/** Prints the counts of a {@link StatsTree} as tables. */
 final class StatsPrinter {
 
     private final PrintWriter out;
@@ -20,37 +15,32 @@ final class StatsPrinter {
         this.out = out;
     }
 
-    /**
-     * Prints the counts.
-     *
-     * @param queues the queues by id
-     * @param top the maximum number of clients in the list of the most limited clients
-     */
-    void print(DecisionStats tally, Map<String, QueueRules> queues, int top) {
+    void print(JsonNode stats) {
         heading("");
-        counts("all requests", tally.all());
+        counts("all requests", stats);
         heading("by policy");
-        tally.byPolicy().forEach(this::counts);
+        stats.get("policies").forEach(policy -> counts(policy.get("policy").asText(), policy));
         heading("by tier");
-        tally.byTier().forEach(this::counts);
-        tally.byQueue().forEach((id, queue) -> queue(id, queue, queues.get(id)));
-        List<HeavyHitters.Hitter> limited = tally.topLimited(top);
-        if (!limited.isEmpty()) {
+        stats.get("tiers").forEach(tier -> counts(tier.get("tier").asText(), tier));
+        stats.get("queues").forEach(this::queue);
+        if (!stats.get("clients").isEmpty()) {
             out.println();
             out.printf("%-40s %9s%n", "most limited clients", "denied");
-            for (HeavyHitters.Hitter client : limited) {
-                out.printf("  %-38s %,9d%n", SafeText.of(client.name()), client.count());
+            for (JsonNode client : stats.get("clients")) {
+                out.printf(
+                        "  %-38s %,9d%n",
+                        SafeText.of(client.get("client").asText()),
+                        client.get("denied").asLong());
             }
         }
         out.flush();
     }
 
-    /** @param rules null if the queue is not defined */
-    private void queue(String id, QueueStats queue, QueueRules rules) {
+    private void queue(JsonNode queue) {
         out.println();
         out.printf(
                 "%-22s %8s %8s %8s %8s %8s %8s %10s %10s%n",
-                "queue " + SafeText.of(id),
+                "queue " + SafeText.of(queue.get("queue").asText()),
                 "queued",
                 "refused",
                 "released",
@@ -59,44 +49,48 @@ final class StatsPrinter {
                 "cancel.",
                 "wait p50",
                 "wait p99");
-        queue.byTier().forEach(this::waits);
-        waits("all", queue.all());
-        if (rules == null) {
+        queue.get("tiers").forEach(tier -> waits(tier.get("tier").asText(), tier));
+        waits("all", queue);
+        if (queue.get("rate").isNull()) {
             return;
         }
-        out.printf("  released %.1f tokens a second on average", queue.tokensPerSecond());
-        if (!rules.isKeyed()) {
-            out.printf("; the rate is %.1f%n", rate(rules));
+        out.printf(
+                "  released %.1f tokens a second on average",
+                queue.get("tokensPerSecond").asDouble());
+        double rate = tokensPerSecond(queue.get("rate"));
+        if (queue.get("keys").isNull()) {
+            out.printf("; the rate is %.1f%n", rate);
             return;
         }
-        QueueTotal total = rules.total();
+        JsonNode total = queue.get("total");
         out.printf(
                 " for %,d keys%s%n",
-                queue.spacing().keys(),
-                total == null ? "" : "; the total is %.1f".formatted(total.limit() * 1e3 / total.perMs()));
-        if (queue.spacing().count() > 0) {
+                queue.get("keys").asLong(),
+                total.isNull() ? "" : "; the total is %.1f".formatted(tokensPerSecond(total)));
+        JsonNode gapMs = queue.get("gapMs");
+        if (!gapMs.isNull()) {
             out.printf(
                     "  gaps between releases of a key with a backlog: min %.1f ms, p50 %.1f ms; by its rate %.1f ms%n",
-                    queue.spacing().ms(0), queue.spacing().ms(50), 1e3 / rate(rules));
+                    gapMs.get("min").asDouble(), gapMs.get("p50").asDouble(), 1e3 / rate);
         }
     }
 
-    private static double rate(QueueRules rules) {
-        return rules.limit() * 1e3 / rules.perMs();
+    private static double tokensPerSecond(JsonNode rate) {
+        return rate.get("limit").asLong() * 1e3 / rate.get("perMs").asLong();
     }
 
-    private void waits(String name, QueueStats.Counts counts) {
+    private void waits(String name, JsonNode counts) {
         out.printf(
                 "  %-20s %,8d %,8d %,8d %,8d %,8d %,8d %7.2f s %7.2f s%n",
                 SafeText.of(name),
-                counts.queued(),
-                counts.refused(),
-                counts.released(),
-                counts.expired(),
-                counts.evicted(),
-                counts.withdrawn(),
-                counts.waitMs(50) / 1e3,
-                counts.waitMs(99) / 1e3);
+                counts.get("queued").asLong(),
+                counts.get("refused").asLong(),
+                counts.get("released").asLong(),
+                counts.get("expired").asLong(),
+                counts.get("evicted").asLong(),
+                counts.get("cancelled").asLong(),
+                counts.get("waitMs").get("p50").asLong() / 1e3,
+                counts.get("waitMs").get("p99").asLong() / 1e3);
     }
 
     private void heading(String what) {
@@ -104,30 +98,28 @@ final class StatsPrinter {
         out.printf("%-40s %9s %9s %9s %9s %8s%n", what, "requests", "allowed", "queued", "denied", "denied %");
     }
 
-    private void counts(String name, DecisionStats.Counts counts) {
-        double share = counts.requests() == 0 ? 0 : 100.0 * counts.denied() / counts.requests();
+    private void counts(String name, JsonNode counts) {
+        long requests = counts.get("requests").asLong();
+        long denied = counts.get("denied").asLong();
         out.printf(
                 "  %-38s %,9d %,9d %,9d %,9d %7.1f%%%s%n",
                 SafeText.of(name),
-                counts.requests(),
-                counts.allowed(),
-                counts.queued(),
-                counts.denied(),
-                share,
+                requests,
+                counts.get("allowed").asLong(),
+                counts.get("queued").asLong(),
+                denied,
+                requests == 0 ? 0 : 100.0 * denied / requests,
                 rareCounts(counts));
     }
 
     /** Returns the counts that are usually 0, as text: only those above 0, empty if all are 0. */
-    private static String rareCounts(DecisionStats.Counts counts) {
+    private static String rareCounts(JsonNode counts) {
         List<String> also = new ArrayList<>();
-        if (counts.observed() > 0) {
-            also.add(String.format("%,d observed", counts.observed()));
-        }
-        if (counts.throttled() > 0) {
-            also.add(String.format("%,d delayed", counts.throttled()));
-        }
-        if (counts.repeated() > 0) {
-            also.add(String.format("%,d repeated", counts.repeated()));
+        for (String rare : List.of("observed", "delayed", "repeated")) {
+            long count = counts.get(rare).asLong();
+            if (count > 0) {
+                also.add(String.format("%,d %s", count, rare));
+            }
         }
         return also.isEmpty() ? "" : "   (" + String.join(", ", also) + ")";
     }

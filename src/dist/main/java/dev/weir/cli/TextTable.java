@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,6 +26,11 @@ final class TextTable {
                 : seconds < 3_600
                         ? seconds / 60 + "m " + seconds % 60 + "s"
                         : seconds / 3_600 + "h " + seconds / 60 % 60 + "m";
+    }
+
+    /** Returns a value as text; a dash if it is null or missing. */
+    static String orDash(JsonNode value) {
+        return value.isNull() || value.isMissingNode() ? "-" : value.asText();
     }
 
     void add(String... row) {

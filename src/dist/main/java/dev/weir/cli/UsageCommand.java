@@ -1,6 +1,7 @@
 package dev.weir.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.fault.SafeText;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -11,9 +12,6 @@ import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 @Command(
         name = "usage",
@@ -31,36 +29,35 @@ final class UsageCommand implements Callable<Integer> {
     @Mixin
     private ClientOptions requests;
 
-    @Option(names = "--json", description = "Print the response of the service unchanged.")
-    private boolean json;
-
-    @Spec
-    private CommandSpec spec;
+    @Mixin
+    private OutputOption output;
 
     @Override
     public Integer call() {
-        PrintWriter out = spec.commandLine().getOut();
         JsonNode answer = service.get("/v1/usage/" + ServiceClient.encoded(requests.client()) + query())
                 .orElseThrow(() -> new InputException("the service has no /v1/usage; check --service", null));
-        if (json) {
-            out.println(SafeText.of(answer.toString()));
-            return 0;
+        for (JsonNode policy : answer.get("usage")) {
+            if (policy.path("held").isNumber()) {
+                // adds the usage of all clients and the leases
+                service.get(sharedUsagePath(policy))
+                        .ifPresent(shared -> ((ObjectNode) policy).setAll((ObjectNode) shared));
+            }
         }
+        output.print(answer, UsageCommand::print);
+        return 0;
+    }
+
+    private static void print(JsonNode answer, PrintWriter out) {
         TextTable table = new TextTable("POLICY", "KEY", "LIMIT", "USED", "LEFT", "RESETS IN");
         List<String> holders = new ArrayList<>();
         for (JsonNode policy : answer.get("usage")) {
-            if (policy.path("held").isNumber()) {
-                service.get(sharedUsagePath(policy)).ifPresent(shared -> {
-                    add(shared, table);
-                    holders.add(holders(shared));
-                });
-            } else {
-                add(policy, table);
+            add(policy, table);
+            if (policy.has("holders")) {
+                holders.add(holders(policy));
             }
         }
         table.print(out, "no policy applies to the client");
         holders.forEach(out::println);
-        return 0;
     }
 
     private static void add(JsonNode policy, TextTable table) {
@@ -70,8 +67,8 @@ final class UsageCommand implements Callable<Integer> {
                             + policy.get("policyVersion").asText() + ")",
                     policy.get("key").isEmpty() ? "all clients" : key(policy.get("key")),
                     limit.get("label").asText(),
-                    orDash(limit.get("used")),
-                    orDash(limit.get("remaining")),
+                    TextTable.orDash(limit.get("used")),
+                    TextTable.orDash(limit.get("remaining")),
                     TextTable.time(limit.get("resetAfterMs").asLong()));
         }
     }
@@ -121,9 +118,5 @@ final class UsageCommand implements Callable<Integer> {
         return key.properties().stream()
                 .map(field -> field.getKey() + "=" + field.getValue().asText())
                 .collect(Collectors.joining(" "));
-    }
-
-    private static String orDash(JsonNode value) {
-        return value.isNull() ? "-" : value.asText();
     }
 }

@@ -142,12 +142,10 @@ class DoctorRightsTest {
     }
 
     private static List<JsonNode> doctor(int exit, Path config) throws IOException {
-        CapturedRun result = Shell.run("doctor", "-c", config.toString(), "--json");
+        CapturedRun result = Shell.run("doctor", "-c", config.toString(), "-o", "json");
         assertThat(result.exit()).as(result.out() + result.err()).isEqualTo(exit);
         List<JsonNode> found = new ArrayList<>();
-        for (String line : result.out().lines().toList()) {
-            found.add(JSON.readTree(line));
-        }
+        JSON.readTree(result.out()).get("findings").forEach(found::add);
         return found;
     }
 

@@ -4,6 +4,7 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.dataformat.yaml.YAMLMapper;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
@@ -136,6 +137,12 @@ class DoctorTest {
                         .contains("group " + name + ": 1 instance, 1 thread, 6 of 6 partitions, no standby instance")
                         .contains("1 policy, 0 queues")
                         .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n");
+                String[] yaml = {options[0], options[1], "-o", "yaml"};
+                assertThat(new YAMLMapper()
+                                .readTree(Shell.run(args(port, yaml)).out())
+                                .at("/counts"))
+                        .hasToString("{\"OK\":%d,\"WARN\":0,\"FAIL\":0,\"SKIP\":0}"
+                                .formatted(doctor(0, port, options).size()));
                 everyCheckIsOnThePage();
             }
         }
@@ -388,12 +395,13 @@ class DoctorTest {
     /** Returns the finding of the check {@code placement}; other checks may fail. */
     private Found placement(String yaml) throws IOException {
         List<String> all = new ArrayList<>(List.of(args(yaml)));
-        all.add("--json");
-        List<Found> found = new ArrayList<>();
-        for (String line : Shell.run(all.toArray(String[]::new)).out().lines().toList()) {
-            found.add(JSON.readValue(line, Found.class));
-        }
-        return only(found, "application", "placement");
+        all.addAll(List.of("-o", "json"));
+        return only(findings(Shell.run(all.toArray(String[]::new))), "application", "placement");
+    }
+
+    private static List<Found> findings(CapturedRun doctor) throws IOException {
+        return JSON.readerForListOf(Found.class)
+                .readValue(JSON.readTree(doctor.out()).get("findings"));
     }
 
     /** Writes a request of client {@code a} without a key. */
@@ -524,15 +532,11 @@ class DoctorTest {
     /** Runs the doctor, and returns the findings that it prints as JSON. */
     private List<Found> doctor(int exit, String yaml, String... options) throws IOException {
         List<String> all = new ArrayList<>(List.of(args(yaml, options)));
-        all.add("--json");
+        all.addAll(List.of("-o", "json"));
         CapturedRun result = Shell.run(all.toArray(String[]::new));
         assertThat(result.err()).isEmpty();
         assertThat(result.exit()).as(result.out()).isEqualTo(exit);
-        List<Found> found = new ArrayList<>();
-        for (String line : result.out().lines().toList()) {
-            found.add(JSON.readValue(line, Found.class));
-        }
-        return found;
+        return findings(result);
     }
 
     private String[] args(String yaml, String... options) throws IOException {

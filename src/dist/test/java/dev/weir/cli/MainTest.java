@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.wire.Json;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -136,6 +137,52 @@ class MainTest {
         assertThat(Files.readAllLines(decisions)).hasSize(2);
         assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", "-").out())
                 .isEqualTo(Files.readString(decisions));
+    }
+
+    @Test
+    void the_counts_of_a_backtest_are_a_document() throws IOException {
+        String rules = write(
+                "rules.yaml",
+                RULES + "    match: {tier: free}\n  - {id: s, match: {tier: pro}, queue: sms}\n"
+                        + "queues: [{id: sms, limit: 2, per: 1s, key: [client]}]\n");
+        StringBuilder lines = new StringBuilder();
+        for (String tier : List.of("free", "pro")) {
+            for (int i = 0; i < 3; i++) {
+                lines.append("{\"requestId\":\"%s%d\",\"client\":\"alice\",\"tier\":\"%s\",\"timestamp\":5}\n"
+                        .formatted(tier, i, tier));
+            }
+        }
+        String requests = write("requests.ndjson", lines.toString());
+        assertThat(Shell.document("backtest", "-p", rules, "-r", requests)).isEqualTo(Json.read("""
+                {"requests":6,"allowed":1,"queued":3,"denied":2,"observed":0,"delayed":0,"repeated":0,
+                 "policies":[
+                  {"policy":"p","requests":3,"allowed":1,"queued":0,"denied":2,"observed":0,"delayed":0,"repeated":0},
+                  {"policy":"s","requests":3,"allowed":0,"queued":3,"denied":0,"observed":0,"delayed":0,"repeated":0}],
+                 "tiers":[
+                  {"tier":"free","requests":3,"allowed":1,"queued":0,"denied":2,"observed":0,"delayed":0,"repeated":0},
+                  {"tier":"pro","requests":3,"allowed":0,"queued":3,"denied":0,"observed":0,"delayed":0,"repeated":0}],
+                 "queues":[
+                  {"queue":"sms","queued":3,"refused":0,"released":3,"expired":0,"evicted":0,"cancelled":0,
+                   "waitMs":{"p50":500,"p99":1000},"tiers":[
+                    {"tier":"pro","queued":3,"refused":0,"released":3,"expired":0,"evicted":0,"cancelled":0,
+                     "waitMs":{"p50":500,"p99":1000}}],
+                   "tokensPerSecond":2.0,"rate":{"limit":2,"perMs":1000},"total":null,"keys":1,
+                   "gapMs":{"min":499.968,"p50":500.223}}],
+                 "clients":[{"client":"alice","denied":2}],"shared":[]}"""));
+        assertThat(Shell.run("backtest", "-p", rules, "-r", requests, "-d", "-", "-o", "json"))
+                .isEqualTo(new CapturedRun(
+                        2,
+                        "",
+                        "weir backtest: --output cannot be used with decisions or releases on standard output\n"));
+    }
+
+    @Test
+    void an_unknown_format_is_wrong_usage() {
+        CapturedRun run = Shell.run("queues", "-o", "csv");
+        assertThat(run.exit()).isEqualTo(2);
+        assertThat(run.err())
+                .contains("'--output'", "TABLE, JSON, YAML", "'csv'")
+                .hasLineCount(1);
     }
 
     @Test

@@ -6,6 +6,7 @@ import com.sun.net.httpserver.HttpServer;
 import dev.weir.config.WeirConfig;
 import dev.weir.service.WeirService;
 import dev.weir.testing.TestCertificate;
+import dev.weir.wire.Json;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -69,7 +70,7 @@ class ServiceCommandsTest {
     }
 
     @Test
-    void usage_is_a_table() {
+    void usage_is_a_table() throws Exception {
         answers.put("/v1/usage/a%2Fb%20c?attribute%2Ex=%26&tier=free", USAGE);
         assertThat(Shell.run("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url + "/"))
                 .isEqualTo(new CapturedRun(0, """
@@ -77,14 +78,14 @@ class ServiceCommandsTest {
                         free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24.0s
                         staff (version 1)  client=a/b c              unlimited  -     -     0ms
                         """, ""));
+        assertThat(Shell.document("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url))
+                .isEqualTo(Json.read(USAGE));
         answers.put("/v1/usage/bob", "{\"client\":\"bob\",\"at\":5,\"usage\":[]}");
         assertThat(Shell.run("usage", "bob", "--service", url).out()).isEqualTo("no policy applies to the client\n");
-        assertThat(Shell.run("usage", "bob", "--json", "--service", url).out())
-                .isEqualTo("{\"client\":\"bob\",\"at\":5,\"usage\":[]}\n");
     }
 
     @Test
-    void usage_of_a_shared_limit_lists_its_holders() {
+    void usage_of_a_shared_limit_lists_its_holders() throws Exception {
         answers.put("/v1/usage/bob", """
                 {"client":"bob","at":5,"usage":[
                   {"policyId":"all","policyVersion":2,"key":{},"lastAt":null,"held":7,"limits":[]},
@@ -104,10 +105,14 @@ class ServiceCommandsTest {
                 leases of all: 1 to partition 0, 1 to c-1, 1 free
                 leases of each: 3 free
                 """, ""));
+        assertThat(Shell.document("usage", "bob", "--service", url).at("/usage/0"))
+                .isEqualTo(Json.read("""
+                        {"policyId":"all","policyVersion":2,"key":{},"lastAt":null,"held":7,%s,"at":5,"free":1,
+                         "holders":[{"holder":"weir/0","lent":1,"until":9},{"holder":"c-1","lent":1,"until":9}]}""".formatted(limits)));
     }
 
     @Test
-    void queues_are_a_table_and_a_single_queue_is_listed_by_tier() {
+    void queues_are_a_table_and_a_single_queue_is_listed_by_tier() throws Exception {
         answers.put("/v1/queues?after=", "{\"queues\":[{\"id\":\"sms\"}],\"next\":\"sms\"}");
         answers.put("/v1/queues?after=sms", "{\"queues\":[{\"id\":\"gone\"}],\"next\":null}");
         answers.put("/v1/queues/sms", SMS);
@@ -123,6 +128,8 @@ class ServiceCommandsTest {
                 gold  1         4       2
                 -     0         1       1
                 """, ""));
+        assertThat(Shell.document("queues", "sms", "--service", url)).isEqualTo(Json.read(SMS));
+        assertThat(Shell.document("queues", "--service", url)).isEqualTo(Json.read("{\"queues\":[" + SMS + "]}"));
         assertThat(Shell.run("queues", "mail", "--service", url))
                 .isEqualTo(new CapturedRun(2, "", "weir queues: no queue mail\n"));
     }
@@ -178,20 +185,22 @@ class ServiceCommandsTest {
     }
 
     @Test
-    void names_from_producers_cannot_control_the_terminal() {
+    void names_from_producers_cannot_control_the_terminal() throws Exception {
         answers.put("/v1/usage/bob", USAGE.replace("/x", "/\\u001b[2J\\n\u009b"));
         assertThat(Shell.run("usage", "bob", "--service", url).out())
                 .contains("endpoint=/\\u001b[2J\\u000a\\u009b  gcra")
                 .hasLineCount(3);
-        assertThat(Shell.run("usage", "bob", "--json", "--service", url).out())
-                .containsIgnoringCase("\"endpoint\":\"/\\u001b[2J\\n\\u009b\"");
+        assertThat(Shell.document("usage", "bob", "--service", url)
+                        .at("/usage/0/key/endpoint")
+                        .asText())
+                .isEqualTo("/\u001b[2J\n\u009b");
         answers.put("/v1/queues?after=", "{\"queues\":[{\"id\":\"sms\"}],\"next\":null}");
         answers.put("/v1/queues/sms", SMS.replace("gold", "\u202e\u009b"));
         assertThat(Shell.run("queues", "sms", "--service", url).out()).contains("\n\\u202e\\u009b  1  ");
-        assertThat(Shell.run("queues", "--json", "--service", url).out())
-                .isEqualTo(
-                        Shell.run("queues", "sms", "--json", "--service", url).out())
-                .contains("{\"tier\":\"\\u202e\\u009b\",");
+        assertThat(Shell.document("queues", "sms", "--service", url)
+                        .at("/state/tiers/0/tier")
+                        .asText())
+                .isEqualTo("\u202e\u009b");
     }
 
     @Test

@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.topics.KafkaSettings;
@@ -55,9 +56,13 @@ class TopicCommandsTest {
         assertThat(apply(SMS + "policies: [{id: free, queue: sms}]"))
                 .isEqualTo(done("added      queue sms (version 1)\nadded      free (version 1)\n"));
         assertThat(policies("list")).isEqualTo(done("""
-                policy\tfree\t1\t{"id":"free","queue":"sms"}
-                queue\tsms\t1\t{"id":"sms","limit":100,"per":"1s"}
+                KIND    ID    VERSION  DEFINITION
+                policy  free  1        {"id":"free","queue":"sms"}
+                queue   sms   1        {"id":"sms","limit":100,"per":"1s"}
                 """));
+        JsonNode listed = Shell.document("policies", "list", "-b", broker.bootstrapServers());
+        assertThat(listed.at("/policies/0/definition")).hasToString("{\"id\":\"free\",\"queue\":\"sms\"}");
+        assertThat(listed.at("/queues/0/id").asText()).isEqualTo("sms");
         assertThat(apply("policies: [{id: gold, queue: sms}]")) // the queue is on the topic
                 .isEqualTo(done("added      gold (version 1)\n"));
         assertThat(apply("policies: [{id: gold, queue: sns}]").err())
@@ -69,14 +74,14 @@ class TopicCommandsTest {
         assertThat(apply("policies: [{id: gold, queue: sms}]", "--prune"))
                 .isEqualTo(failed("weir policies apply: nothing was changed: policy gold sends to queue sms, which"
                         + " would be deleted\n"));
-        assertThat(policies("list").out()).hasLineCount(3);
+        assertThat(policies("list").out()).hasLineCount(4);
 
         assertThat(policies("delete", "free", "gold").exit()).isZero();
         assertThat(policies("delete", "sms")).isEqualTo(failed("weir policies delete: no policy sms\n"));
         assertThat(policies("delete", "--queue", "sms"))
                 .isEqualTo(done("deleted    queue sms (version 1): denies new requests; waiting requests drain\n"));
         assertThat(policies("delete", "--queue", "sms")).isEqualTo(failed("weir policies delete: no queue sms\n"));
-        assertThat(policies("list")).isEqualTo(done(""));
+        assertThat(policies("list")).isEqualTo(done("no policies and no queues\n"));
     }
 
     @Test
@@ -91,9 +96,14 @@ class TopicCommandsTest {
         String user = Pattern.quote(System.getProperty("user.name"));
         String now = "\\d{4}-\\d{2}-\\d{2}T[0-9:.]+Z";
         assertThat(policies("history", "old").out())
-                .matches("3\t" + now + "\t\tcarol\tno longer needed\tdeleted\n"
-                        + "2\t" + now + "\t2999-01-01T00:00:00Z\t" + user + "\t\t\\{.*}\n"
-                        + "1\t" + now + "\t\t" + user + "\t\t\\{.*}\n");
+                .matches("VERSION  CHANGED AT +EFFECTIVE FROM +AUTHOR +REASON +DEFINITION\n"
+                        + "3 +" + now + "  - +carol +no longer needed  deleted\n"
+                        + "2 +" + now + "  2999-01-01T00:00:00Z +" + user + " +- +\\{.*}\n"
+                        + "1 +" + now + "  - +" + user + " +- +\\{.*}\n");
+        JsonNode history = Shell.document("policies", "history", "old", "-b", broker.bootstrapServers());
+        assertThat(history.at("/versions/0/reason").asText()).isEqualTo("no longer needed");
+        assertThat(history.at("/versions/0/definition").isNull()).isTrue();
+        assertThat(history.at("/versions/1/definition/effective-from").asText()).isEqualTo("2999-01-01T00:00:00Z");
         assertThat(policies("history", "--queue", "old")).isEqualTo(failed("weir policies history: no queue old\n"));
     }
 
@@ -111,10 +121,14 @@ class TopicCommandsTest {
             producer.send(new ProducerRecord<>("weir.policy-history", 0, "policy/raw/1", record))
                     .get();
         }
-        String line =
-                "{\"id\":\"raw\",\\u000a\"match\":{\"client\":\"\\u009b2J\"},\"limits\":[{\"unlimited\":true}]}\n";
-        assertThat(policies("list").out()).contains("policy\traw\t1\t" + line);
-        assertThat(policies("history", "raw").out()).isEqualTo("1\t1970-01-01T00:00:00Z\t\t\t\t" + line);
+        String line = "{\"id\":\"raw\",\"match\":{\"client\":\"\\u009b2J\"},\"limits\":[{\"unlimited\":true}]}\n";
+        assertThat(policies("list").out()).contains("policy  raw  1        " + line);
+        assertThat(policies("history", "raw").out())
+                .endsWith("\n1        1970-01-01T00:00:00Z  -               -       -       " + line);
+        assertThat(Shell.document("policies", "history", "raw", "-b", broker.bootstrapServers())
+                        .at("/versions/0/definition/match/client")
+                        .asText())
+                .isEqualTo("\u009b2J");
         assertThat(policies("delete", "raw").exit()).isZero();
     }
 
@@ -132,7 +146,7 @@ class TopicCommandsTest {
             assertThat(apply(rules.replace("5", "7"), "--dry-run"))
                     .isEqualTo(done(reported + "nothing was written: this was a dry run\n"));
         }
-        assertThat(policies("list").out()).contains("policy\tdiff\t1\t").contains("\"limit\":5");
+        assertThat(policies("list").out()).contains("policy  diff  1  ").contains("\"limit\":5");
         assertThat(apply(rules.replace("5", "7"))).isEqualTo(done(reported));
         assertThat(apply(rules.replace("5", "7"), "--dry-run"))
                 .isEqualTo(done("unchanged  diff (version 2)\nnothing was written: this was a dry run\n"));
@@ -164,7 +178,10 @@ class TopicCommandsTest {
                 .hasSize(2)
                 .last(STRING)
                 .matches("1:0 +\\S+Z +NOT_JSON +weir.requests:0:7 +alice +\\{\\\\u001b +it is \\\\u009b2J wrong");
-        assertThat(deadLetters("list", "--json", "--most", "1").out()).contains("\"position\":\"1:1\"");
+        JsonNode newest = Shell.document("dead-letters", "list", "--most", "1", "-b", broker.bootstrapServers());
+        assertThat(newest.at("/deadLetters/0/position").asText()).isEqualTo("1:1");
+        assertThat(newest.at("/deadLetters/0/value/text").asText()).isEqualTo("{\u001b");
+        assertThat(newest.get("complete").asBoolean()).isFalse();
         assertThat(deadLetters("list", "--most", "1").err()).isEqualTo("there are older dead letters\n");
         assertThat(deadLetters("replay", "1:0", "1:9"))
                 .isEqualTo(new CapturedRun(

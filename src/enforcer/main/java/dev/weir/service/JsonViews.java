@@ -29,7 +29,7 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /** Responses as JSON trees, as described by {@code openapi.yaml}. */
-final class JsonViews {
+public final class JsonViews {
 
     private static final int MAX_CLIENTS = 10;
 
@@ -39,7 +39,8 @@ final class JsonViews {
         return Json.MAPPER.createObjectNode();
     }
 
-    static ObjectNode applied(Applied applied) {
+    /** Returns a version of a policy or queue. Its definition is null if it was deleted. */
+    public static ObjectNode applied(Applied applied) {
         ObjectNode json = object();
         json.put("id", applied.id());
         json.put("version", applied.version());

@@ -6,7 +6,6 @@ import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.cli.Main;
 import dev.weir.dev.JavaProcess;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.List;
@@ -28,7 +27,8 @@ final class AuditProcess {
                         "audit",
                         "-c",
                         settings.toString(),
-                        "--json",
+                        "-o",
+                        "json",
                         "--max-mismatches",
                         "20")
                 .redirectOutput(out.toFile())
@@ -36,21 +36,20 @@ final class AuditProcess {
                 .start()
                 .waitFor();
         Breach.Notes notes = new Breach.Notes("9 weir audit", COUNTED.toArray(String[]::new));
-        List<String> lines = Files.readAllLines(out);
+        JsonNode audit = new ObjectMapper().readTree(out.toFile());
         if (exit != 0) {
             notes.fault("exit code " + exit);
-            lines.forEach(notes::fault);
+            audit.path("firstMismatches").forEach(mismatch -> notes.fault(mismatch.toString()));
             return notes.done();
         }
-        JsonNode totals = new ObjectMapper().readTree(lines.get(lines.size() - 1));
-        COUNTED.forEach(what -> notes.count(what, totals.get(what).asLong()));
+        COUNTED.forEach(what -> notes.count(what, audit.get(what).asLong()));
         Map<UnverifiedReason, Long> unjudged = new EnumMap<>(UnverifiedReason.class);
-        totals.get("notJudged")
+        audit.get("notJudged")
                 .properties()
                 .forEach(why -> unjudged.put(
                         UnverifiedReason.valueOf(why.getKey()), why.getValue().asLong()));
         unjudged.forEach((why, count) -> notes.count("not judged: " + why, count));
-        double share = VerifiableShare.of(totals.get("requests").asLong(), unjudged);
+        double share = VerifiableShare.of(audit.get("requests").asLong(), unjudged);
         if (share < VerifiableShare.LEAST) {
             notes.fault("only " + share + " of the requests can be judged: " + unjudged);
         }
