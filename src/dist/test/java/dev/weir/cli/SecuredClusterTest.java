@@ -211,8 +211,9 @@ class SecuredClusterTest {
             assertThat(worker.stats().retried()).isPositive();
         }
         assertThat(command("auditor", "audit")).contains(" 0  mismatches");
-        assertThat(command("rules", "policies", "list")).startsWith("policy\tfree\t1\t");
-        assertThat(command("rules", "policies", "history", "free")).startsWith("1\t");
+        assertThat(command("rules", "policies", "list", "-o", "json")).contains("\"id\":\"free\",\"version\":1,");
+        assertThat(command("rules", "policies", "history", "free", "-o", "json"))
+                .contains("\"version\":1,");
         changesNeedWhatTheRulesRoleHas(service);
     }
 
