@@ -1,6 +1,7 @@
 package dev.weir.fault;
 
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 
 /** Indicates that a line of a file cannot be read as text. The message begins with the place. */
 public final class UnreadableLineException extends IOException {
@@ -15,5 +16,14 @@ public final class UnreadableLineException extends IOException {
      */
     public UnreadableLineException(String message, Throwable cause) {
         super(message, cause);
+    }
+
+    /**
+     * Returns whether the lines after this one can be read.
+     *
+     * @return whether the line is not valid UTF-8; otherwise the end of the line was not found
+     */
+    public boolean isSkippable() {
+        return getCause() instanceof CharacterCodingException;
     }
 }

@@ -60,7 +60,8 @@ public final class NdjsonLines implements Closeable {
      * Returns the next line that is not blank, without its line feed.
      *
      * @return the line; null at the end of the file
-     * @throws UnreadableLineException if the line is not valid UTF-8 or is too long, or the file cannot be read
+     * @throws UnreadableLineException if the line is not valid UTF-8 (the next call returns the line after it) or is too
+     *     long, or the file cannot be read
      */
     public String next() throws UnreadableLineException {
         while (true) {
@@ -96,9 +97,9 @@ public final class NdjsonLines implements Closeable {
                 position++;
             }
             if (position < end) {
-                String line = text(position);
+                int from = start;
                 start = position + 1;
-                return line;
+                return text(from, position);
             }
             if (position - start > MAX_LINE_LENGTH) {
                 throw new UnreadableLineException(
@@ -106,9 +107,8 @@ public final class NdjsonLines implements Closeable {
             }
             position -= start; // fill() moves the start of the line to the front
             if (!fill()) {
-                String line = position == 0 ? null : text(position);
                 start = position;
-                return line;
+                return position == 0 ? null : text(0, position);
             }
         }
     }
@@ -133,11 +133,11 @@ public final class NdjsonLines implements Closeable {
         }
     }
 
-    private String text(int position) throws UnreadableLineException {
-        String line = new String(buffer, start, position - start, StandardCharsets.UTF_8);
+    private String text(int from, int to) throws UnreadableLineException {
+        String line = new String(buffer, from, to - from, StandardCharsets.UTF_8);
         if (line.indexOf('\uFFFD') >= 0) { // in the file, or a replacement for invalid UTF-8
             try {
-                StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(buffer, start, position - start));
+                StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(buffer, from, to - from));
             } catch (CharacterCodingException e) {
                 throw new UnreadableLineException(place() + ": is not valid UTF-8", e);
             }

@@ -197,9 +197,13 @@ class JsonTest {
     }
 
     @Test
-    void invalid_utf_8_is_rejected_with_its_position() {
-        NdjsonLines lines = new NdjsonLines("file", new ByteArrayInputStream(new byte[] {(byte) 0xC3, 0x28}));
+    void invalid_utf_8_is_rejected_with_its_position_and_can_be_skipped() throws IOException {
+        byte[] text = {(byte) 0xC3, 0x28, '\n', 'b', '\n', (byte) 0xC3, 0x28};
+        NdjsonLines lines = new NdjsonLines("file", new ByteArrayInputStream(text));
         assertThatThrownBy(lines::next).isInstanceOf(IOException.class).hasMessage("file:1: is not valid UTF-8");
+        assertThat(lines.next()).isEqualTo("b");
+        assertThatThrownBy(lines::next).hasMessage("file:3: is not valid UTF-8");
+        assertThat(lines.next()).isNull();
     }
 
     private static NdjsonLines lines(String text) {

@@ -4,11 +4,14 @@ import dev.weir.backtest.BadRequestException;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import dev.weir.fault.SafeText;
+import dev.weir.fault.UnreadableLineException;
 import dev.weir.runtime.RequestSender;
 import dev.weir.topics.TopicReader;
 import dev.weir.wire.DecisionJson;
 import dev.weir.wire.NdjsonLines;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -28,11 +31,17 @@ import picocli.CommandLine.Spec;
         footer = {
             "",
             "Example:",
-            "  echo '{\"requestId\":\"r1\",\"client\":\"alice\",\"tier\":\"free\"}' | weir send --await"
+            "  echo '{\"requestId\":\"r1\",\"client\":\"alice\",\"tier\":\"free\"}' | weir send --await",
+            "",
+            "Exit codes: 0 if all valid requests were sent, also if invalid lines were skipped; 1 if requests were not"
+                    + " written or have no decision; 2 at an invalid line. The requests before it were sent."
         })
 final class SendCommand implements Callable<Integer> {
 
     private static final int MAX_AWAITED = 1_000_000;
+
+    /** The maximum number of skipped lines that are reported. If there are more, they are counted. */
+    private static final int MAX_REPORTED = 20;
 
     /** The requests that have no decision yet. A request that was sent several times counts each time. */
     private static final class AwaitedDecisions {
@@ -73,8 +82,16 @@ final class SendCommand implements Callable<Integer> {
             description = "How many seconds --await waits for the next decision (default: ${DEFAULT-VALUE}).")
     private int timeoutSeconds;
 
+    @Option(
+            names = "--skip-invalid",
+            description = "Report and skip lines that are not valid requests (default: exit at the first one).")
+    private boolean skipInvalid;
+
     @Spec
     private CommandSpec spec;
+
+    private long sent;
+    private long skipped;
 
     @Override
     public Integer call() throws Exception {
@@ -83,26 +100,23 @@ final class SendCommand implements Callable<Integer> {
                 TopicReader<Decision> decisions =
                         await ? TopicReader.decisions(config, TopicReader.From.END, true) : null) {
             AwaitedDecisions open = new AwaitedDecisions();
-            long sent = send(lines, config, open);
-            spec.commandLine().getErr().printf("%d sent%n", sent);
+            send(lines, config, open);
+            printCounts(spec.commandLine().getErr());
             return await ? await(decisions, open) : 0;
         }
     }
 
-    private long send(NdjsonLines lines, WeirConfig config, AwaitedDecisions open) throws IOException {
-        long sent = 0;
+    private void send(NdjsonLines lines, WeirConfig config, AwaitedDecisions open) throws IOException {
         try (RequestSender sender = new RequestSender(config)) {
-            for (String line = lines.next(); line != null; line = lines.next()) {
-                Request request;
-                try {
-                    request = BadRequestException.read(line, lines, config, System.currentTimeMillis(), 0);
-                } catch (BadRequestException e) {
-                    sender.flush();
-                    throw new InputException(e.getMessage() + " (the " + sent + " requests before it were sent)", e);
-                }
+            for (Request request = next(lines, config, sender);
+                    request != null;
+                    request = next(lines, config, sender)) {
                 if (await) {
                     if (open.size == MAX_AWAITED) {
-                        throw new InputException("--await supports at most " + MAX_AWAITED + " requests", null);
+                        throw invalid(
+                                sender,
+                                lines.place() + ": --await supports at most " + MAX_AWAITED + " requests",
+                                null);
                     }
                     open.add(request.client(), request.requestId());
                 }
@@ -111,7 +125,52 @@ final class SendCommand implements Callable<Integer> {
             }
             sender.flush();
         }
-        return sent;
+    }
+
+    /** Returns the next request; null at the end of the file. */
+    private Request next(NdjsonLines lines, WeirConfig config, RequestSender sender) throws IOException {
+        while (true) {
+            try {
+                String line = lines.next();
+                return line == null
+                        ? null
+                        : BadRequestException.read(line, lines, config, System.currentTimeMillis(), 0);
+            } catch (BadRequestException e) {
+                skip(e, sender);
+            } catch (UnreadableLineException e) {
+                if (!e.isSkippable()) {
+                    throw invalid(sender, e.getMessage(), e);
+                }
+                skip(e, sender);
+            }
+        }
+    }
+
+    /** Reports an invalid line. Throws unless such lines are skipped. */
+    private void skip(Exception invalid, RequestSender sender) {
+        if (!skipInvalid) {
+            throw invalid(sender, invalid.getMessage(), invalid);
+        }
+        skipped++;
+        if (skipped <= MAX_REPORTED) {
+            spec.commandLine().getErr().println("skipped " + SafeText.of(invalid.getMessage()));
+        }
+    }
+
+    /** Returns an exception whose message says what was sent. */
+    private InputException invalid(RequestSender sender, String why, Exception cause) {
+        sender.flush();
+        String before = sent == 0
+                ? "nothing was sent"
+                : sent == 1 ? "the request before it was sent" : "the " + sent + " requests before it were sent";
+        return new InputException(why + " (" + before + ")", cause);
+    }
+
+    private void printCounts(PrintWriter err) {
+        if (skipped > MAX_REPORTED) {
+            err.printf("skipped %d more%n", skipped - MAX_REPORTED);
+        }
+        err.printf("%d sent%s%n", sent, skipInvalid ? ", " + skipped + " skipped" : "");
     }
 
     private int await(TopicReader<Decision> decisions, AwaitedDecisions open) throws IOException {

@@ -1,8 +1,10 @@
 package dev.weir.cli;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static java.nio.file.StandardOpenOption.APPEND;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
+import static org.assertj.core.data.Index.atIndex;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
@@ -25,7 +27,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tests the commands that read and change topics, with a real broker: {@code policies} and {@code dead-letters}. */
+/** Tests the commands that read and change topics, with a real broker. */
 class TopicCommandsTest {
 
     private static final String SMS = "queues: [{id: sms, limit: 100, per: 1s}]\n";
@@ -194,6 +196,47 @@ class TopicCommandsTest {
         assertThat(deadLetters("replay", "--reason", "NOT_JSON", "1:0").err()).contains("--reason needs --all");
         assertThat(deadLetters("replay", "x").err()).contains("such as 0:42, not 'x'");
         assertThat(deadLetters("list", "--reason", "x").err()).contains("--reason: reason must be one of ");
+    }
+
+    @Test
+    void send_stops_at_an_invalid_line_and_says_what_was_sent() throws IOException {
+        Path file = Files.writeString(directory.resolve("r.ndjson"), request("s1") + "{}\n" + request("s2"));
+        assertThat(run("send", file.toString()))
+                .isEqualTo(
+                        failed("weir send: " + file + ":2: requestId is missing (the request before it was sent)\n"));
+    }
+
+    @Test
+    void send_skips_and_reports_invalid_lines() throws IOException {
+        Path file = directory.resolve("r.ndjson");
+        Files.write(file, request("s3").getBytes(UTF_8));
+        Files.write(file, new byte[] {'{', (byte) 0xC3, 0x28, '\n'}, APPEND);
+        Files.writeString(file, "{\"\u009b\":1}\n{}\n" + request("s4"), APPEND);
+        CapturedRun run = run("send", "--skip-invalid", file.toString());
+        assertThat(run.exit()).isZero();
+        assertThat(run.err().lines())
+                .hasSize(4)
+                .startsWith("skipped " + file + ":2: is not valid UTF-8")
+                .satisfies(
+                        line -> assertThat(line)
+                                .startsWith("skipped " + file + ":3: ")
+                                .contains("\\u009b"),
+                        atIndex(1))
+                .endsWith("skipped " + file + ":4: requestId is missing", "2 sent, 3 skipped");
+    }
+
+    @Test
+    void send_reports_a_bounded_number_of_invalid_lines() throws IOException {
+        Path file = Files.writeString(directory.resolve("r.ndjson"), "{}\n".repeat(25) + request("s5"));
+        CapturedRun run = run("send", "--skip-invalid", file.toString());
+        assertThat(run.exit()).isZero();
+        assertThat(run.err().lines())
+                .hasSize(22)
+                .endsWith("skipped " + file + ":20: requestId is missing", "skipped 5 more", "1 sent, 25 skipped");
+    }
+
+    private static String request(String id) {
+        return "{\"requestId\":\"%s\",\"client\":\"alice\",\"tier\":\"free\"}\n".formatted(id);
     }
 
     @Test
