@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -25,12 +26,13 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the examples in Python and Node of the guide for other languages, with a real broker. */
+/** Runs the examples in Python, Node and Go of the guide for other languages, with a real broker. */
 class OtherLanguagesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final Path GUIDE = Path.of("topology-docs", "how-to", "other-languages.md");
-    private static final Pattern FENCED = Pattern.compile("```(python|js)\n(.*?)```", Pattern.DOTALL);
+    private static final Pattern FENCED = Pattern.compile("```(python|js|go)\n(.*?)```", Pattern.DOTALL);
+    private static final Path GO_SOURCES = Path.of("/usr/share/gocode");
     private static final String PYTHON = "/usr/bin/python3";
     private static final String POLICIES =
             "policies: [{id: two, limits: [{algorithm: sliding-window-log, limit: 2, per: 1h}]}]";
@@ -94,6 +96,29 @@ class OtherLanguagesTest {
         }
     }
 
+    private static Path built(Path program) throws Exception {
+        Map<String, String> environment = Map.of(
+                "GO111MODULE", "off",
+                "GOPATH", GO_SOURCES.toString(),
+                "GOCACHE", directory.resolve("go-cache").toString());
+        String source = Files.readString(program).replace("/v2", "").replace("\"alice\"", "\"carol\"");
+        Path file = Files.writeString(directory.resolve("example.go"), source);
+        Path built = directory.resolve("example");
+        CommandRun build =
+                CommandRun.of(directory, environment, "go", "build", "-o", built.toString(), file.toString());
+        assertThat(build.succeeded()).as(build.output()).isTrue();
+        return built;
+    }
+
+    private static void assumeGo() {
+        assumeTrue(
+                Files.isExecutable(Path.of("/usr/bin/go"))
+                        && Files.isDirectory(GO_SOURCES.resolve("src/github.com/confluentinc/confluent-kafka-go"))
+                        && Files.isDirectory(GO_SOURCES.resolve("src/github.com/linkedin/goavro")),
+                "Go is not tested: install Debian's golang-go, golang-github-confluentinc-confluent-kafka-go-dev and"
+                        + " golang-github-linkedin-goavro-dev");
+    }
+
     private static void copySchemas() throws Exception {
         Path schemas = Files.createDirectories(directory.resolve("schemas"));
         try (Stream<Path> files = Files.list(Path.of("schemas"))) {
@@ -152,6 +177,19 @@ class OtherLanguagesTest {
         copySchemas();
         Path program = example("js", 1, "in-avro.");
         assertTwoAreAllowed("node", asAnotherClient(program).toString());
+    }
+
+    @Test
+    void go_decides_in_json() throws Exception {
+        assumeGo();
+        assertTwoAreAllowed(built(example("go", 0, "in-json.")).toString());
+    }
+
+    @Test
+    void go_decides_in_avro() throws Exception {
+        assumeGo();
+        copySchemas();
+        assertTwoAreAllowed(built(example("go", 1, "in-avro.")).toString());
     }
 
     /** The limit is for each client, and the examples in Python use alice. */
