@@ -104,7 +104,7 @@ final class AuditCommand implements Callable<Integer> {
         if (from != null && to != null && !from.isBefore(to)) {
             throw new InputException("--from must be before --to", null);
         }
-        WeirConfig config = cluster.read();
+        WeirConfig config = cluster.connect();
         PrintWriter out = spec.commandLine().getOut();
         AuditSummary totals = Audit.run(config, new AuditRange(from, to, lag), mismatch -> add(mismatch, out));
         output.print(tree(totals).set("firstMismatches", firstMismatches), (tree, table) -> print(totals, table));

@@ -2,26 +2,84 @@ package dev.weir.cli;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.fault.FaultsException;
+import dev.weir.topics.BootstrapCheck;
+import dev.weir.topics.BrokerAddress;
 import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.UnreachableException;
+import java.util.Optional;
+import org.apache.kafka.common.config.ConfigException;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The options of commands that connect to a cluster. */
 final class ClusterOptions {
 
+    private static final String OPTION = "--bootstrap-server";
+
+    private static final String VARIABLE = "WEIR_BOOTSTRAP";
+
     @Mixin
     private ConfigOption config;
 
     @Option(
-            names = {"-b", "--bootstrap-server"},
+            names = {"-b", OPTION},
             paramLabel = "HOST:PORT",
-            description = "The Kafka brokers (default: those of the configuration, or "
-                    + KafkaSettings.DEFAULT_BOOTSTRAP_SERVERS + ").")
+            description = "The Kafka brokers, separated by commas (default: the environment variable " + VARIABLE
+                    + ", those of the configuration, or " + KafkaSettings.DEFAULT_BOOTSTRAP_SERVERS + ").")
     private String bootstrapServer;
 
-    /** @throws FaultsException if the configuration is invalid */
+    private boolean isConnected;
+
+    /**
+     * Reads the configuration and checks that a broker responds. Kafka's clients would report only a timeout.
+     *
+     * @throws FaultsException if the configuration is invalid
+     * @throws InputException if the addresses are invalid
+     * @throws UnreachableException if no broker responds
+     */
+    WeirConfig connect() throws FaultsException {
+        WeirConfig read = read();
+        requireBrokers(read);
+        return read;
+    }
+
+    /** Does the check of {@link #connect()} if it has not been done. */
+    void requireBrokers(WeirConfig read) {
+        if (!isConnected) {
+            BootstrapCheck.require(read);
+            isConnected = true;
+        }
+    }
+
+    /**
+     * Reads the configuration.
+     *
+     * @throws FaultsException if the configuration is invalid
+     * @throws InputException if the addresses are invalid
+     */
     WeirConfig read() throws FaultsException {
         WeirConfig read = config.read();
-        return bootstrapServer == null ? read : read.withKafka("bootstrap.servers", bootstrapServer);
+        if (bootstrapServer != null) {
+            return withBrokers(read, OPTION, bootstrapServer);
+        }
+        Optional<String> variable = variable(VARIABLE);
+        return variable.isPresent() ? withBrokers(read, VARIABLE, variable.get()) : read;
+    }
+
+    /** Returns the value of an environment variable; empty if it is blank or not set. */
+    static Optional<String> variable(String name) {
+        return Optional.ofNullable(System.getenv(name)).filter(value -> !value.isBlank());
+    }
+
+    private static WeirConfig withBrokers(WeirConfig config, String source, String addresses) {
+        try {
+            for (String address : addresses.split(",", -1)) {
+                BrokerAddress.parse(address.strip());
+            }
+        } catch (ConfigException e) {
+            throw new InputException(
+                    source + " must be HOST:PORT, or several separated by commas, is '" + addresses + "'", e);
+        }
+        return config.withKafka("bootstrap.servers", addresses);
     }
 }

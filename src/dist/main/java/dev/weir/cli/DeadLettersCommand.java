@@ -86,7 +86,8 @@ final class DeadLettersCommand implements Runnable {
                 throw new CommandLine.ParameterException(
                         spec.commandLine(), "--most must be 1 to " + MAX_LETTERS + ", is " + most);
             }
-            DeadLetterList found = DeadLetterList.read(cluster.read(), checked(reason), most);
+            String wanted = checked(reason);
+            DeadLetterList found = DeadLetterList.read(cluster.connect(), wanted, most);
             output.print(DeadLetterJson.of(found), this::print);
             return 0;
         }
@@ -170,7 +171,7 @@ final class DeadLettersCommand implements Runnable {
                 throw wrongUsage("--reason needs --all");
             }
             Set<DeadLetterPosition> wanted = positions();
-            WeirConfig config = cluster.read();
+            WeirConfig config = cluster.connect();
             DeadLetterReplay.Result result =
                     all ? DeadLetterReplay.replayAll(config, checked(reason)) : DeadLetterReplay.replay(config, wanted);
             print(result);

@@ -51,10 +51,11 @@ final class DoctorCommand implements Callable<Integer> {
     private ClusterOptions cluster;
 
     @Option(
-            names = "--service",
+            names = ServiceUrl.OPTION,
             paramLabel = "URL",
             description = "The URL of the HTTP service of an instance to check. Repeat the option for each instance"
-                    + " (default: the address in the configuration).")
+                    + " (default: the environment variable " + ServiceUrl.VARIABLE
+                    + ", or the address in the configuration).")
     private List<String> services = new ArrayList<>();
 
     @Option(
@@ -95,7 +96,14 @@ final class DoctorCommand implements Callable<Integer> {
 
     private List<URI> services(WeirConfig config) {
         if (!services.isEmpty()) {
-            return services.stream().map(DoctorCommand::service).toList();
+            return services.stream()
+                    .map(ServiceUrl::ofOption)
+                    .map(DoctorCommand::service)
+                    .toList();
+        }
+        Optional<ServiceUrl> variable = ServiceUrl.ofEnvironment();
+        if (variable.isPresent()) {
+            return List.of(service(variable.get()));
         }
         WeirConfig.Service own = config.service();
         if (!own.enabled() || own.port() == 0) {
@@ -103,18 +111,18 @@ final class DoctorCommand implements Callable<Integer> {
         }
         String host = own.host().matches("0\\.0\\.0\\.0|\\[?::]?") ? "127.0.0.1" : own.host();
         boolean isBare = host.contains(":") && !host.startsWith("[");
-        return List.of(service((own.tls().isPresent() ? "https://" : "http://") + (isBare ? "[" + host + "]" : host)
-                + ":" + own.port()));
+        return List.of(service(ServiceUrl.ofOption((own.tls().isPresent() ? "https://" : "http://")
+                + (isBare ? "[" + host + "]" : host) + ":" + own.port())));
     }
 
-    private static URI service(String url) {
-        if (!url.matches("https?://[^/\\s]+/?")) {
-            throw new InputException("--service must be a URL such as http://127.0.0.1:8680, is '" + url + "'", null);
+    private static URI service(ServiceUrl url) {
+        if (!url.text().matches("https?://[^/\\s]+/?")) {
+            throw url.invalid(null);
         }
         try {
-            return URI.create(url.replaceAll("/$", ""));
+            return URI.create(url.text().replaceAll("/$", ""));
         } catch (IllegalArgumentException e) {
-            throw new InputException("--service must be a URL such as http://127.0.0.1:8680, is '" + url + "'", e);
+            throw url.invalid(e);
         }
     }
 

@@ -3,6 +3,7 @@ package dev.weir.cli;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
 import dev.weir.rules.PolicyTopic;
@@ -123,8 +124,13 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            PolicyTopic topic = new PolicyTopic(cluster.read());
-            PolicyFile.Contents contents = PolicyFiles.read(file, topic::queues);
+            WeirConfig config = cluster.read();
+            PolicyTopic topic = new PolicyTopic(config);
+            PolicyFile.Contents contents = PolicyFiles.read(file, () -> {
+                cluster.requireBrokers(config);
+                return topic.queues();
+            });
+            cluster.requireBrokers(config);
             PolicyTopic.Options options = PolicyTopic.Options.DEFAULTS
                     .withPrune(prune)
                     .withDryRun(dryRun)
@@ -158,7 +164,7 @@ final class PoliciesCommand implements Runnable {
             ObjectNode found = Json.MAPPER.createObjectNode();
             ArrayNode policies = found.putArray("policies");
             ArrayNode queues = found.putArray("queues");
-            new PolicyTopic(cluster.read())
+            new PolicyTopic(cluster.connect())
                     .readInForceFrom(System.currentTimeMillis())
                     .forEach(applied -> (applied.kind() == PolicyAvro.Kind.QUEUE ? queues : policies)
                             .add(JsonViews.applied(applied)));
@@ -206,7 +212,7 @@ final class PoliciesCommand implements Runnable {
         @Override
         public Integer call() throws FaultsException {
             PolicyAvro.Kind kind = queue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
-            List<PolicyTopic.Change> changes = new PolicyTopic(cluster.read())
+            List<PolicyTopic.Change> changes = new PolicyTopic(cluster.connect())
                     .delete(
                             kind,
                             ids,
@@ -248,7 +254,7 @@ final class PoliciesCommand implements Runnable {
         @Override
         public Integer call() throws FaultsException {
             PolicyAvro.Kind kind = queue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
-            List<PolicyAvro.Applied> versions = new PolicyTopic(cluster.read()).history(kind, id);
+            List<PolicyAvro.Applied> versions = new PolicyTopic(cluster.connect()).history(kind, id);
             if (versions.isEmpty()) {
                 throw new InputException("no " + kind.word() + " " + id, null);
             }

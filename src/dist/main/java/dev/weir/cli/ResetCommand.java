@@ -55,7 +55,7 @@ final class ResetCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws FaultsException {
-        WeirConfig config = cluster.read();
+        WeirConfig config = cluster.connect();
         Request request = request(config.requests().rules());
         Optional<Decision> decision;
         try (TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true);

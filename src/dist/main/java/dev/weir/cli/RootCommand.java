@@ -13,7 +13,6 @@ import dev.weir.topics.UnreachableException;
 import dev.weir.topics.WrongTopicsException;
 import dev.weir.wire.RegistryException;
 import java.io.PrintWriter;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
@@ -42,9 +41,6 @@ public abstract class RootCommand implements Callable<Integer> {
 
     /** The system property for the name of the log pattern in {@code log4j2.properties}. */
     private static final String FORMAT = "weir.log.format";
-
-    /** The commands that run until they are stopped. */
-    private static final Set<String> LONG_RUNNING = Set.of("run", "watch");
 
     @Option(
             names = "--verbose",
@@ -94,7 +90,7 @@ public abstract class RootCommand implements Callable<Integer> {
             CommandSpec command = (parsed.hasSubcommand() ? parsed.subcommand() : parsed).commandSpec();
             failureExitCode = command.exitCodeOnExecutionException();
             logsJson = command.userObject() instanceof RunCommand run && run.logsJson();
-            configureLogging(LONG_RUNNING.contains(command.name()));
+            configureLogging(command.userObject() instanceof RunCommand);
             return new CommandLine.RunLast().execute(parsed);
         });
         try {
@@ -114,10 +110,10 @@ public abstract class RootCommand implements Callable<Integer> {
     /**
      * Sets the log levels and the format.
      *
-     * @param longRunning whether the command runs until it is stopped. Other commands print a failure themselves, in
-     *     one line, so warnings of the Kafka clients about the same failure are not logged.
+     * @param isServer whether the command is {@code run}. Other commands print a failure themselves, in one line, so
+     *     warnings of the Kafka clients about the same failure are not logged.
      */
-    private void configureLogging(boolean longRunning) {
+    private void configureLogging(boolean isServer) {
         if (isVerbose()) {
             System.setProperty(TRACES, "full");
         }
@@ -131,7 +127,7 @@ public abstract class RootCommand implements Callable<Integer> {
         }
         if (isVerbose()) {
             Configurator.setAllLevels(verbose.length > 1 ? "" : "dev.weir", Level.INFO);
-        } else if (!longRunning) {
+        } else if (!isServer) {
             Configurator.setAllLevels("", Level.ERROR);
             Configurator.setAllLevels("org.apache.kafka.clients", Level.OFF);
             Configurator.setAllLevels("org.apache.kafka.common", Level.OFF);

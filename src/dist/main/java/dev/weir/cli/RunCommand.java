@@ -145,6 +145,7 @@ final class RunCommand implements Callable<Integer> {
                 ? PolicyFile.Contents.NONE
                 : PolicyFiles.read(policies, () -> dev ? Set.of() : queues(config));
         if (!dev) {
+            cluster.requireBrokers(config);
             return serve(config, contents, closeable -> {});
         }
         try (EmbeddedBroker broker = startBroker(devPort)) {
@@ -195,7 +196,8 @@ final class RunCommand implements Callable<Integer> {
     }
 
     /** Returns the ids of the queues in force. Creates missing topics first, so a new cluster has no queues. */
-    private static Set<String> queues(WeirConfig config) {
+    private Set<String> queues(WeirConfig config) {
+        cluster.requireBrokers(config);
         createTopics(config);
         return new PolicyTopic(config).queues();
     }

@@ -95,7 +95,7 @@ final class SendCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        WeirConfig config = cluster.read();
+        WeirConfig config = cluster.connect();
         try (NdjsonLines lines = open();
                 TopicReader<Decision> decisions =
                         await ? TopicReader.decisions(config, TopicReader.From.END, true) : null) {

@@ -25,7 +25,6 @@ import picocli.CommandLine.Option;
 /** A client of the HTTP service of a running instance, with its command line options. */
 final class ServiceClient {
 
-    private static final String DEFAULT_URL = "http://127.0.0.1:" + Service.DEFAULT_PORT;
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
@@ -33,15 +32,14 @@ final class ServiceClient {
     private HttpClient http;
 
     @Option(
-            names = "--service",
+            names = ServiceUrl.OPTION,
             paramLabel = "URL",
-            defaultValue = DEFAULT_URL,
             description = {
-                "The URL of the HTTP service of any instance. Default:",
-                "${DEFAULT-VALUE}",
+                "The URL of the HTTP service of any instance (default: the environment variable " + ServiceUrl.VARIABLE
+                        + ", or " + ServiceUrl.DEFAULT + ").",
                 "If it needs a token, set the environment variable " + Service.TOKEN_VARIABLE + "."
             })
-    private String url;
+    private String given;
 
     @Option(
             names = "--service-ca",
@@ -87,7 +85,7 @@ final class ServiceClient {
         if (answer.statusCode() == 200) {
             return Optional.of(body);
         }
-        String why = url + ": "
+        String why = url().text() + ": "
                 + SafeText.of(body.path("detail").asText("the service returned status " + answer.statusCode()));
         if (answer.statusCode() >= 500) {
             throw new UnreachableException(why, null);
@@ -95,16 +93,24 @@ final class ServiceClient {
         throw new InputException(why, null);
     }
 
+    private ServiceUrl url() {
+        return given == null
+                ? ServiceUrl.ofEnvironment().orElse(ServiceUrl.ofOption(ServiceUrl.DEFAULT))
+                : ServiceUrl.ofOption(given);
+    }
+
     private HttpRequest request(String path) {
+        ServiceUrl url = url();
         try {
-            HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url.replaceAll("/+$", "") + path))
+            HttpRequest.Builder request = HttpRequest.newBuilder(
+                            URI.create(url.text().replaceAll("/+$", "") + path))
                     .timeout(TIMEOUT)
                     .header("Accept", "application/json");
             AccessToken.fromEnvironment(System.getenv())
                     .ifPresent(token -> request.header("Authorization", token.authorization()));
             return request.build();
         } catch (IllegalArgumentException e) {
-            throw new InputException("--service must be a URL such as " + DEFAULT_URL + ", is '" + url + "'", e);
+            throw url.invalid(e);
         }
     }
 
@@ -114,6 +120,7 @@ final class ServiceClient {
                         .connectTimeout(CONNECT_TIMEOUT)
                         .build()
                 : http;
+        String url = url().text();
         try {
             return http.send(request, BodyHandlers.ofString());
         } catch (SSLException e) {
@@ -125,7 +132,8 @@ final class ServiceClient {
         } catch (IOException e) {
             String tls = url.startsWith("http://") ? " (https:// if service.tls is configured)" : "";
             throw new UnreachableException(
-                    "no response from " + url + "; start `weir run`, or set --service to the URL of an instance" + tls,
+                    "no response from " + url + "; start `weir run`, or set --service or " + ServiceUrl.VARIABLE
+                            + " to the URL of an instance" + tls,
                     e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -138,7 +146,7 @@ final class ServiceClient {
             return Json.MAPPER.readTree(answer.body());
         } catch (JsonProcessingException e) {
             throw new UnreachableException(
-                    url + ": the response is not JSON; check that --service is the URL of a Weir instance", e);
+                    url().text() + ": the response is not JSON; check that --service is the URL of a Weir instance", e);
         }
     }
 }

@@ -93,14 +93,17 @@ final class WatchCommand implements Runnable {
             TopicReader.From from = fromBeginning ? TopicReader.From.BEGINNING : TopicReader.From.END;
             NdjsonWriter<T> out = writer(spec.commandLine().getOut());
             long[] left = {count == null ? Long.MAX_VALUE : count};
-            try (TopicReader<T> reader = open(cluster.read(), from, !uncommitted)) {
+            WeirConfig config = cluster.connect();
+            OutageReport outages = new OutageReport(config, spec.commandLine().getErr(), spec.qualifiedName());
+            try (TopicReader<T> reader = open(config, from, !uncommitted)) {
                 while (left[0] > 0) {
-                    reader.poll(Duration.ofMillis(200), value -> {
+                    int read = reader.poll(Duration.ofMillis(200), value -> {
                         if (left[0] > 0 && (client == null || client.equals(client(value))) && isSelected(value)) {
                             print(spec, out, value);
                             left[0]--;
                         }
                     });
+                    outages.polled(read);
                 }
             }
             return 0;

@@ -238,7 +238,7 @@ class ServiceCommandsTest {
                 .isEqualTo(new CapturedRun(
                         1,
                         "",
-                        "weir usage: no response from http://127.0.0.1:1; start `weir run`, or set --service to the URL"
+                        "weir usage: no response from http://127.0.0.1:1; start `weir run`, or set --service or WEIR_URL to the URL"
                                 + " of an instance (https:// if service.tls is configured)\n"));
         for (String bad : new String[] {"127.0.0.1:8680", "ftp://x", "http://a b"}) {
             assertThat(Shell.run("usage", "bob", "--service", bad).exit())

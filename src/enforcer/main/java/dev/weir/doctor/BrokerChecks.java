@@ -1,34 +1,28 @@
 package dev.weir.doctor;
 
+import dev.weir.topics.BrokerAddress;
+import dev.weir.topics.BrokerFailure;
 import dev.weir.topics.KafkaCommands;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topics.UnreachableException;
-import java.io.IOException;
-import java.net.InetSocketAddress;
-import java.net.Socket;
-import java.util.Arrays;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.DescribeFeaturesOptions;
 import org.apache.kafka.clients.admin.FeatureMetadata;
 import org.apache.kafka.clients.admin.QuorumInfo;
 import org.apache.kafka.clients.admin.SupportedVersionRange;
-import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Node;
-import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.ClusterAuthorizationException;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
-import org.apache.kafka.common.utils.Utils;
 
 /** Checks the brokers, their addresses, the controller and the features of the cluster. */
 final class BrokerChecks {
 
-    private static final int CONNECT_TIMEOUT_MS = 3_000;
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(3);
 
     private static final String TRANSACTION_VERSION = "transaction.version";
 
@@ -45,56 +39,23 @@ final class BrokerChecks {
 
     /** Checks each address on its own, because a client that reaches one address does not try the others. */
     static void reachable(ClusterView cluster, FindingCollector notes) {
-        List<String> addresses = Arrays.stream(KafkaSettings.admin(cluster.config())
-                        .getProperty("bootstrap.servers")
-                        .split(","))
-                .map(String::strip)
-                .toList();
-        Map<String, String> failures = new TreeMap<>();
-        for (String address : addresses) {
-            clientFailure(cluster, address).ifPresent(why -> failures.put(address, why));
-        }
-        String advice = "start the broker, or correct kafka.bootstrap.servers in the configuration file"
-                + " (or --bootstrap-server)";
-        if (failures.size() == addresses.size()) {
-            failures.forEach((address, why) -> notes.fail(address + ": " + why, advice));
-        } else {
-            failures.forEach((address, why) -> notes.warn(address + ": " + why, advice));
-            notes.ok(
-                    addresses.stream().filter(one -> !failures.containsKey(one)).collect(Collectors.joining(", ")));
-        }
-    }
-
-    private static Optional<String> clientFailure(ClusterView cluster, String address) {
-        if (Utils.getHost(address) == null || Utils.getPort(address) == null) {
-            throw new ConfigException("bootstrap.servers", address, "must be host:port");
-        }
-        Optional<String> closed = connectFailure(Utils.getHost(address), Utils.getPort(address));
-        if (closed.isPresent()) {
-            return closed;
-        }
-        Admin alone = cluster.adminOf(address);
-        try {
-            cluster.await(alone.describeCluster().nodes());
-            return Optional.empty();
-        } catch (KafkaException | UnreachableException e) {
-            return Optional.of(UnreachableException.causeMessage(e));
-        } finally {
-            alone.close(java.time.Duration.ZERO);
-        }
-    }
-
-    /** Returns why no connection can be made; empty if one can. */
-    private static Optional<String> connectFailure(String host, int port) {
-        try (Socket socket = new Socket()) {
-            InetSocketAddress address = new InetSocketAddress(host, port);
-            if (address.isUnresolved()) {
-                return Optional.of("this machine cannot resolve the host name");
+        Map<String, Optional<BrokerFailure>> results = cluster.bootstrapServers();
+        List<String> responding = new ArrayList<>();
+        results.forEach((address, failure) -> {
+            if (failure.isEmpty()) {
+                responding.add(address);
             }
-            socket.connect(address, CONNECT_TIMEOUT_MS);
-            return Optional.empty();
-        } catch (IOException e) {
-            return Optional.of(String.valueOf(e.getMessage()));
+        });
+        results.forEach((address, failure) -> failure.ifPresent(why -> {
+            String found = address + ": " + why.reason();
+            if (responding.isEmpty()) {
+                notes.fail(found, why.advice());
+            } else {
+                notes.warn(found, why.advice());
+            }
+        }));
+        if (!responding.isEmpty()) {
+            notes.ok(String.join(", ", responding));
         }
     }
 
@@ -103,10 +64,11 @@ final class BrokerChecks {
         Collection<Node> nodes = cluster.await(cluster.admin().describeCluster().nodes());
         String id = cluster.await(cluster.admin().describeCluster().clusterId());
         for (Node node : nodes) {
-            connectFailure(node.host(), node.port())
+            new BrokerAddress(node.host(), node.port())
+                    .connectFailure(CONNECT_TIMEOUT)
                     .ifPresent(why -> notes.fail(
                             "broker " + node.id() + " advertises " + node.host() + ":" + node.port()
-                                    + ", which cannot be reached: " + why,
+                                    + ", which cannot be reached: " + why.reason(),
                             "correct advertised.listeners in the broker's server.properties, or start the broker"));
         }
         notes.ok(id + ", " + count(nodes.size(), "broker") + ": "

@@ -1,6 +1,8 @@
 package dev.weir.doctor;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.topics.BootstrapCheck;
+import dev.weir.topics.BrokerFailure;
 import dev.weir.topics.KafkaCommands;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicRequirements;
@@ -15,13 +17,13 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.Admin;
@@ -53,10 +55,12 @@ final class ClusterView implements AutoCloseable {
     private final KafkaCommands tools;
     private final Map<String, TopicDescription> descriptions = new TreeMap<>();
     private final Set<String> unauthorizedTopics = new TreeSet<>();
+    private final Supplier<Map<String, Optional<BrokerFailure>>> bootstrapServers;
     private boolean isDescribed;
     private Admin admin;
 
     ClusterView(WeirConfig config, List<URI> services, HttpClient http) {
+        bootstrapServers = () -> BootstrapCheck.results(config);
         this.config = config.withKafka("admin.request.timeout.ms", String.valueOf(TIMEOUT_MS / 2))
                 .withKafka("admin.default.api.timeout.ms", String.valueOf(TIMEOUT_MS));
         this.services = services;
@@ -90,11 +94,9 @@ final class ClusterView implements AutoCloseable {
         return admin;
     }
 
-    /** Returns a client that knows only one address. */
-    Admin adminOf(String address) {
-        Properties settings = KafkaSettings.admin(config);
-        settings.put(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, address);
-        return Admin.create(settings);
+    /** Returns the bootstrap servers, with the reason why they do not respond; empty for those that do. */
+    Map<String, Optional<BrokerFailure>> bootstrapServers() {
+        return bootstrapServers.get();
     }
 
     /** Returns the required topics, and then the changelogs. */

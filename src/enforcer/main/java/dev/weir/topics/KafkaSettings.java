@@ -16,6 +16,8 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.StreamsConfig;
 
 /**
@@ -189,6 +191,22 @@ public final class KafkaSettings {
     /** Returns the properties of a consumer. */
     public static Properties consumer(WeirConfig config) {
         return client(config, ConsumerConfig.configNames(), CONSUMER);
+    }
+
+    /**
+     * Checks the properties of all clients.
+     *
+     * @throws org.apache.kafka.common.config.ConfigException if one is invalid
+     */
+    static void requireValid(WeirConfig config) {
+        Properties consumer = consumer(config);
+        consumer.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        consumer.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        Properties producer = producer(config);
+        producer.put(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
+        producer.put(ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
+        var unusedConsumer = new ConsumerConfig(consumer); // the constructors check the properties
+        var unusedProducer = new ProducerConfig(producer);
     }
 
     /**

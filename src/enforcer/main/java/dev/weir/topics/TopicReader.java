@@ -74,15 +74,18 @@ public final class TopicReader<T> implements AutoCloseable {
     }
 
     /**
-     * Passes the next records to a callback. Waits up to the timeout if there are none.
+     * Passes the next records to a callback. Waits up to the timeout if there are none. Returns the number of records.
      *
      * @throws UnreachableException if a record cannot be decoded or the topic cannot be read
      * @throws dev.weir.wire.RegistryException if the schema registry does not respond
      */
-    public void poll(Duration timeout, Consumer<? super T> records) {
+    public int poll(Duration timeout, Consumer<? super T> records) {
+        int read = 0;
         for (ConsumerRecord<byte[], byte[]> record : reader.poll(timeout)) {
             records.accept(decode(record));
+            read++;
         }
+        return read;
     }
 
     private T decode(ConsumerRecord<byte[], byte[]> record) {

@@ -1,0 +1,58 @@
+package dev.weir.cli;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.topics.BootstrapCheck;
+import dev.weir.topics.UnreachableException;
+import java.io.PrintWriter;
+import java.time.Duration;
+
+/**
+ * Prints one line when the brokers stop responding, and one when they respond again. Kafka's consumer only waits. Call
+ * it between polls, from one thread.
+ */
+final class OutageReport {
+
+    private static final Duration INTERVAL = Duration.ofSeconds(2);
+
+    private final WeirConfig config;
+    private final PrintWriter err;
+    private final String command;
+    private long lastNanos = System.nanoTime();
+    private boolean isAway;
+
+    /** @param command the name of the command, for the lines */
+    OutageReport(WeirConfig config, PrintWriter err, String command) {
+        this.config = config;
+        this.err = err;
+        this.command = command;
+    }
+
+    /**
+     * Checks the brokers if no records were read for 2 seconds. The check takes at most 2.5 seconds.
+     *
+     * @param read the number of records that the last poll returned
+     */
+    void polled(int read) {
+        if (read > 0 && !isAway) {
+            lastNanos = System.nanoTime();
+        } else if (read > 0 || System.nanoTime() - lastNanos >= INTERVAL.toNanos()) {
+            check();
+            lastNanos = System.nanoTime();
+        }
+    }
+
+    private void check() {
+        try {
+            BootstrapCheck.require(config);
+            if (isAway) {
+                err.println(command + ": a broker responds again");
+            }
+            isAway = false;
+        } catch (UnreachableException e) {
+            if (!isAway) {
+                err.println(command + ": " + e.getMessage() + "; waiting until one responds");
+            }
+            isAway = true;
+        }
+    }
+}

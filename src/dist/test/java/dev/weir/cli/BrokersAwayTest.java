@@ -1,0 +1,206 @@
+package dev.weir.cli;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.JavaProcess;
+import dev.weir.event.Release;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicSetup;
+import dev.weir.wire.ReleaseCodec;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Commands whose brokers do not respond, and the environment variables with the addresses. */
+class BrokersAwayTest {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final String START =
+            "start the brokers, or correct --bootstrap-server, WEIR_BOOTSTRAP or kafka.bootstrap.servers";
+
+    @TempDir
+    static Path directory;
+
+    private static ServerSocket silent;
+
+    @BeforeAll
+    static void start() throws IOException {
+        silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress()); // connects, and is never read
+        Files.writeString(directory.resolve("rules.yaml"), "policies: [{id: p, limits: [{unlimited: true}]}]");
+    }
+
+    @AfterAll
+    static void stop() throws IOException {
+        silent.close();
+    }
+
+    private static Stream<Arguments> commandsAndBrokers() {
+        String rules = directory.resolve("rules.yaml").toString();
+        List<List<String>> commands = List.of(
+                List.of("run", "--service-port", "0", "-c", state()),
+                List.of("run", "--service-port", "0", "-c", state(), "--policies", rules),
+                List.of("audit"),
+                List.of("policies", "apply", rules),
+                List.of("policies", "list"),
+                List.of("policies", "delete", "p"),
+                List.of("policies", "history", "p"),
+                List.of("policies", "reset", "alice"),
+                List.of("dead-letters", "list"),
+                List.of("dead-letters", "replay", "--all"),
+                List.of("send", rules),
+                List.of("send", "--await", rules),
+                List.of("watch", "decisions"),
+                List.of("watch", "releases"));
+        String accepts = "127.0.0.1:" + silent.getLocalPort();
+        Map<String, String> brokers = Map.of(
+                "127.0.0.1:1",
+                "connection refused",
+                accepts,
+                "no response within 2.5 s",
+                "no-such-host.invalid:9092",
+                "unknown host");
+        return commands.stream().flatMap(command -> brokers.entrySet().stream()
+                .map(one -> Arguments.of(command, one.getKey(), one.getValue())));
+    }
+
+    private static String state() {
+        try {
+            return Files.writeString(
+                            directory.resolve("weir.yaml"), "state: {directory: " + directory.resolve("state") + "}\n")
+                    .toString();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("commandsAndBrokers")
+    void brokers_that_do_not_respond_are_one_line_with_the_address_and_the_reason(
+            List<String> command, String broker, String reason) {
+        CapturedRun run = Shell.run(
+                Stream.concat(command.stream(), Stream.of("-b", broker)).toArray(String[]::new));
+        boolean hasSubcommand = Set.of("policies", "dead-letters", "watch").contains(command.get(0));
+        String name = "weir " + String.join(" ", command.subList(0, hasSubcommand ? 2 : 1));
+        assertThat(run)
+                .isEqualTo(new CapturedRun(
+                        command.get(0).equals("audit") ? 2 : 1,
+                        "",
+                        name + ": no broker responds at " + broker + " (" + reason + "); " + START + "\n"));
+    }
+
+    @Test
+    void all_addresses_are_named() {
+        assertThat(Shell.run("policies", "list", "-b", "127.0.0.1:1,no-such-host.invalid:9092")
+                        .err())
+                .isEqualTo("weir policies list: no broker responds at 127.0.0.1:1 (connection refused),"
+                        + " no-such-host.invalid:9092 (unknown host); " + START + "\n");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"localhost", "localhost:", "localhost:0", "localhost:65536", "'localhost:1,'", "http://a"})
+    void an_invalid_address_is_named_with_its_option(String address) {
+        assertThat(Shell.run("policies", "list", "-b", address))
+                .isEqualTo(new CapturedRun(
+                        2,
+                        "",
+                        "weir policies list: --bootstrap-server must be HOST:PORT, or several separated by commas, is '"
+                                + address + "'\n"));
+    }
+
+    @Test
+    void watch_reports_once_that_the_broker_is_away_and_once_that_it_is_back() throws Exception {
+        Path data = directory.resolve("broker");
+        EmbeddedBroker broker = EmbeddedBroker.start(data, 0);
+        String address = broker.bootstrapServers();
+        WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", address);
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
+        send(address, new Release("r", "c", null, "q", 1, 0, 1_500, 1, Map.of(), null));
+        Path out = directory.resolve("watch.out");
+        Path err = directory.resolve("watch.err");
+        Process watch = JavaProcess.of(List.of(), Main.class, "watch", "releases", "--from-beginning", "-b", address)
+                .redirectOutput(out.toFile())
+                .redirectError(err.toFile())
+                .start();
+        try {
+            await("a release is printed", PATIENCE, () -> Files.size(out) > 0);
+            broker.close();
+            String away = "weir watch releases: no broker responds at " + address + " (connection refused); " + START
+                    + "; waiting until one responds\n";
+            await("the outage is reported", PATIENCE, () -> Files.readString(err)
+                    .equals(away));
+            broker = EmbeddedBroker.start(data, Integer.parseInt(address.replaceAll(".*:", "")));
+            String back = "weir watch releases: a broker responds again\n";
+            await("the end is reported", PATIENCE, () -> Files.readString(err).endsWith(back));
+            assertThat(err).hasContent(away + back);
+            assertThat(watch.isAlive()).isTrue();
+        } finally {
+            watch.destroyForcibly().waitFor();
+            broker.close();
+        }
+    }
+
+    private static void send(String brokers, Release release) throws Exception {
+        Map<String, Object> settings = Map.of("bootstrap.servers", brokers);
+        try (KafkaProducer<byte[], byte[]> producer =
+                new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
+            producer.send(new ProducerRecord<>("weir.releases", new ReleaseCodec().encode(release)))
+                    .get();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "policies list, no broker responds at 127.0.0.1:2 ",
+        "policies list -b 127.0.0.1:3, no broker responds at 127.0.0.1:3 ",
+        "queues, no response from http://127.0.0.1:4;",
+        "queues --service http://127.0.0.1:5, no response from http://127.0.0.1:5;"
+    })
+    void an_option_takes_precedence_over_its_variable_and_the_variable_over_the_configuration(
+            String command, String error) throws Exception {
+        ProcessBuilder weir = JavaProcess.of(List.of(), Main.class, command.split(" "));
+        if (command.startsWith("policies")) {
+            Path config = Files.writeString(directory.resolve("c.yaml"), "kafka: {bootstrap.servers: '127.0.0.1:1'}");
+            weir.command().addAll(List.of("-c", config.toString()));
+        }
+        weir.environment().put("WEIR_BOOTSTRAP", "127.0.0.1:2");
+        weir.environment().put("WEIR_URL", "http://127.0.0.1:4");
+        Process process = weir.redirectErrorStream(true).start();
+        try {
+            assertThat(process.inputReader().lines())
+                    .hasSize(1)
+                    .first()
+                    .asString()
+                    .contains(error);
+            assertThat(process.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+            assertThat(process.exitValue()).isEqualTo(1);
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+}

@@ -1,0 +1,194 @@
+package dev.weir.topics;
+
+import dev.weir.config.WeirConfig;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.CompletionService;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Predicate;
+import org.apache.kafka.clients.CommonClientConfigs;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AdminClientConfig;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+
+/**
+ * Checks that brokers respond, and finds out why they do not. Kafka's clients report only that a timeout has passed, by
+ * default after 30 seconds or more.
+ *
+ * <p>A check takes at most 2.5 seconds, or {@code default.api.timeout.ms} if the configuration sets it.
+ */
+public final class BootstrapCheck {
+
+    private static final Duration LIMIT = Duration.ofMillis(2_500);
+
+    /** Addresses are checked concurrently, because each can take the whole time. */
+    private static final int MAX_THREADS = 16;
+
+    private final WeirConfig config;
+    private final Properties settings;
+    private final SecurityProtocol protocol;
+    private final List<String> addresses;
+    private final Duration limit;
+    private final long deadlineNanos;
+
+    /** Why an address does not respond; empty if it does. */
+    private record Result(String address, Optional<BrokerFailure> failure) {}
+
+    private BootstrapCheck(WeirConfig config) {
+        this.config = config;
+        settings = KafkaSettings.admin(config);
+        AdminClientConfig parsed = new AdminClientConfig(settings);
+        protocol = SecurityProtocol.forName(parsed.getString(CommonClientConfigs.SECURITY_PROTOCOL_CONFIG));
+        addresses = Arrays.stream(settings.getProperty(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG)
+                        .split(","))
+                .map(String::strip)
+                .toList();
+        addresses.forEach(BrokerAddress::parse);
+        String timeout = AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG;
+        limit = settings.containsKey(timeout) ? Duration.ofMillis(parsed.getInt(timeout)) : LIMIT;
+        deadlineNanos = System.nanoTime() + limit.toNanos();
+    }
+
+    /**
+     * Requires that a bootstrap server responds and names a broker that accepts connections.
+     *
+     * @throws UnreachableException otherwise, with the addresses and reasons
+     * @throws KafkaException if Kafka's clients reject the {@code kafka} section
+     */
+    public static void require(WeirConfig config) {
+        BootstrapCheck check = new BootstrapCheck(config);
+        Map<String, Optional<BrokerFailure>> results =
+                check.results(true, result -> result.failure().isEmpty());
+        if (results.containsValue(Optional.empty())) {
+            return;
+        }
+        KafkaSettings.requireValid(config);
+        List<String> reasons = new ArrayList<>();
+        Set<String> advice = new LinkedHashSet<>();
+        check.addresses.forEach(address -> results.get(address).ifPresent(failure -> {
+            reasons.add(address + " (" + failure.reason() + ")");
+            advice.add(failure.advice());
+        }));
+        throw new UnreachableException(
+                "no broker responds at " + String.join(", ", reasons) + "; " + String.join("; ", advice), null);
+    }
+
+    /**
+     * Returns the bootstrap servers, in order, with the reason why they do not respond; empty for those that do. The
+     * brokers that they name are not checked.
+     *
+     * @throws KafkaException if Kafka's clients reject the {@code kafka} section
+     */
+    public static Map<String, Optional<BrokerFailure>> results(WeirConfig config) {
+        return new BootstrapCheck(config).results(false, result -> false);
+    }
+
+    /** @param last whether the results after this one are not needed */
+    private Map<String, Optional<BrokerFailure>> results(boolean withNamedBrokers, Predicate<Result> last) {
+        ExecutorService threads =
+                Executors.newFixedThreadPool(Math.min(addresses.size(), MAX_THREADS), BootstrapCheck::daemon);
+        try {
+            CompletionService<Result> checks = new ExecutorCompletionService<>(threads);
+            addresses.forEach(address -> checks.submit(() -> new Result(address, failure(address, withNamedBrokers))));
+            Map<String, Optional<BrokerFailure>> results = new LinkedHashMap<>();
+            addresses.forEach(address -> results.put(address, Optional.of(BrokerFailure.noResponse(limit))));
+            for (int i = 0; i < addresses.size(); i++) {
+                Future<Result> next = checks.poll(remaining().toMillis(), TimeUnit.MILLISECONDS);
+                if (next == null) {
+                    return results;
+                }
+                Result result = next.get();
+                results.put(result.address(), result.failure());
+                if (last.test(result)) {
+                    return results;
+                }
+            }
+            return results;
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof RuntimeException failure ? failure : new IllegalStateException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnreachableException("interrupted while connecting to the brokers", e);
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    private static Thread daemon(Runnable task) {
+        Thread thread = new Thread(task, "bootstrap-check");
+        thread.setDaemon(true); // resolving a host name cannot be interrupted
+        return thread;
+    }
+
+    private Optional<BrokerFailure> failure(String text, boolean withNamedBrokers) throws InterruptedException {
+        BrokerAddress address = BrokerAddress.parse(text);
+        boolean usesTls = protocol == SecurityProtocol.SSL || protocol == SecurityProtocol.SASL_SSL;
+        Optional<BrokerFailure> failure =
+                usesTls ? address.connectFailure(remaining()) : address.plaintextFailure(remaining());
+        if (failure.isPresent()) {
+            return failure;
+        }
+        try {
+            Collection<Node> named = namedBrokers(text);
+            return withNamedBrokers ? namedFailure(address, named) : Optional.empty();
+        } catch (ExecutionException e) {
+            return Optional.of(
+                    e.getCause() instanceof org.apache.kafka.common.errors.TimeoutException
+                            ? BrokerFailure.noExchange(protocol, limit)
+                            : BrokerFailure.rejected(e.getCause()));
+        } catch (TimeoutException e) {
+            return Optional.of(BrokerFailure.noExchange(protocol, limit));
+        }
+    }
+
+    private Collection<Node> namedBrokers(String address)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        Properties alone = new Properties();
+        alone.putAll(settings);
+        alone.put(CommonClientConfigs.BOOTSTRAP_SERVERS_CONFIG, address);
+        Admin admin = Admin.create(alone);
+        try {
+            return admin.describeCluster().nodes().get(remaining().toMillis(), TimeUnit.MILLISECONDS);
+        } finally {
+            admin.close(Duration.ZERO);
+        }
+    }
+
+    /** Returns why none of the brokers that an address names can be reached; empty if one can. */
+    private Optional<BrokerFailure> namedFailure(BrokerAddress address, Collection<Node> named) {
+        Optional<BrokerFailure> failure = Optional.empty();
+        for (Node node : named) {
+            BrokerAddress advertised = new BrokerAddress(node.host(), node.port());
+            Optional<BrokerFailure> why =
+                    advertised.equals(address) ? Optional.empty() : advertised.connectFailure(remaining());
+            if (why.isEmpty()) {
+                return why;
+            }
+            failure = Optional.of(new BrokerFailure(
+                    "names the broker " + advertised + ": " + why.get().reason(),
+                    "make that address reachable, or correct advertised.listeners of the broker"));
+        }
+        return failure;
+    }
+
+    private Duration remaining() {
+        return Duration.ofNanos(Math.max(1_000_000, deadlineNanos - System.nanoTime()));
+    }
+}

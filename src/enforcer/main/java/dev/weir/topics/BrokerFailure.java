@@ -1,0 +1,65 @@
+package dev.weir.topics;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.SocketTimeoutException;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+
+/**
+ * Why a broker does not respond, and what to do.
+ *
+ * @param reason completes "the broker does not respond: …"
+ */
+public record BrokerFailure(String reason, String advice) {
+
+    private static final String START =
+            "start the brokers, or correct --bootstrap-server, WEIR_BOOTSTRAP or kafka.bootstrap.servers";
+
+    static final BrokerFailure TLS_REQUIRED =
+            new BrokerFailure("requires TLS", "set kafka.security.protocol to SSL or SASL_SSL");
+
+    static final BrokerFailure NO_BROKER = new BrokerFailure(
+            "does not use Kafka's protocol",
+            "use the port of a listener for clients, and the kafka.security.protocol of that listener");
+
+    static BrokerFailure noResponse(Duration limit) {
+        return new BrokerFailure("no response within %.1f s".formatted(limit.toMillis() / 1e3), START);
+    }
+
+    static BrokerFailure ofConnection(IOException failure, Duration limit) {
+        if (failure instanceof SocketTimeoutException) {
+            return noResponse(limit);
+        }
+        if (failure instanceof UnknownHostException) {
+            return new BrokerFailure("unknown host", START);
+        }
+        String why = UnreachableException.causeMessage(failure);
+        return new BrokerFailure(
+                failure instanceof ConnectException && why.contains("refused") ? "connection refused" : why, START);
+    }
+
+    /** Returns the failure of a broker that accepts connections, but does not complete an exchange with this client. */
+    static BrokerFailure noExchange(SecurityProtocol protocol, Duration limit) {
+        return switch (protocol) {
+            case PLAINTEXT ->
+                new BrokerFailure(
+                        "closes connections without a login", "set kafka.security.protocol to SASL_PLAINTEXT");
+            case SASL_PLAINTEXT ->
+                new BrokerFailure(
+                        "no login within %.1f s".formatted(limit.toMillis() / 1e3),
+                        "check kafka.security.protocol and kafka.sasl.mechanism");
+            case SSL, SASL_SSL ->
+                new BrokerFailure(
+                        "no TLS connection within %.1f s".formatted(limit.toMillis() / 1e3),
+                        "check that the brokers use TLS, and kafka.security.protocol");
+        };
+    }
+
+    static BrokerFailure rejected(Throwable failure) {
+        return new BrokerFailure(
+                UnreachableException.causeMessage(failure),
+                "check the login and the certificates in the kafka section");
+    }
+}
