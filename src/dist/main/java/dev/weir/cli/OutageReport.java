@@ -28,7 +28,7 @@ final class OutageReport {
     }
 
     /**
-     * Checks the brokers if no records were read for 2 seconds. The check takes at most 2.5 seconds.
+     * Checks the brokers if no records were read for 2 seconds. The check takes at most 2 seconds.
      *
      * @param read the number of records that the last poll returned
      */

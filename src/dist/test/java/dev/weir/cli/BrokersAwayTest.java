@@ -80,7 +80,7 @@ class BrokersAwayTest {
                 "127.0.0.1:1",
                 "connection refused",
                 accepts,
-                "no response within 2.5 s",
+                "no response within 2.0 s",
                 "no-such-host.invalid:9092",
                 "unknown host");
         return commands.stream().flatMap(command -> brokers.entrySet().stream()

@@ -32,11 +32,11 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
  * Checks that brokers respond, and finds out why they do not. Kafka's clients report only that a timeout has passed, by
  * default after 30 seconds or more.
  *
- * <p>A check takes at most 2.5 seconds, or {@code default.api.timeout.ms} if the configuration sets it.
+ * <p>A check takes at most 2 seconds, or {@code default.api.timeout.ms} if the configuration sets it.
  */
 public final class BootstrapCheck {
 
-    private static final Duration LIMIT = Duration.ofMillis(2_500);
+    private static final Duration LIMIT = Duration.ofSeconds(2);
 
     /** Addresses are checked concurrently, because each can take the whole time. */
     private static final int MAX_THREADS = 16;
