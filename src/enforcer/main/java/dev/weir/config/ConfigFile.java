@@ -42,7 +42,7 @@ public final class ConfigFile {
 
     /**
      * Returns the configuration of a file. References {@code ${env:NAME}} in the values of Kafka's and the registry's
-     * properties are replaced by environment variables.
+     * properties, and in {@code service.advertise}, are replaced by environment variables.
      *
      * @param fileName the name of the file, for faults
      * @param text the contents of the file
@@ -82,7 +82,10 @@ public final class ConfigFile {
         Requests requests = top.section("requests", SettingsReader::requests, defaults.requests());
         Shaping shaping = top.section("shaping", SettingsReader::shaping, defaults.shaping());
         Leases leases = top.section("leases", SettingsReader::leases, defaults.leases());
-        Service service = top.section("service", SettingsReader::service, defaults.service());
+        Service service = top.section(
+                "service",
+                (section, otherwise) -> SettingsReader.service(section, otherwise, text -> resolve(text, environment)),
+                defaults.service());
         Map<String, String> registry = registry(top.get("registry"), environment);
         Map<String, String> kafka = kafka(top.get("kafka"), environment);
         top.rejectUnknownKeys();

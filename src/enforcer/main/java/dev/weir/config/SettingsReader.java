@@ -11,6 +11,7 @@ import dev.weir.definition.YamlTree;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 
 /** Builds each section of the configuration from the file. Missing values and values with a fault are defaults. */
 final class SettingsReader {
@@ -57,12 +58,16 @@ final class SettingsReader {
         return new Leases(section.read(Leases.TERM, defaults.term()), section.read(Leases.LEAD, defaults.lead()));
     }
 
-    static Service service(ConfigSection section, Service defaults) {
+    /** @param references replaces the references to environment variables in a text */
+    static Service service(ConfigSection section, Service defaults, UnaryOperator<String> references) {
         return new Service(
                 section.read(Service.ENABLED, defaults.enabled()),
                 section.read(Service.HOST, defaults.host()),
                 section.read(Service.PORT, defaults.port()),
-                section.read(Service.ADVERTISE, defaults.advertise()),
+                section.read(
+                        Setting.of(Service.ADVERTISE.key(), references, Service.ADVERTISE.check())
+                                .optional(),
+                        defaults.advertise()),
                 section.read(Service.TOKEN_FILE, defaults.tokenFile()),
                 section.read(Service.HEALTH_PORT, defaults.healthPort()),
                 section.read(Service.READ_TOKEN, defaults.readToken()),

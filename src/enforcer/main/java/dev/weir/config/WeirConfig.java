@@ -451,11 +451,10 @@ public record WeirConfig(
                 Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?"),
                 "a host name or an address");
         static final Setting<Integer> PORT = Setting.count("service.port", 0, MAX_PORT);
-        static final Setting<Optional<String>> ADVERTISE = Setting.text(
-                        "service.advertise",
-                        Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}"),
-                        "host:port")
-                .optional();
+        static final Setting<String> ADVERTISE = Setting.text(
+                "service.advertise",
+                Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}"),
+                "host:port");
         static final Setting<Optional<Path>> TOKEN_FILE =
                 Setting.path("service.token-file", "a file").optional();
         static final Setting<Optional<Integer>> HEALTH_PORT =
@@ -484,7 +483,7 @@ public record WeirConfig(
         public Service {
             HOST.require(host);
             PORT.require(port);
-            ADVERTISE.require(advertise);
+            advertise.ifPresent(ADVERTISE::require);
             HEALTH_PORT.require(healthPort);
             REQUEST_TIMEOUT.require(requestTimeout);
             BACKTEST_TIMEOUT.require(backtestTimeout);

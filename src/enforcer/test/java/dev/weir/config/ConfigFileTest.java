@@ -257,8 +257,25 @@ class ConfigFileTest {
                 .containsExactly(Map.entry("client.id", "a" + variable.getValue() + "b"));
     }
 
+    /** One file is then enough for all pods of a StatefulSet. */
+    @Test
+    void the_advertised_address_can_contain_environment_variables() throws FaultsException {
+        assertThat(ConfigFile.read(
+                                "weir.yaml",
+                                "service: {advertise: '${env:POD_NAME}.weir:8680'}",
+                                Map.of("POD_NAME", "weir-0"))
+                        .service()
+                        .advertise())
+                .contains("weir-0.weir:8680");
+    }
+
     static Stream<Arguments> faults() {
         return Stream.of(
+                Arguments.of(
+                        "service: {advertise: '${env:NONE}:8680'}",
+                        "service.advertise: needs the environment variable NONE, which is not set"),
+                Arguments.of(
+                        "service: {advertise: '${env:NONE'}", "service.advertise: must be host:port, is '${env:NONE'"),
                 Arguments.of("5", "must be a mapping, is '5'"),
                 Arguments.of(
                         "a: [",
