@@ -17,13 +17,16 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.yaml.snakeyaml.Yaml;
 import picocli.CommandLine;
 
-/** What {@code docker compose up} starts fits together, as far as that can be seen without it. */
+/** What Docker Compose starts fits together, as far as that can be seen without it. */
 class DeploymentTest {
 
     private static final Path DEPLOY = Path.of("src/deploy");
@@ -37,7 +40,7 @@ class DeploymentTest {
     private static final String BROKERS = "kafka-1:9092,kafka-2:9092,kafka-3:9092";
 
     private static final Pattern WITH_REGISTRY =
-            Pattern.compile("#   WEIR_REGISTRY='([^']+)' docker compose --profile registry up\n");
+            Pattern.compile("#   WEIR_REGISTRY='([^']+)' docker compose --profile full --profile registry up\n");
 
     private static JsonNode compose;
 
@@ -85,7 +88,7 @@ class DeploymentTest {
         Map<String, String> environment = new TreeMap<>();
         for (String variable : dockerfile("ENV")) {
             String[] parts = variable.split("=", 2);
-            environment.put(parts[0], parts[1]);
+            environment.put(parts[0], parts[1].replace("\"", ""));
         }
         return environment;
     }
@@ -111,11 +114,45 @@ class DeploymentTest {
     }
 
     @Test
-    void starts_three_brokers_two_instances_and_monitoring() {
-        assertThat(services().keySet())
-                .containsExactly(
-                        "grafana", "kafka-1", "kafka-2", "kafka-3", "prometheus", "registry", "weir-1", "weir-2");
-        assertThat(services().get("registry").get("profiles").get(0).asText()).isEqualTo("registry");
+    void the_profiles_start_one_broker_or_three_with_monitoring() {
+        assertThat(started("dev")).containsOnlyKeys("kafka", "weir");
+        assertThat(started("full"))
+                .containsOnlyKeys("grafana", "kafka-1", "kafka-2", "kafka-3", "prometheus", "weir-1", "weir-2");
+        assertThat(started("registry")).containsOnlyKeys("registry");
+        assertThat(services()).hasSize(10);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"dev", "full", "full registry"})
+    void services_wait_for_services_that_are_started_and_checked(String profiles) {
+        Map<String, JsonNode> started = started(profiles.split(" ", -1));
+        started.forEach(
+                (name, service) -> service.path("depends_on").properties().forEach(dependency -> {
+                    JsonNode condition = dependency.getValue();
+                    assertThat(condition.get("condition").asText()).isEqualTo("service_healthy");
+                    if (condition.path("required").asBoolean(true)) {
+                        assertThat(started).as(name).containsKey(dependency.getKey());
+                    }
+                    assertThat(services().get(dependency.getKey()).has("healthcheck"))
+                            .isTrue();
+                }));
+    }
+
+    /** Two services of a profile would need the same port of this machine. */
+    @ParameterizedTest
+    @ValueSource(strings = {"dev", "full", "full registry"})
+    void services_publish_different_ports_on_loopback_only(String profiles) {
+        List<String> published = new ArrayList<>();
+        started(profiles.split(" ", -1)).values().forEach(service -> service.path("ports")
+                .forEach(port -> published.add(port.asText().replaceFirst(":[0-9]+$", ""))));
+        assertThat(published).doesNotHaveDuplicates().allMatch(port -> port.startsWith("127.0.0.1:"));
+    }
+
+    private static Map<String, JsonNode> started(String... profiles) {
+        Map<String, JsonNode> started = new TreeMap<>(services());
+        started.values().removeIf(service -> Stream.of(profiles)
+                .noneMatch(profile -> service.get("profiles").get(0).asText().equals(profile)));
+        return started;
     }
 
     @Test
@@ -137,9 +174,9 @@ class DeploymentTest {
                 .forEach((name, service) ->
                         assertThat(memoryMib(service)).as(name).isPositive());
         Matcher heap = Pattern.compile("-XX:MaxRAMPercentage=([0-9]+)")
-                .matcher(dockerfile("ENTRYPOINT").get(0));
+                .matcher(imageEnvironment().get("WEIR_JAVA_OPTS"));
         assertThat(heap.find()).isTrue();
-        for (String name : List.of("weir-1", "weir-2")) {
+        for (String name : List.of("weir", "weir-1", "weir-2")) {
             long limit = memoryMib(services().get(name));
             long state = (WeirConfig.DEFAULTS.state().memoryBytes() >> 20);
             assertThat(limit * Integer.parseInt(heap.group(1)) / 100 + state + BESIDE_MIB)
@@ -197,7 +234,7 @@ class DeploymentTest {
 
     @Test
     void instances_have_valid_configurations() throws Exception {
-        for (String name : List.of("weir-1", "weir-2")) {
+        for (String name : List.of("weir", "weir-1", "weir-2")) {
             JsonNode service = services().get(name);
             List<String> command = new ArrayList<>();
             service.get("command").forEach(word -> command.add(word.asText()));
@@ -214,11 +251,12 @@ class DeploymentTest {
             assertThat(config.service().advertise()).contains(name + ":" + WeirConfig.Service.DEFAULT_PORT);
             assertThat(mounts(service)).containsEntry(config.state().directory().toString(), name);
             assertThat(config.kafka().get("bootstrap.servers").split(",", -1))
-                    .hasSize(3)
+                    .hasSize(service.get("depends_on").has("kafka") ? 1 : 3)
                     .allSatisfy(broker -> {
-                        assertThat(services()).containsKey(broker.substring(0, broker.indexOf(':')));
+                        String host = broker.substring(0, broker.indexOf(':'));
+                        assertThat(service.get("depends_on").has(host)).isTrue();
                         assertThat(services()
-                                        .get("kafka-1")
+                                        .get(host)
                                         .at("/environment/KAFKA_LISTENERS")
                                         .asText())
                                 .contains("INSIDE://:" + broker.substring(broker.indexOf(':') + 1));
@@ -231,7 +269,7 @@ class DeploymentTest {
     void no_secret_has_a_default_value() {
         assertThat(content("token")).startsWith("${WEIR_TOKEN:?");
         JsonNode grafana = services().get("grafana").get("environment");
-        assertThat(grafana.get("GF_SECURITY_ADMIN_PASSWORD").asText()).startsWith("${GRAFANA_PASSWORD:?");
+        assertThat(grafana.get("GF_SECURITY_ADMIN_PASSWORD").asText()).startsWith("${GRAFANA_PASSWORD:-${WEIR_TOKEN:?");
         assertThat(grafana.has("GF_AUTH_ANONYMOUS_ENABLED")).isFalse();
     }
 
@@ -313,6 +351,19 @@ class DeploymentTest {
         assertThat(mounts(services().get("grafana")))
                 .containsEntry(path + "/weir.json", "./src/deploy/grafana/weir.json")
                 .containsEntry("/etc/grafana/provisioning", "./src/deploy/grafana/provisioning");
+    }
+
+    @Test
+    void the_image_starts_the_launcher_beside_the_jar_and_its_class_archive() throws IOException {
+        assertThat(dockerfile("ENTRYPOINT")).containsExactly("[\"/opt/weir/bin/weir\"]");
+        assertThat(dockerfile("COPY"))
+                .contains(
+                        "--from=build /weir/src/deploy/bin/weir /opt/weir/bin/weir",
+                        "--from=build /weir/target/weir.jar /weir/target/bom.json /opt/weir/lib/");
+        assertThat(dockerfile("RUN").get(2))
+                .startsWith("java ")
+                .contains("-XX:ArchiveClassesAtExit=/opt/weir/lib/weir.jsa -jar /opt/weir/lib/weir.jar");
+        assertThat(Files.readString(DEPLOY.resolve("bin/weir"))).contains("beside=${jar%.jar}.jsa\n");
     }
 
     @Test

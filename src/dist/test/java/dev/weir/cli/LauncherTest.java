@@ -181,6 +181,19 @@ class LauncherTest {
         awaitArchives(3);
     }
 
+    /** The container image has such an archive, which belongs to root. */
+    @Test
+    void the_class_archive_beside_the_jar_is_used_and_no_other_is_created() throws Exception {
+        Path archive = Files.createFile(jar.resolveSibling("weir.jsa"));
+        assertThat(run(script, "send").out())
+                .contains("-Xshare:auto\n-XX:SharedArchiveFile=" + archive + "\n-jar\n" + jar + "\n");
+        assertThat(run(script, "run").out()).doesNotContain("SharedArchiveFile");
+        environment.put("WEIR_JAVA_OPTS", "-Xshare:off");
+        assertThat(run(script, "send").out()).doesNotContain("SharedArchiveFile");
+        awaitBackground();
+        assertThat(home.resolve(".cache")).doesNotExist();
+    }
+
     @Test
     void a_cache_directory_that_cannot_be_created_is_no_error() throws Exception {
         Path file = Files.createFile(directory.resolve("file"));
