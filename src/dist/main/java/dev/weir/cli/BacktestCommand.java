@@ -89,7 +89,6 @@ final class BacktestCommand implements Callable<Integer> {
         }
         JsonNode stats = StatsTree.of(tally, rules.queueRules(), MAX_CLIENTS);
         if (isWrittenToOutput()) {
-            OutputException.check(spec.commandLine().getOut());
             new StatsPrinter(spec.commandLine().getErr()).print(stats);
         } else {
             output.print(stats, (tree, out) -> new StatsPrinter(out).print(tree));

@@ -44,7 +44,7 @@ final class OutputOption {
      * Prints a result.
      *
      * @param table prints the result for people
-     * @throws OutputException if standard output is closed
+     * @throws OutputException if standard output cannot be written
      */
     void print(JsonNode result, BiConsumer<JsonNode, PrintWriter> table) {
         PrintWriter out = command.commandLine().getOut();
@@ -53,7 +53,7 @@ final class OutputOption {
             case JSON -> out.println(SafeText.of(Json.write(result)));
             case YAML -> out.print(yaml(result));
         }
-        OutputException.check(out);
+        out.flush();
     }
 
     /** Returns YAML that is safe to print: all texts are quoted, and characters outside ASCII are escaped. */

@@ -27,8 +27,9 @@ import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.Spec;
 
 /**
- * The root of a command line. Exit codes: 0 for success, 1 for a failure, 2 for wrong usage or bad input. A command can
- * define another code for failures by {@link CommandSpec#exitCodeOnExecutionException}.
+ * The root of a command line. Exit codes: 0 for success, also if the reader of a pipe on standard output has exited; 1 for a
+ * failure, 2 for wrong usage or bad input. A command can define another code for failures by {@link
+ * CommandSpec#exitCodeOnExecutionException}.
  */
 public abstract class RootCommand implements Callable<Integer> {
 
@@ -77,7 +78,7 @@ public abstract class RootCommand implements Callable<Integer> {
 
     /** Runs a command with the standard streams, and exits the process with the exit code of the command. */
     public final void runAndExit(String... args) {
-        System.exit(run(new PrintWriter(System.out, true, UTF_8), new PrintWriter(System.err, true, UTF_8), args));
+        System.exit(run(StandardOutput.writer(), new PrintWriter(System.err, true, UTF_8), args));
     }
 
     /** Runs a command with the given streams. Returns its exit code. */
@@ -91,7 +92,12 @@ public abstract class RootCommand implements Callable<Integer> {
             failureExitCode = command.exitCodeOnExecutionException();
             logsJson = command.userObject() instanceof RunCommand run && run.logsJson();
             configureLogging(command.userObject() instanceof RunCommand);
-            return new CommandLine.RunLast().execute(parsed);
+            try {
+                return new CommandLine.RunLast().execute(parsed);
+            } catch (OutputException e) {
+                // The help could not be printed. Failures of commands are handled by the handler above.
+                return handleFailure(e, command.commandLine());
+            }
         });
         try {
             return line.execute(args);
@@ -146,6 +152,9 @@ public abstract class RootCommand implements Callable<Integer> {
     }
 
     private int handleFailure(Exception failure, CommandLine command) {
+        if (failure instanceof OutputException output && output.isClosedPipe()) {
+            return CommandLine.ExitCode.OK;
+        }
         PrintWriter err = command.getErr();
         if (logsJson) {
             log(failure);

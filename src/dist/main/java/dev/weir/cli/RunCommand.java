@@ -249,7 +249,6 @@ final class RunCommand implements Callable<Integer> {
             Optional<WeirService> service,
             Consumer<AutoCloseable> beforeBroker)
             throws InterruptedException {
-        PrintWriter out = spec.commandLine().getOut();
         createTopics(config);
         checkTopics(config);
         if (!contents.isEmpty()) {
@@ -258,7 +257,7 @@ final class RunCommand implements Callable<Integer> {
                             contents,
                             PolicyTopic.Options.DEFAULTS.withChangedBy(OWN_CHANGES),
                             System.currentTimeMillis());
-            PolicyChangePrinter.print(out, changes);
+            print(out -> PolicyChangePrinter.print(out, changes));
         }
         while (enforceOnce(config, service, beforeBroker)) {
             service.ifPresent(WeirService::detachEnforcer);
@@ -301,7 +300,6 @@ final class RunCommand implements Callable<Integer> {
     /** @throws UnreachableException always, when the enforcer has ended */
     private void run(WeirConfig config, RunningEnforcer running) throws InterruptedException {
         Enforcer enforcer = running.enforcer();
-        PrintWriter out = spec.commandLine().getOut();
         String where = where(config, running.service());
         LOG.info("Instance {} is starting: {}", enforcer.id(), where);
         enforcer.begin();
@@ -309,10 +307,19 @@ final class RunCommand implements Callable<Integer> {
             LOG.warn("The enforcer is not ready yet: {}", enforcer.progress());
         }
         running.service().ifPresent(one -> one.attachEnforcer(enforcer.policies(), enforcer.queries()));
-        out.println("weir is ready: " + where);
+        print(out -> out.println("weir is ready: " + where));
         Optional<Throwable> failure = enforcer.awaitEnd();
         throw new UnreachableException(
                 failure.map(Throwable::getMessage).orElse("the enforcer stopped unexpectedly"), failure.orElse(null));
+    }
+
+    /** Prints to standard output. The enforcer also runs if that fails, for example because it is closed. */
+    private void print(Consumer<PrintWriter> text) {
+        try {
+            text.accept(spec.commandLine().getOut());
+        } catch (OutputException e) {
+            LOG.warn(e.getMessage());
+        }
     }
 
     private static String where(WeirConfig config, Optional<WeirService> service) {

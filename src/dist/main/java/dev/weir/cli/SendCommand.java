@@ -181,7 +181,7 @@ final class SendCommand implements Callable<Integer> {
             int before = open.size;
             decisions.poll(Duration.ofMillis(100), decision -> {
                 if (open.remove(decision.client(), decision.requestId())) {
-                    WatchCommand.print(spec, out, decision);
+                    WatchCommand.print(out, decision);
                 }
             });
             lastNanos = open.size < before ? System.nanoTime() : lastNanos;

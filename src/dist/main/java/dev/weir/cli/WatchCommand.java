@@ -37,16 +37,15 @@ final class WatchCommand implements Runnable {
     /**
      * Prints a value and flushes the output.
      *
-     * @throws OutputException if standard output is closed
+     * @throws OutputException if standard output cannot be written
      */
-    static <T> void print(CommandSpec spec, NdjsonWriter<T> out, T value) {
+    static <T> void print(NdjsonWriter<T> out, T value) {
         try {
             out.write(value);
             out.flush();
         } catch (IOException e) {
             throw new OutputException(e);
         }
-        OutputException.check(spec.commandLine().getOut());
     }
 
     /** A command that prints the records of one topic. */
@@ -99,7 +98,7 @@ final class WatchCommand implements Runnable {
                 while (left[0] > 0) {
                     int read = reader.poll(Duration.ofMillis(200), value -> {
                         if (left[0] > 0 && (client == null || client.equals(client(value))) && isSelected(value)) {
-                            print(spec, out, value);
+                            print(out, value);
                             left[0]--;
                         }
                     });

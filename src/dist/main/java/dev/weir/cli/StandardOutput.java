@@ -1,0 +1,39 @@
+package dev.weir.cli;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+
+/**
+ * Standard output, whose write errors are thrown as {@link OutputException}. A {@link PrintWriter} catches each {@link
+ * IOException}, but passes this exception on, so that a command ends at the first write that fails.
+ */
+final class StandardOutput extends OutputStream {
+
+    private final OutputStream out = new FileOutputStream(FileDescriptor.out);
+
+    private StandardOutput() {}
+
+    /** Returns a writer that is flushed after each line. */
+    static PrintWriter writer() {
+        return new PrintWriter(new StandardOutput(), true, UTF_8);
+    }
+
+    @Override
+    public void write(int b) {
+        write(new byte[] {(byte) b}, 0, 1);
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) {
+        try {
+            out.write(bytes, offset, length);
+        } catch (IOException e) {
+            throw new OutputException(e);
+        }
+    }
+}
