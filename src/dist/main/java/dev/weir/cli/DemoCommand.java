@@ -23,6 +23,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import me.tongfei.progressbar.DelegatingProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
@@ -99,16 +100,11 @@ final class DemoCommand implements Callable<Integer> {
             this.requests = requests;
         }
 
-        void run() {
+        void run() throws InterruptedException {
             try (TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true);
                     TopicReader<Release> releases = TopicReader.releases(config, TopicReader.From.END, true);
                     RequestSender sender = new RequestSender(config);
-                    ProgressBar bar = new ProgressBarBuilder()
-                            .setTaskName("Decided")
-                            .setInitialMax(requests.size())
-                            .setStyle(ProgressBarStyle.ASCII)
-                            .setMaxRenderedLength(100)
-                            .build()) {
+                    ProgressBar bar = progressBar()) {
                 long startNanos = System.nanoTime();
                 int next = 0;
                 while (next < requests.size()) {
@@ -132,6 +128,19 @@ final class DemoCommand implements Callable<Integer> {
                 }
                 seconds = (System.nanoTime() - startNanos) / 1e9;
             }
+        }
+
+        /** Returns a progress bar, which is drawn only on a terminal. */
+        private ProgressBar progressBar() throws InterruptedException {
+            ProgressBarBuilder bar = new ProgressBarBuilder()
+                    .setTaskName("Decided")
+                    .setInitialMax(requests.size())
+                    .setStyle(ProgressBarStyle.ASCII)
+                    .setMaxRenderedLength(100);
+            if (!Terminal.isStandardError()) {
+                bar.setConsumer(new DelegatingProgressBarConsumer(frame -> {}));
+            }
+            return bar.build();
         }
 
         /** Returns how many requests are due after a time in seconds. */

@@ -1,0 +1,37 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import dev.weir.dev.JavaProcess;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Runs a process on a terminal, which the program {@code script} of Linux provides. */
+class TerminalTest {
+
+    /** Prints whether its standard error is a terminal. */
+    static final class Probe {
+        public static void main(String[] args) throws InterruptedException {
+            System.out.println(Terminal.isStandardError());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"'', true", "2> /dev/null, false", "< /dev/null | cat, true"})
+    void only_standard_error_matters(String redirection, String expected) throws Exception {
+        assumeThat(Path.of("/usr/bin/script")).isExecutable();
+        assumeThat(System.getProperty("os.name")).isEqualTo("Linux");
+        List<String> java = JavaProcess.of(List.of("-Xshare:auto"), Probe.class).command();
+        Process terminal = new ProcessBuilder(
+                        "script", "-qec", "'" + String.join("' '", java) + "' " + redirection, "/dev/null")
+                .start();
+        terminal.getOutputStream().close();
+        assertThat(new String(terminal.getInputStream().readAllBytes(), StandardCharsets.UTF_8)
+                        .replaceAll("[^a-z]", ""))
+                .isEqualTo(expected);
+    }
+}
