@@ -9,6 +9,7 @@ import dev.weir.wire.Json;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
+import java.util.Locale;
 import java.util.function.BiConsumer;
 import org.yaml.snakeyaml.DumperOptions;
 import org.yaml.snakeyaml.DumperOptions.FlowStyle;
@@ -22,7 +23,13 @@ final class OutputOption {
     private enum Format {
         TABLE,
         JSON,
-        YAML
+        YAML;
+
+        /** Returns the value in lower case, as the completion of a shell offers it. */
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
     }
 
     @Option(

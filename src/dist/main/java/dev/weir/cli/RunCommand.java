@@ -19,6 +19,7 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -105,7 +106,13 @@ final class RunCommand implements Callable<Integer> {
 
     private enum LogFormat {
         TEXT,
-        JSON
+        JSON;
+
+        /** Returns the value in lower case, as the completion of a shell offers it. */
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
     }
 
     /**
