@@ -36,6 +36,6 @@ final class RequestFaults {
     }
 
     private static Optional<String> missing(String field) {
-        return Optional.of(field + " is missing");
+        return Optional.of(field + " is required");
     }
 }

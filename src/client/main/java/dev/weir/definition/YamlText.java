@@ -49,7 +49,9 @@ public final class YamlText {
             return parser.getEvent();
         } catch (MarkedYAMLException e) {
             throw new Unreadable(e.getProblemMark().getLine() + 1, NOT_VALID + problem(e));
-        } catch (YAMLException | NumberFormatException e) { // the latter for an incomplete escape
+        } catch (NumberFormatException e) {
+            throw new Unreadable(reader.getLine() + 1, NOT_VALID + "an escape in a quoted text is incomplete");
+        } catch (YAMLException e) {
             throw new Unreadable(reader.getLine() + 1, NOT_VALID + e.getMessage());
         }
     }
@@ -88,8 +90,42 @@ public final class YamlText {
     }
 
     private static String problem(MarkedYAMLException e) {
-        String context = e.getContext() == null ? "" : e.getContext() + ", ";
-        return context + e.getProblem() + " (column " + (e.getProblemMark().getColumn() + 1) + ")";
+        String context = e.getContext() == null ? "" : e.getContext();
+        return plain(context, e.getProblem()) + " (column "
+                + (e.getProblemMark().getColumn() + 1) + ")";
+    }
+
+    /** Returns what is wrong and what to do, in place of the parser's problem, which names its tokens. */
+    private static String plain(String context, String problem) {
+        if (problem.startsWith("expected <block end>")) {
+            boolean isText = problem.endsWith("<scalar>'") || problem.endsWith("']'") || problem.endsWith("'}'");
+            return isText
+                    ? "unexpected text; put a value that contains special characters in quotes"
+                    : "wrong indentation; indent all keys and items of a level by the same number of spaces";
+        }
+        if (problem.contains("(TAB)")) {
+            return "a tab cannot be used here; indent with spaces";
+        }
+        if (problem.startsWith("mapping values are not allowed")) {
+            return "unexpected ':'; check the indentation, or put the value in quotes";
+        }
+        if (problem.startsWith("sequence entries are not allowed")) {
+            return "unexpected '-'; begin the list on the next line";
+        }
+        if (problem.startsWith("could not find expected ':'")) {
+            return "a key without ':' before this place; check the indentation, or add ': ' after the key";
+        }
+        if (problem.startsWith("expected ','")) {
+            return problem.replaceFirst(
+                    ", but (got|found) .*", "; close the bracket, or separate the values by commas");
+        }
+        if (problem.startsWith("expected the node content")) {
+            return "a value or a closing bracket is missing";
+        }
+        if (problem.equals("found unexpected end of stream") && context.endsWith("quoted scalar")) {
+            return "a quoted text is not closed; add the quote";
+        }
+        return problem;
     }
 
     /**

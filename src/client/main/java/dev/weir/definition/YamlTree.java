@@ -43,6 +43,9 @@ public final class YamlTree {
 
     private static final Pattern WHOLE_NUMBER = Pattern.compile("-?(0|[1-9][0-9]*(_[0-9]+)*)");
     private static final int MAX_NUMBER_LENGTH = 40;
+    /** The largest upper bound that each message names. A larger one is named only if it is exceeded. */
+    private static final long MAX_NAMED = 1_000_000_000_000L;
+
     private static final Pattern SIMPLE_KEY = Pattern.compile("[A-Za-z0-9._-]+");
 
     private final Faults faults;
@@ -253,7 +256,7 @@ public final class YamlTree {
     public YamlTree require(String fieldKey) {
         YamlTree value = get(fieldKey);
         if (kind == Kind.MAPPING && !fields.containsKey(fieldKey)) {
-            value.fault("is missing");
+            value.fault("is required");
         }
         return value;
     }
@@ -343,7 +346,9 @@ public final class YamlTree {
                 && number.compareTo(BigInteger.valueOf(min)) >= 0
                 && number.compareTo(BigInteger.valueOf(max)) <= 0;
         if (!inRange) {
-            expected("a whole number from " + min + " to " + max);
+            boolean isTooLarge = isNumber && number.compareTo(BigInteger.valueOf(max)) > 0;
+            String huge = isTooLarge ? "at most " + max : min + " or more";
+            expected("a whole number" + (max > MAX_NAMED ? ", " + huge : " from " + min + " to " + max));
             return null;
         }
         return number.longValue();

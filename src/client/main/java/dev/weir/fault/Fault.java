@@ -4,7 +4,7 @@ package dev.weir.fault;
  * A fault in a text, with its place. Its string is a single line, whatever the text contains:
  *
  * <pre>
- *   policies.yaml:12: policies[3].limits[0].per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'
+ *   policies.yaml:12: policies[3].limits[0].per: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'soon'
  * </pre>
  *
  * @param file the file, or another source of the text

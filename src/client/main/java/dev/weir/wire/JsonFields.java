@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectReader;
 import dev.weir.event.Rejection;
+import dev.weir.fault.SafeText;
 import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -13,6 +14,9 @@ final class JsonFields {
 
     private static final ObjectReader READER =
             Json.MAPPER.reader().with(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
+
+    /** The maximum length of a value in a message, in characters. */
+    private static final int MAX_SHOWN = 100;
 
     private final JsonNode tree;
 
@@ -38,7 +42,7 @@ final class JsonFields {
     private JsonNode field(String name) throws UnreadableException {
         JsonNode value = tree.get(name);
         if (value == null) {
-            throw new UnreadableException(Rejection.NOT_JSON, name + " is missing");
+            throw new UnreadableException(Rejection.NOT_JSON, name + " is required");
         }
         return value;
     }
@@ -69,7 +73,9 @@ final class JsonFields {
     long number(String name) throws UnreadableException {
         JsonNode value = field(name);
         if (!value.isIntegralNumber() || !value.canConvertToLong()) {
-            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a whole number");
+            String expected = value.isIntegralNumber() ? "a 64-bit integer" : "a whole number";
+            String shown = SafeText.of(value.toString(), MAX_SHOWN);
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be " + expected + ", is " + shown);
         }
         return value.longValue();
     }
@@ -78,7 +84,7 @@ final class JsonFields {
     int integer(String name) throws UnreadableException {
         long value = number(name);
         if ((int) value != value) {
-            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a 32-bit integer");
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a 32-bit integer, is " + value);
         }
         return (int) value;
     }

@@ -218,7 +218,7 @@ public final class RequestJson {
                 requestId = requestIds.get();
             }
             if (requestId == null || client == null) {
-                throw new IllegalArgumentException((requestId == null ? "requestId" : "client") + " is missing");
+                throw new IllegalArgumentException((requestId == null ? "requestId" : "client") + " is required");
             }
             return new Request(
                     requestId,
@@ -250,11 +250,22 @@ public final class RequestJson {
         }
 
         private static long wholeNumber(String field, JsonParser json) throws IOException {
-            if (json.currentToken() != JsonToken.VALUE_NUMBER_INT
-                    || json.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
-                throw new IllegalArgumentException(field + " must be a whole number");
+            if (json.currentToken() != JsonToken.VALUE_NUMBER_INT) {
+                throw new IllegalArgumentException(field + " must be a whole number, " + shown(json));
+            }
+            if (json.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
+                throw new IllegalArgumentException(field + " must be a 64-bit integer, " + shown(json));
             }
             return json.getLongValue();
+        }
+
+        private static String shown(JsonParser json) throws IOException {
+            return switch (json.currentToken()) {
+                case START_OBJECT -> "is an object";
+                case START_ARRAY -> "is an array";
+                case VALUE_NULL -> "has no value";
+                default -> "is '" + json.getText() + "'";
+            };
         }
 
         private static int partition(long number) {

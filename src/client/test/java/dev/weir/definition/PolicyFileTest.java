@@ -293,8 +293,8 @@ class PolicyFileTest {
 
     static Stream<Arguments> faultyLimits() {
         return Stream.of(
-                Arguments.of("", "algorithm: is missing|limit: is missing|per: is missing"),
-                Arguments.of("unlimited: false", "algorithm: is missing|limit: is missing|per: is missing"),
+                Arguments.of("", "algorithm: is required|limit: is required|per: is required"),
+                Arguments.of("unlimited: false", "algorithm: is required|limit: is required|per: is required"),
                 Arguments.of(
                         "unlimited: yes, algorithm: gcra, limit: 1, per: 1s",
                         "unlimited: must be true or false, is 'yes'"),
@@ -310,27 +310,25 @@ class PolicyFileTest {
                         "algorithm: must be one of fixed-window, sliding-window-log, sliding-window-counter,"
                                 + " token-bucket, leaky-bucket, gcra, is empty"),
                 Arguments.of(
-                        "algorithm: gcra, limit: -1, per: 1m",
-                        "limit: must be a whole number from 0 to 1152921504606846976, is '-1'"),
+                        "algorithm: gcra, limit: -1, per: 1m", "limit: must be a whole number, 0 or more, is '-1'"),
                 Arguments.of(
-                        "algorithm: gcra, limit: 1.5, per: 1m",
-                        "limit: must be a whole number from 0 to 1152921504606846976, is '1.5'"),
+                        "algorithm: gcra, limit: 1.5, per: 1m", "limit: must be a whole number, 0 or more, is '1.5'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 1152921504606846977, per: 1m",
-                        "limit: must be a whole number from 0 to 1152921504606846976, is '1152921504606846977'"),
+                        "limit: must be a whole number, at most 1152921504606846976, is '1152921504606846977'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: soon",
-                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'soon'"),
+                        "per: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'soon'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 60",
-                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '60'"),
+                        "per: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '60'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 0s",
-                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '0s'"),
+                        "per: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '0s'"),
                 Arguments.of("algorithm: gcra, limit: 5, per: [1s]", "per: must be a single value, is a list"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 1152921504606846977ms",
-                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '1152921504606846977ms'"),
+                        "per: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '1152921504606846977ms'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 999999999999999999d",
                         "per: is too large: '999999999999999999d'"),
@@ -364,14 +362,14 @@ class PolicyFileTest {
                         "per: a calendar period must be 1 day, 1 week or 1 month, is '1 year'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 1M",
-                        "per: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '1M'"),
+                        "per: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '1M'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 2 days, timezone: UTC",
                         "per: a calendar period must be 1 day, 1 week or 1 month, is '2 days'"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 0, per: 24h, timezone: UTC",
                         "per: a calendar period must be 1 day, 1 week or 1 month, is '24h'"),
-                Arguments.of("algorithm: fixed-window, limit: 5, timezone: UTC", "per: is missing"),
+                Arguments.of("algorithm: fixed-window, limit: 5, timezone: UTC", "per: is required"),
                 Arguments.of(
                         "algorithm: fixed-window, limit: 5, per: 1 month, timezone: ",
                         "timezone: must be a single value, is empty"),
@@ -385,7 +383,7 @@ class PolicyFileTest {
                 Arguments.of("unlimited: true, timezone: UTC", "timezone: must not be set if unlimited is true"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 1s, burst: 0",
-                        "burst: must be a whole number from 1 to 1152921504606846976, is '0'"),
+                        "burst: must be a whole number, 1 or more, is '0'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 0, per: 1s, burst: 5",
                         "burst: must be 0 or left out if limit is 0, is '5'"),
@@ -415,7 +413,7 @@ class PolicyFileTest {
                         "count-denied: must be true or false, is '1'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, pre: 1s",
-                        "per: is missing|pre: unknown key; did you mean \"per\"?"));
+                        "per: is required|pre: unknown key; did you mean \"per\"?"));
     }
 
     @ParameterizedTest
@@ -461,8 +459,8 @@ class PolicyFileTest {
     static Stream<Arguments> faultyPolicies() {
         String unlimited = "limits: [{unlimited: true}]";
         return Stream.of(
-                Arguments.of(unlimited, "id: is missing"),
-                Arguments.of("id: a", "limits: is missing"),
+                Arguments.of(unlimited, "id: is required"),
+                Arguments.of("id: a", "limits: is required"),
                 Arguments.of("id: , " + unlimited, "id: must be a single value, is empty"),
                 Arguments.of("id: a b, " + unlimited, "id: must be 1 to 128 letters, digits or . _ -, is 'a b'"),
                 Arguments.of("id: '', " + unlimited, "id: must be 1 to 128 letters, digits or . _ -, is ''"),
@@ -558,9 +556,9 @@ class PolicyFileTest {
                 Arguments.of(
                         "id: a, queue: sms, on-exceed: drop, " + unlimited,
                         "on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is 'drop'"),
-                Arguments.of("id: a, on-exceed: throttle, " + unlimited, "max-delay: is missing"),
-                Arguments.of("id: a, on-exceed: shape, " + unlimited, "queue: is missing"),
-                Arguments.of("id: a, on-exceed: shape", "queue: is missing"),
+                Arguments.of("id: a, on-exceed: throttle, " + unlimited, "max-delay: is required"),
+                Arguments.of("id: a, on-exceed: shape, " + unlimited, "queue: is required"),
+                Arguments.of("id: a, on-exceed: shape", "queue: is required"),
                 Arguments.of("id: a, queue: sms, " + unlimited, "queue: requires on-exceed: shape"),
                 Arguments.of("id: a, queue: sms, on-exceed: observe, " + unlimited, "queue: requires on-exceed: shape"),
                 Arguments.of("id: a, queue: sms, on-exceed: deny", "queue: requires on-exceed: shape"),
@@ -568,8 +566,7 @@ class PolicyFileTest {
                 Arguments.of("id: a, queue: ", "queue: must be a single value, is empty"),
                 Arguments.of("id: a, max-delay: 2s, " + unlimited, "max-delay: requires on-exceed: throttle"),
                 Arguments.of(
-                        "id: a, max-debt: -1, " + unlimited,
-                        "max-debt: must be a whole number from 0 to 1152921504606846976, is '-1'"),
+                        "id: a, max-debt: -1, " + unlimited, "max-debt: must be a whole number, 0 or more, is '-1'"),
                 Arguments.of(
                         "id: a, on-exceed: throttle, max-delay: 2d, " + unlimited,
                         "max-delay: must be 1ms to 1d, is 172800000ms"),
@@ -623,8 +620,7 @@ class PolicyFileTest {
                 Arguments.of("policies:\n-\n", "policies.yaml:2: policies[0]: must be a mapping, is empty"),
                 Arguments.of(
                         "policies: [\n",
-                        "policies.yaml:2: is not valid YAML: while parsing a flow node, expected the node content, but"
-                                + " found '<stream end>' (column 1)"),
+                        "policies.yaml:2: is not valid YAML: a value or a closing bracket is missing" + " (column 1)"),
                 Arguments.of("queue: []", "policies.yaml:1: queue: unknown key; did you mean \"queues\"?"),
                 Arguments.of("queues: {}", "policies.yaml:1: queues: must be a list, is a mapping"),
                 Arguments.of("queues: [~]", "policies.yaml:1: queues[0]: must be a mapping, is empty"),
@@ -683,16 +679,15 @@ class PolicyFileTest {
                 .containsExactly(
                         "policies.yaml:2: policies[0].id: must be 1 to 128 letters, digits or . _ -, is 'a b'",
                         "policies.yaml:3: policies[0].max-size: must be a size such as 1500, 64KiB or 10MB, is 'huge'",
-                        "policies.yaml:7: policies[0].limits[1].limit: must be a whole number from 0 to"
-                                + " 1152921504606846976, is 'many'",
-                        "policies.yaml:8: policies[0].limits[1].per: must be a duration such as 500ms, 11s, 1m, 2h or"
+                        "policies.yaml:7: policies[0].limits[1].limit: must be a whole number, 0 or more, is 'many'",
+                        "policies.yaml:8: policies[0].limits[1].per: must be a duration such as 500ms, 10s, 1m, 2h or"
                                 + " 1d, is 'soon'",
                         "policies.yaml:9: policies[0].limits[1].burst: does not apply to fixed-window",
                         "policies.yaml:10: policies[0].key: must be at most 8 different fields",
                         "policies.yaml:11: policies[0].on-exceed: must be one of deny, shadow-ban, observe, throttle, shape, is a list",
-                        "policies.yaml:12: policies[1].id: is missing",
+                        "policies.yaml:12: policies[1].id: is required",
                         "policies.yaml:12: policies[1].match.tier: must be a single value or a list, is a mapping",
-                        "policies.yaml:12: policies[1].limits: is missing",
+                        "policies.yaml:12: policies[1].limits: is required",
                         "policies.yaml:13: policies[1].limit: unknown key; did you mean \"limits\"?",
                         "policies.yaml:14: quotas: unknown key");
     }

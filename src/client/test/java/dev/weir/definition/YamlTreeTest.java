@@ -24,6 +24,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class YamlTreeTest {
 
+    private static final String WRONG_INDENTATION = "f.yaml:%d: is not valid YAML: wrong indentation; indent all keys"
+            + " and items of a level by the same number of spaces (column %d)";
+
     private final Faults faults = new Faults("f.yaml");
 
     @TempDir
@@ -220,7 +223,7 @@ class YamlTreeTest {
 
         assertThat(tree.require("a").text()).isEqualTo("1");
         assertThat(tree.require("b").isPresent()).isFalse();
-        assertThat(lines()).containsExactly("f.yaml:1: [0].b: is missing");
+        assertThat(lines()).containsExactly("f.yaml:1: [0].b: is required");
     }
 
     static Stream<Arguments> structuralFaults() {
@@ -245,20 +248,42 @@ class YamlTreeTest {
                 Arguments.of("\"\\udc00\": 1\n", "f.yaml:1: ['\\udc00']: contains an unpaired surrogate"),
                 Arguments.of("a: 1\nb: \u0007\n", "f.yaml:2: contains a character that YAML does not allow: U+0007"),
                 Arguments.of(
-                        "a: 1\n b: 2\n", "f.yaml:2: is not valid YAML: mapping values are not allowed here (column 3)"),
+                        "a: 1\n b: 2\n",
+                        "f.yaml:2: is not valid YAML: unexpected ':'; check the indentation, or put the value in quotes (column 3)"),
                 Arguments.of(
                         "a:\n\tb: 1\n",
-                        "f.yaml:2: is not valid YAML: while scanning for the next token, found character '\\t(TAB)'"
-                                + " that cannot start any token. (Do not use \\t(TAB) for indentation) (column 1)"),
-                Arguments.of("a: 1\nb: \"\\u", "f.yaml:2: is not valid YAML: For input string: \"\" under radix 16"),
+                        "f.yaml:2: is not valid YAML: a tab cannot be used here; indent with spaces (column 1)"),
+                Arguments.of("a:\n  - b\n - c\n", WRONG_INDENTATION.formatted(3, 2)),
+                Arguments.of("a:\n   b: 1\n  c: 2\n", WRONG_INDENTATION.formatted(3, 3)),
+                Arguments.of("- a\nb: 1\n", WRONG_INDENTATION.formatted(2, 1)),
+                Arguments.of("a: 1\n- b\n", WRONG_INDENTATION.formatted(2, 1)),
+                Arguments.of(
+                        "- a: 1\n   b: 2\n",
+                        "f.yaml:2: is not valid YAML: unexpected ':'; check the indentation, or put the value in quotes (column 5)"),
+                Arguments.of(
+                        "a: \"b\" c\n",
+                        "f.yaml:1: is not valid YAML: unexpected text; put a value that contains special characters in quotes (column 8)"),
+                Arguments.of(
+                        "a: - b\n",
+                        "f.yaml:1: is not valid YAML: unexpected '-'; begin the list on the next line (column 4)"),
+                Arguments.of(
+                        "a: 1\nb\nc: 2\n",
+                        "f.yaml:3: is not valid YAML: a key without ':' before this place; check the indentation, or add ': ' after the key (column 1)"),
+                Arguments.of(
+                        "a: \"b\n",
+                        "f.yaml:2: is not valid YAML: a quoted text is not closed; add the quote (column 1)"),
+                Arguments.of(
+                        "a: @b\n",
+                        "f.yaml:1: is not valid YAML: found character '@' that cannot start any token. (Do not use @ for indentation) (column 4)"),
+                Arguments.of("a: 1\nb: \"\\u", "f.yaml:2: is not valid YAML: an escape in a quoted text is incomplete"),
                 Arguments.of(
                         "- a: \"b\n\" \"c\"\n",
                         "f.yaml:2: is not valid YAML: A simple key is required only if it is the first token in the"
                                 + " current line"),
                 Arguments.of(
                         "{\"a\": [1, 2}\n",
-                        "f.yaml:1: is not valid YAML: while parsing a flow sequence, expected ',' or ']', but got }"
-                                + " (column 12)"));
+                        "f.yaml:1: is not valid YAML: expected ',' or ']'; close the bracket, or separate the values by"
+                                + " commas (column 12)"));
     }
 
     @ParameterizedTest

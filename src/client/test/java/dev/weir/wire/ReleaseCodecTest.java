@@ -65,10 +65,10 @@ class ReleaseCodecTest {
                 json.encode(new Release("r", "c", null, "q", 1, 0, 1_500, 1, Map.of(), null)), StandardCharsets.UTF_8);
         assertThat(good).contains("\"releaseAt\":0.0015,").doesNotContain("\n");
         Map<String, String> bad = Map.of(
-                good.replace("\"client\":\"c\",", ""), "client is missing",
+                good.replace("\"client\":\"c\",", ""), "client is required",
                 good.replace("\"c\"", "7"), "client must be a string",
                 good.replace("0.0015", "0.00000015"), "releaseAt must be a number with at most 6 decimals",
-                good.replace("\"sequence\":1", "\"sequence\":1.5"), "sequence must be a whole number");
+                good.replace("\"sequence\":1", "\"sequence\":1.5"), "sequence must be a whole number, is 1.5");
         bad.forEach((text, message) -> assertThatThrownBy(() -> avro.decode(text.getBytes(StandardCharsets.UTF_8)))
                 .isInstanceOf(UnreadableException.class)
                 .hasMessage(message));

@@ -37,12 +37,12 @@ public final class DurationsAndSizes {
     private DurationsAndSizes() {}
 
     /**
-     * Returns the milliseconds of a duration such as {@code 500ms}, {@code 11s}, {@code 1m}, {@code 2h} or {@code 1d}.
+     * Returns the milliseconds of a duration such as {@code 500ms}, {@code 10s}, {@code 1m}, {@code 2h} or {@code 1d}.
      *
      * @throws IllegalArgumentException if the text is not a duration, or not positive
      */
     public static long durationMs(String text) {
-        return parse(text, MS, "a duration such as 500ms, 11s, 1m, 2h or 1d");
+        return parse(text, MS, "a duration such as 500ms, 10s, 1m, 2h or 1d");
     }
 
     /**

@@ -44,13 +44,17 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
         }
         if (request.cost() < 0 && request.kind() != RequestKind.SETTLE) {
             return violation(
-                    Rejection.NEGATIVE_COST, "cost is " + request.cost() + "; only a SETTLE can have a negative cost");
+                    Rejection.NEGATIVE_COST,
+                    "cost must be 0 or more, is " + request.cost() + "; only a SETTLE can have a negative cost");
         }
         if (request.cost() > maxCost || request.cost() < -maxCost) {
-            return violation(Rejection.COST_TOO_LARGE, "cost is " + request.cost() + "; the maximum is " + maxCost);
+            return violation(
+                    Rejection.COST_TOO_LARGE,
+                    "cost must be " + (request.cost() > 0 ? "at most " + maxCost : "at least " + -maxCost) + ", is "
+                            + request.cost());
         }
         if (request.sizeBytes() != null && request.sizeBytes() < 0) {
-            return violation(Rejection.NEGATIVE_SIZE, "sizeBytes is " + request.sizeBytes() + "; it must be 0 or more");
+            return violation(Rejection.NEGATIVE_SIZE, "sizeBytes must be 0 or more, is " + request.sizeBytes());
         }
         if (request.payload() != null && request.payload().length > maxPayloadBytes) {
             return violation(
@@ -60,11 +64,13 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
         if (request.timestampMs() < 0 || request.timestampMs() > MAX_TIMESTAMP_MS) {
             return violation(
                     Rejection.TIMESTAMP_OUT_OF_RANGE,
-                    "timestamp is " + request.timestampMs() + "; it must be in the years 1970 to 9999");
+                    "timestamp must be in the years 1970 to 9999, in ms since 1970, is " + request.timestampMs());
         }
         if (request.kind() == RequestKind.CANCEL && !Policy.isName(request.queue())) {
             return violation(
-                    Rejection.NO_QUEUE, "queue must be the one named in the QUEUED decision, is " + request.queue());
+                    Rejection.NO_QUEUE,
+                    "queue must be the one named in the QUEUED decision, "
+                            + (request.queue() == null ? "has no value" : "is '" + request.queue() + "'"));
         }
         return checkAttributes(request.attributes());
     }

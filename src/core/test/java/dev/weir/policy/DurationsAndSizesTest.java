@@ -62,7 +62,7 @@ class DurationsAndSizesTest {
     void rejects_invalid_durations(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.durationMs(text))
-                .withMessage("must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '%s'", text);
+                .withMessage("must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '%s'", text);
     }
 
     @ParameterizedTest
@@ -76,7 +76,7 @@ class DurationsAndSizesTest {
     void rejects_invalid_optional_durations(String text) {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> DurationsAndSizes.durationOrZeroMs(text))
-                .withMessage("must be a duration such as 500ms, 11s, 1m, 2h or 1d, is '%s'", text);
+                .withMessage("must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '%s'", text);
     }
 
     @ParameterizedTest

@@ -203,7 +203,7 @@ class TopicCommandsTest {
         Path file = Files.writeString(directory.resolve("r.ndjson"), request("s1") + "{}\n" + request("s2"));
         assertThat(run("send", file.toString()))
                 .isEqualTo(
-                        failed("weir send: " + file + ":2: requestId is missing (the request before it was sent)\n"));
+                        failed("weir send: " + file + ":2: requestId is required (the request before it was sent)\n"));
     }
 
     @Test
@@ -222,7 +222,7 @@ class TopicCommandsTest {
                                 .startsWith("skipped " + file + ":3: ")
                                 .contains("\\u009b"),
                         atIndex(1))
-                .endsWith("skipped " + file + ":4: requestId is missing", "2 sent, 3 skipped");
+                .endsWith("skipped " + file + ":4: requestId is required", "2 sent, 3 skipped");
     }
 
     @Test
@@ -232,7 +232,7 @@ class TopicCommandsTest {
         assertThat(run.exit()).isZero();
         assertThat(run.err().lines())
                 .hasSize(22)
-                .endsWith("skipped " + file + ":20: requestId is missing", "skipped 5 more", "1 sent, 25 skipped");
+                .endsWith("skipped " + file + ":20: requestId is required", "skipped 5 more", "1 sent, 25 skipped");
     }
 
     private static String request(String id) {

@@ -76,7 +76,7 @@ final class RegistryPropertyRules {
     /** Returns the conflict of valid properties with each other; empty if there is none. */
     static Optional<Conflict> conflict(Map<String, String> registry) {
         if (!registry.isEmpty() && !registry.containsKey(URL)) {
-            return Optional.of(new Conflict(URL, "is missing"));
+            return Optional.of(new Conflict(URL, "is required"));
         }
         if (CONFLUENT.equals(registry.get(API))) {
             return registry.keySet().stream()

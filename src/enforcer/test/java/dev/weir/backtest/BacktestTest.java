@@ -252,7 +252,7 @@ class BacktestTest {
                 lines("{\"requestId\":\"a\",\"client\":\"c\"}\n{\"requestId\":\"b\",\"client\":\"c\",\"cost\":-1}\n");
         assertThatThrownBy(() -> backtest(ONE_A_SECOND).run(lines, null, null))
                 .isInstanceOf(BadRequestException.class)
-                .hasMessage("requests:2: cost is -1; only a SETTLE can have a negative cost");
+                .hasMessage("requests:2: cost must be 0 or more, is -1; only a SETTLE can have a negative cost");
     }
 
     @Test

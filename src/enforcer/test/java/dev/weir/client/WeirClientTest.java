@@ -367,17 +367,17 @@ class WeirClientTest {
     void an_invalid_request_is_rejected_before_sending_and_names_the_field() throws Exception {
         Map<String, RequestBuilder> bad = Map.of(
                 "client is empty", RequestBuilder.of(""),
-                "client is missing", RequestBuilder.of(null),
-                "cost is -1; only a SETTLE can have a negative cost",
+                "client is required", RequestBuilder.of(null),
+                "cost must be 0 or more, is -1; only a SETTLE can have a negative cost",
                         RequestBuilder.of("a").cost(-1),
                 "requestId is empty", RequestBuilder.of("a").requestId(""),
-                "kind is missing", RequestBuilder.of("a").kind(null),
-                "sizeBytes is -7; it must be 0 or more", RequestBuilder.of("a").sizeBytes(-7),
+                "kind is required", RequestBuilder.of("a").kind(null),
+                "sizeBytes must be 0 or more, is -7", RequestBuilder.of("a").sizeBytes(-7),
                 "attributes must not contain a null name or value",
                         RequestBuilder.of("a").attribute("b", null),
                 "payload has 65537 bytes; the maximum is 65536",
                         RequestBuilder.of("a").payload(new byte[65_537]),
-                "queue must be the one named in the QUEUED decision, is null",
+                "queue must be the one named in the QUEUED decision, has no value",
                         RequestBuilder.of("a").kind(RequestKind.CANCEL));
         try (WeirClient weir = down.client().fallback(Fallback.FAIL_OPEN).start()) {
             bad.forEach((message, request) -> assertThatThrownBy(() -> get(weir.decide(request.build())))

@@ -277,10 +277,7 @@ class ConfigFileTest {
                 Arguments.of(
                         "service: {advertise: '${env:NONE'}", "service.advertise: must be host:port, is '${env:NONE'"),
                 Arguments.of("5", "must be a mapping, is '5'"),
-                Arguments.of(
-                        "a: [",
-                        "is not valid YAML: while parsing a flow node, expected the node content, but found"
-                                + " '<stream end>' (column 5)"),
+                Arguments.of("a: [", "is not valid YAML: a value or a closing bracket is missing (column 5)"),
                 Arguments.of("thread: 1", "thread: unknown key; did you mean \"threads\"?"),
                 Arguments.of("topics.prefix: a", "topics.prefix: unknown key"),
                 Arguments.of("topics: {partition: 1}", "topics.partition: unknown key; did you mean \"partitions\"?"),
@@ -318,7 +315,7 @@ class ConfigFileTest {
                         "state.hot-memory: must be 0 to 1099511627776 bytes, is 2147483648000"),
                 Arguments.of(
                         "state: {cleanup-interval: often}",
-                        "state.cleanup-interval: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'often'"),
+                        "state.cleanup-interval: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'often'"),
                 Arguments.of("state: {cleanup-interval: 9ms}", "state.cleanup-interval: must be 10ms to 1d, is 9ms"),
                 Arguments.of("state: {cleanup-interval: 25h}", "state.cleanup-interval: must be 10ms to 1d, is 25h"),
                 Arguments.of(
@@ -337,13 +334,11 @@ class ConfigFileTest {
                 Arguments.of(
                         "requests: {max-attribute-length: 0}",
                         "requests.max-attribute-length: must be a whole number from 1 to 1000000, is '0'"),
-                Arguments.of(
-                        "requests: {max-cost: 0}",
-                        "requests.max-cost: must be a whole number from 1 to 2305843009213693952, is '0'"),
+                Arguments.of("requests: {max-cost: 0}", "requests.max-cost: must be a whole number, 1 or more, is '0'"),
                 Arguments.of("kafka: {linger.ms: [5]}", "kafka.linger.ms: must be a single value, is a list"),
                 Arguments.of("kafka: {linger.ms: }", "kafka.linger.ms: must be a single value, is empty"),
                 Arguments.of("registry: [a]", "registry: must be a mapping, is a list"),
-                Arguments.of("registry: {auto-register: true}", "registry.url: is missing"),
+                Arguments.of("registry: {auto-register: true}", "registry.url: is required"),
                 Arguments.of("registry: {urll: a}", "registry.urll: unknown key; did you mean \"url\"?"),
                 Arguments.of("registry: {url: 'http://a:1', use-id: globalId}", "registry.use-id: unknown key"),
                 Arguments.of(
@@ -418,7 +413,7 @@ class ConfigFileTest {
                 .containsExactly(
                         "weir.yaml:1: kafka.a: must be a single value, is empty",
                         "weir.yaml:1: kafka.b: needs the environment variable NONE, which is not set",
-                        "weir.yaml:3: state.retention: must be a duration such as 500ms, 11s, 1m, 2h or 1d, is 'never'",
+                        "weir.yaml:3: state.retention: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'never'",
                         "weir.yaml:4: state.cleanup-interval: must be 10ms to 1d, is 1ms",
                         "weir.yaml:5: state.memory: must be 1048576 to 1099511627776 bytes, is 1",
                         "weir.yaml:6: topics.prefix: must be at most 200 letters, digits or . _ -, is '*'");

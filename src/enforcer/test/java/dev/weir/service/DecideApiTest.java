@@ -169,7 +169,7 @@ class DecideApiTest {
                         .detail())
                 .startsWith("[1]: cost ");
         assertThat(caller.post(DECIDE, "[" + good + ",{\"cost\":1}]").detail())
-                .isEqualTo("the body [1]: client is missing");
+                .isEqualTo("the body [1]: client is required");
         assertThat(caller.post(DECIDE, "[" + good + ",7]").detail()).isEqualTo("the body [1]: is not a JSON object");
         assertThat(caller.post(DECIDE, "[" + good + ",{\"client\":]").detail())
                 .startsWith("the body [1]: is not valid JSON: Unexpected character");

@@ -92,7 +92,7 @@ class CheckPoliciesTest {
                         "KEY_IS_NOT_POLICY",
                         "the definition has the id 'b'",
                         policy("a", 4, DEFINITION.replace('a', 'b'))),
-                new Bad("INVALID_POLICY", "policy/a:1: limits: is missing", policy("a", 4, "{\"id\":\"a\"}")),
+                new Bad("INVALID_POLICY", "policy/a:1: limits: is required", policy("a", 4, "{\"id\":\"a\"}")),
                 new Bad("INVALID_POLICY", "version must be 1 to", policy("a", Long.MAX_VALUE, DEFINITION)),
                 new Bad("INVALID_POLICY", "version must be 1 to 3, is 4", policy("a", 4, DEFINITION, same)),
                 new Bad("INVALID_POLICY", "policy/a:1: ", policy("a", 4, DEFINITION, wrong)),

@@ -300,9 +300,9 @@ class DecidingTest {
                 bad("UNKNOWN_FORMAT", "It looks like JSON that was serialized twice", "\"{}\""),
                 bad("UNKNOWN_FORMAT", "Remove what precedes the {", "\uFEFF{}"),
                 bad("NOT_JSON", "the value: is not valid JSON: ", "{"),
-                bad("NOT_JSON", "the value: client is missing", "{\"requestId\":\"r\"}"),
-                bad("NOT_JSON", "the value: requestId is missing", "{\"client\":\"alice\"}"),
-                bad("NOT_JSON", "the value: cost must be a whole number", "{\"cost\":\"1\"}"),
+                bad("NOT_JSON", "the value: client is required", "{\"requestId\":\"r\"}"),
+                bad("NOT_JSON", "the value: requestId is required", "{\"client\":\"alice\"}"),
+                bad("NOT_JSON", "the value: cost must be a whole number, is '1'", "{\"cost\":\"1\"}"),
                 bad("NOT_JSON", "the value: unknown field 'id'", "{\"id\":\"1\"}"),
                 bad("NOT_JSON", "the value: timestamp cannot be set: it is that of the record", "{\"timestamp\":1}"),
                 bad("NOT_JSON", "the value: client appears twice", "{\"client\":\"a\",\"client\":\"b\"}"),
@@ -319,16 +319,13 @@ class DecidingTest {
                         request("r", "c".repeat(257), 1)),
                 new Bad("NO_REQUEST_ID", "requestId is empty", request("", "alice", 1)),
                 new Bad("REQUEST_ID_TOO_LONG", "requestId has 257 characters", request("r".repeat(257), "alice", 1)),
-                new Bad("NEGATIVE_COST", "cost is -1", request("r", "alice", -1)),
-                new Bad(
-                        "COST_TOO_LARGE",
-                        "cost is 9223372036854775807; the maximum is",
-                        request("r", "alice", Long.MAX_VALUE)),
+                new Bad("NEGATIVE_COST", "cost must be 0 or more, is -1", request("r", "alice", -1)),
+                new Bad("COST_TOO_LARGE", "cost must be at most ", request("r", "alice", Long.MAX_VALUE)),
                 new Bad("TIER_TOO_LONG", "tier has 257 characters", request("t".repeat(257), null, Map.of(), null, 1)),
-                new Bad("NEGATIVE_SIZE", "sizeBytes is -1", request(null, -1L, Map.of(), null, 1)),
+                new Bad("NEGATIVE_SIZE", "sizeBytes must be 0 or more, is -1", request(null, -1L, Map.of(), null, 1)),
                 new Bad(
                         "NO_QUEUE",
-                        "queue must be the one named in the QUEUED decision, is \\u001b[2J\\u000ax",
+                        "queue must be the one named in the QUEUED decision, is '\\u001b[2J\\u000ax'",
                         cancel("\u001b[2J\nx")),
                 new Bad(
                         "PAYLOAD_TOO_LARGE",
@@ -341,7 +338,7 @@ class DecidingTest {
                         request(null, null, Map.of("a", "x".repeat(1_025)), null, 1)),
                 new Bad(
                         "TIMESTAMP_OUT_OF_RANGE",
-                        "timestamp is 253402300800000",
+                        "timestamp must be in the years 1970 to 9999, in ms since 1970, is 253402300800000",
                         request(null, null, Map.of(), null, RequestRules.MAX_TIMESTAMP_MS + 1)));
     }
 

@@ -43,6 +43,6 @@ class UpdatePoliciesTest {
         assertThat(logged).hasSize(2).allSatisfy(line -> assertThat(line)
                 .contains("\\u001b[2J\\u000a12:00:00.000 INFO")
                 .doesNotContain("\u001b", "\n"));
-        assertThat(logged.get(0)).contains(":1: id: is missing; ");
+        assertThat(logged.get(0)).contains(":1: id: is required; ");
     }
 }

@@ -59,7 +59,7 @@ public final class QueryParameters {
     public Optional<Integer> number(String name, int min, int max) {
         return text(name).map(text -> {
             if (!text.matches("[0-9]{1,9}") || Integer.parseInt(text) < min || Integer.parseInt(text) > max) {
-                throw bad(name + " must be a whole number from " + min + " to " + max);
+                throw bad(name + " must be a whole number from " + min + " to " + max + ", is '" + text + "'");
             }
             return Integer.valueOf(text);
         });
@@ -68,7 +68,7 @@ public final class QueryParameters {
     public boolean flag(String name) {
         String text = values.getOrDefault(name, "false");
         if (!text.equals("true") && !text.equals("false")) {
-            throw bad(name + " must be true or false");
+            throw bad(name + " must be true or false, is '" + text + "'");
         }
         return text.equals("true");
     }
