@@ -146,8 +146,7 @@ public abstract class RootCommand implements Callable<Integer> {
 
     private static int handleUsageError(CommandLine.ParameterException e, String[] args) {
         CommandLine command = e.getCommandLine();
-        PrintWriter err = command.getErr();
-        err.println(command.getCommandSpec().qualifiedName() + ": " + e.getMessage() + " (try --help)");
+        command.getErr().println(UsageErrors.line(e));
         return command.getCommandSpec().exitCodeOnInvalidInput();
     }
 

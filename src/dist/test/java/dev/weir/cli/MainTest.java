@@ -60,9 +60,7 @@ class MainTest {
     void wrong_usage_is_one_line_and_exit_2(String command) {
         CapturedRun result = Shell.run(command.split(" "));
         assertThat(result.exit()).isEqualTo(2);
-        assertThat(result.err().lines())
-                .hasSize(1)
-                .allMatch(line -> line.startsWith("weir") && line.contains("--help"));
+        assertThat(result.err().lines()).hasSize(1).allMatch(line -> line.startsWith("weir"));
     }
 
     @Test
@@ -180,9 +178,7 @@ class MainTest {
     void an_unknown_format_is_wrong_usage() {
         CapturedRun run = Shell.run("queues", "-o", "csv");
         assertThat(run.exit()).isEqualTo(2);
-        assertThat(run.err())
-                .contains("'--output'", "TABLE, JSON, YAML", "'csv'")
-                .hasLineCount(1);
+        assertThat(run.err()).contains("--output", "table, json, yaml", "'csv'").hasLineCount(1);
     }
 
     @Test
@@ -256,7 +252,7 @@ class MainTest {
         String requests =
                 write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\"}\n{\"requestId\":\"b\"}\n");
         CapturedRun result = Shell.run("backtest", "-p", rules, "-r", requests);
-        assertThat(result).isEqualTo(new CapturedRun(2, "", "weir backtest: " + requests + ":2: client is missing\n"));
+        assertThat(result).isEqualTo(new CapturedRun(2, "", "weir backtest: " + requests + ":2: client is required\n"));
     }
 
     @Test
