@@ -44,10 +44,13 @@ import picocli.CommandLine.Spec;
 final class DemoCommand implements Callable<Integer> {
 
     /** Well below the capacity of two cores, so that no backlog adds to the latencies. */
-    private static final int REQUESTS_PER_SECOND = 4_000;
+    private static final int REQUESTS_PER_SECOND = 2_500;
 
-    /** The time over which the rate rises to {@link #REQUESTS_PER_SECOND}, while the JVM warms up. */
-    private static final double RAMP_UP_SECONDS = 4;
+    /** The time over which the rate rises, while the JVM warms up. Latencies are counted from its end. */
+    private static final int RAMP_UP_SECONDS = 6;
+
+    /** Short, because a decision becomes visible when its transaction is committed. */
+    private static final String COMMIT_INTERVAL_MS = "20";
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final int MAX_CLIENTS = 10;
@@ -66,6 +69,7 @@ final class DemoCommand implements Callable<Integer> {
             broker.beforeClose(state);
             WeirConfig config = WeirConfig.DEFAULTS
                     .withKafka("bootstrap.servers", broker.bootstrapServers())
+                    .withKafka("commit.interval.ms", COMMIT_INTERVAL_MS)
                     .withStateDirectory(state.path());
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
@@ -89,6 +93,7 @@ final class DemoCommand implements Callable<Integer> {
         private final Map<String, SentRequest> sent = new HashMap<>();
         private final DecisionStats tally = new DecisionStats();
         private final Histogram latenciesMicros = new Histogram(3);
+        private long steadyNanos; // the end of the ramp-up
         private int answered;
         private long waiting; // queued requests; below 0 if a release is read before its QUEUED decision
         private double seconds;
@@ -106,6 +111,7 @@ final class DemoCommand implements Callable<Integer> {
                     RequestSender sender = new RequestSender(config);
                     ProgressBar bar = progressBar()) {
                 long startNanos = System.nanoTime();
+                steadyNanos = startNanos + RAMP_UP_SECONDS * 1_000_000_000L;
                 int next = 0;
                 while (next < requests.size()) {
                     double due = due((System.nanoTime() - startNanos) / 1e9);
@@ -159,7 +165,9 @@ final class DemoCommand implements Callable<Integer> {
                     return;
                 }
                 waiting += decision.outcome() == Outcome.QUEUED ? 1 : 0;
-                latenciesMicros.recordValue((System.nanoTime() - request.atNanos) / 1_000);
+                if (request.atNanos >= steadyNanos) {
+                    latenciesMicros.recordValue((System.nanoTime() - request.atNanos) / 1_000);
+                }
                 answered++;
                 bar.step();
             });
@@ -173,9 +181,12 @@ final class DemoCommand implements Callable<Integer> {
             new StatsPrinter(out).print(StatsTree.of(tally, queues, MAX_CLIENTS));
             out.println();
             out.printf(
-                    "%,d requests in %.1f s. From request to committed decision: p50 %.1f ms, p99 %.1f ms.%n",
+                    "%,d requests in %.1f s. From request to committed decision, at %,d requests/s after a ramp-up of %d s:"
+                            + " p50 %.1f ms, p99 %.1f ms.%n",
                     requests.size(),
                     seconds,
+                    REQUESTS_PER_SECOND,
+                    RAMP_UP_SECONDS,
                     latenciesMicros.getValueAtPercentile(50) / 1e3,
                     latenciesMicros.getValueAtPercentile(99) / 1e3);
             out.flush();
