@@ -118,6 +118,8 @@ class ReadmeWalkTest {
 
     private void overHttp() throws Exception {
         assertThat(run(next("curl --json '"), "")).contains("\"ALLOWED\"", "\"policyId\":\"free-articles\"");
+        assertThat(run(example("python", "python3 - <<'END'"), "")).isEqualTo("ALLOWED WITHIN_LIMITS 200\n");
+        assertThat(run(example("js", "node - <<'END'"), "")).isEqualTo("ALLOWED WITHIN_LIMITS 200\n");
         assertThat(run(next("curl 'localhost:8680/v1/usage/alice"), ""))
                 .contains("\"free-articles\"", "\"policyVersion\":2");
         assertThat(run(next("curl -X PUT localhost:8680/v1/policies/free-articles"), ""))
@@ -146,6 +148,15 @@ class ReadmeWalkTest {
     private void firstClientCall() throws Exception {
         create("Ask.java");
         assertThat(run(next("java -cp target/weir.jar Ask.java"), "")).startsWith("200 {RateLimit");
+    }
+
+    /** Returns a command that runs the example without Kafka of the guide for other languages. */
+    private static String example(String language, String command) throws IOException {
+        Matcher fence = Pattern.compile("```" + language + "\n(.*?)```", Pattern.DOTALL)
+                .matcher(Files.readString(Path.of("topology-docs", "how-to", "other-languages.md")));
+        assertThat(fence.find()).isTrue();
+        assertThat(fence.group(1)).contains("/v1/decide");
+        return command + "\n" + fence.group(1) + "END\n";
     }
 
     /** Runs the next command, which must create the file. */
