@@ -152,7 +152,6 @@ final class RunCommand implements Callable<Integer> {
                 ? PolicyFile.Contents.NONE
                 : PolicyFiles.read(policies, () -> dev ? Set.of() : queues(config));
         if (!dev) {
-            cluster.requireBrokers(config);
             return serve(config, contents, closeable -> {});
         }
         try (EmbeddedBroker broker = startBroker(devPort)) {
@@ -256,6 +255,9 @@ final class RunCommand implements Callable<Integer> {
             Optional<WeirService> service,
             Consumer<AutoCloseable> beforeBroker)
             throws InterruptedException {
+        if (!dev) {
+            cluster.requireBrokers(config);
+        }
         createTopics(config);
         checkTopics(config);
         if (!contents.isEmpty()) {
