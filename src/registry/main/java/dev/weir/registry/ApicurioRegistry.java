@@ -18,19 +18,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /**
  * A client of Apicurio Registry. Ids are content ids, which Apicurio's serdes write by default and its
  * Confluent-compatible API uses. The schema of a topic's values is the artifact {@code <topic>-value}. Thread-safe.
  */
 public final class ApicurioRegistry implements SchemaRegistry {
-
-    /** How long a request may take. */
-    private static final long PATIENCE_SECONDS = 10;
 
     private static final int MAX_REFERENCES = 100;
     private static final int MAX_DEPTH = 20;
@@ -62,7 +56,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
         try {
             client = RegistryClientFacadeFactory.create(new SchemaResolverConfig(settings));
         } catch (RuntimeException e) {
-            throw failed(e);
+            throw RegistryRequest.failed(url, reason(e), e);
         }
     }
 
@@ -137,23 +131,7 @@ public final class ApicurioRegistry implements SchemaRegistry {
         Thread thread = new Thread(answer, "registry");
         thread.setDaemon(true);
         thread.start();
-        try {
-            return answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-        } catch (ExecutionException e) {
-            throw failed(e.getCause());
-        } catch (TimeoutException e) {
-            answer.cancel(true);
-            throw new RegistryException(
-                    "the registry at " + url + " did not respond within " + PATIENCE_SECONDS + " s", e);
-        } catch (InterruptedException e) {
-            answer.cancel(true);
-            Thread.currentThread().interrupt();
-            throw new RegistryException("interrupted while waiting for the registry at " + url, e);
-        }
-    }
-
-    private RegistryException failed(Throwable failure) {
-        return new RegistryException("the request to the registry at " + url + " failed: " + reason(failure), failure);
+        return RegistryRequest.await(answer, url, ApicurioRegistry::reason);
     }
 
     private static String reason(Throwable failure) {

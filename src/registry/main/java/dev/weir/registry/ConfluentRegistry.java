@@ -19,10 +19,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /**
  * A client of the <a href="https://docs.confluent.io/platform/current/schema-registry/develop/api.html">API of
@@ -30,9 +26,6 @@ import java.util.concurrent.TimeoutException;
  * {@code <topic>-value}. Thread-safe.
  */
 final class ConfluentRegistry implements SchemaRegistry {
-
-    /** How long a request may take. */
-    private static final long PATIENCE_SECONDS = 10;
 
     private static final int MAX_REFERENCES = 100;
     private static final int MAX_DEPTH = 20;
@@ -162,22 +155,11 @@ final class ConfluentRegistry implements SchemaRegistry {
         body.ifPresent(
                 text -> request.header("Content-Type", MEDIA_TYPE).POST(HttpRequest.BodyPublishers.ofString(text)));
         authorization.ifPresent(value -> request.header("Authorization", value));
-        CompletableFuture<HttpResponse<String>> answer =
-                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofString());
-        try {
-            HttpResponse<String> response = answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-            return new Response(response.statusCode(), response.body());
-        } catch (ExecutionException e) {
-            throw failed(reason(e.getCause()), e.getCause());
-        } catch (TimeoutException e) {
-            answer.cancel(true);
-            throw new RegistryException(
-                    "the registry at " + url + " did not respond within " + PATIENCE_SECONDS + " s", e);
-        } catch (InterruptedException e) {
-            answer.cancel(true);
-            Thread.currentThread().interrupt();
-            throw new RegistryException("interrupted while waiting for the registry at " + url, e);
-        }
+        HttpResponse<String> response = RegistryRequest.await(
+                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofString()),
+                url,
+                ConfluentRegistry::reason);
+        return new Response(response.statusCode(), response.body());
     }
 
     private static String reason(Throwable failure) {
@@ -188,7 +170,7 @@ final class ConfluentRegistry implements SchemaRegistry {
     }
 
     private RegistryException failed(String reason, Throwable cause) {
-        return new RegistryException("the request to the registry at " + url + " failed: " + reason, cause);
+        return RegistryRequest.failed(url, reason, cause);
     }
 
     private static String encoded(String subject) {
