@@ -9,7 +9,6 @@ import dev.weir.config.WeirConfig;
 import dev.weir.dev.CommandRun;
 import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
-import dev.weir.testing.RegistryProcess;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;

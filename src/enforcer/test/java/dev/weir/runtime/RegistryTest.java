@@ -19,7 +19,6 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.registry.ApicurioRegistry;
 import dev.weir.rules.PolicyTopic;
-import dev.weir.testing.RegistryProcess;
 import dev.weir.testing.RegistryServer;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicReader;

@@ -5,21 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
-import dev.weir.definition.PolicyFile;
 import dev.weir.dev.TestBroker;
-import dev.weir.rules.PolicyTopic;
-import dev.weir.runtime.Enforcer;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -46,39 +39,23 @@ class DecideApiTest {
     static Path directory;
 
     private static WeirConfig config;
-    private static WeirService service;
-    private static Enforcer enforcer;
+    private static DecidingInstance instance;
     private static Caller caller;
 
     @BeforeAll
     static void start() throws Exception {
         config = config("deciding");
-        new PolicyTopic(config).apply(PolicyFile.read("test", POLICIES), PolicyTopic.Options.DEFAULTS, 1);
-        service = WeirService.open(config, Map.of());
-        enforcer = Enforcer.start(config, Optional.of(service.address()));
-        enforcer.awaitRunning(PATIENCE);
-        service.attachEnforcer(enforcer.policies(), enforcer.queries());
-        caller = Caller.of(service.port(), null);
+        instance = new DecidingInstance(config, POLICIES);
+        caller = instance.caller();
     }
 
     @AfterAll
     static void stop() {
-        service.close();
-        enforcer.close();
+        instance.close();
     }
 
-    private static WeirConfig config(String prefix) throws Exception {
-        WeirConfig config = TestBroker.config(prefix).toBuilder()
-                .service(WeirConfig.DEFAULTS
-                        .service()
-                        .withPort(0)
-                        .withDecideToken(WeirConfig.Service.TokenRule.LOOPBACK))
-                .build()
-                .withStateDirectory(directory.resolve(prefix));
-        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
-            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
-        }
-        return config;
+    private static WeirConfig config(String prefix) {
+        return DecidingInstance.config(TestBroker.config(prefix).withStateDirectory(directory.resolve(prefix)));
     }
 
     private static String request(String client, String endpoint) {

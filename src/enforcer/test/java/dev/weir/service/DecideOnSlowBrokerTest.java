@@ -5,22 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
-import dev.weir.definition.PolicyFile;
 import dev.weir.dev.BrokerCluster;
 import dev.weir.dev.ChildProcess;
 import dev.weir.dev.TestBroker;
-import dev.weir.rules.PolicyTopic;
-import dev.weir.runtime.Enforcer;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -45,39 +37,26 @@ class DecideOnSlowBrokerTest {
 
     private static BrokerCluster brokers;
     private static ChildProcess broker;
-    private static WeirService service;
-    private static Enforcer enforcer;
+    private static DecidingInstance instance;
     private static Caller caller;
 
     @BeforeAll
     static void start() throws Exception {
         brokers = BrokerCluster.start(directory, 1);
         broker = brokers.brokers().get(0);
-        WeirConfig config = WeirConfig.builder()
+        WeirConfig config = DecidingInstance.config(WeirConfig.builder()
                 .kafka(TestBroker.clientSettings(brokers.bootstrapServers()))
                 .topics("weir.", 1)
                 .stateDirectory(directory.resolve("weir-state"))
-                .service(WeirConfig.DEFAULTS
-                        .service()
-                        .withPort(0)
-                        .withDecideToken(WeirConfig.Service.TokenRule.LOOPBACK))
-                .build();
-        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
-            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
-        }
-        new PolicyTopic(config).apply(PolicyFile.read("test", POLICIES), PolicyTopic.Options.DEFAULTS, 1);
-        service = WeirService.open(config, Map.of());
-        enforcer = Enforcer.start(config, Optional.of(service.address()));
-        enforcer.awaitRunning(PATIENCE);
-        service.attachEnforcer(enforcer.policies(), enforcer.queries());
-        caller = Caller.of(service.port(), null);
+                .build());
+        instance = new DecidingInstance(config, POLICIES);
+        caller = instance.caller();
     }
 
     @AfterAll
     static void stop() throws Exception {
         broker.resume();
-        service.close();
-        enforcer.close();
+        instance.close();
         brokers.close();
     }
 

@@ -1,7 +1,8 @@
-package dev.weir.testing;
+package dev.weir.runtime;
 
 import static dev.weir.testing.Await.await;
 
+import dev.weir.dev.ChildProcess;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ServerSocket;
@@ -15,57 +16,42 @@ import java.time.Duration;
 import java.util.stream.Stream;
 
 /** A process of Apicurio Registry that keeps all data in memory. */
-public final class RegistryProcess implements AutoCloseable {
+final class RegistryProcess extends ChildProcess {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);
 
     private final int port = freePort();
-    private final Process process;
+    private final Path directory;
 
     /**
      * Starts the process and waits until it responds.
      *
      * @param directory the directory of the unpacked distribution
      */
-    public RegistryProcess(Path directory) throws Exception {
-        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-        ProcessBuilder start = new ProcessBuilder(java, "-Xmx512m", "-jar", jar(directory));
-        start.environment().put("QUARKUS_HTTP_HOST", "127.0.0.1");
-        start.environment().put("QUARKUS_HTTP_PORT", String.valueOf(port));
-        start.environment().put("QUARKUS_MANAGEMENT_PORT", String.valueOf(freePort()));
-        process = start.directory(directory.toFile())
-                .redirectErrorStream(true)
-                .redirectOutput(directory.resolve("registry.log").toFile())
-                .start();
+    RegistryProcess(Path directory) throws IOException {
+        super("registry", directory.resolve("registry.log"));
+        this.directory = directory;
+        start();
         awaitAnswer();
     }
 
-    public String url() {
+    @Override
+    protected ProcessBuilder command() throws IOException {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        ProcessBuilder command = new ProcessBuilder(java, "-Xmx512m", "-jar", jar(directory));
+        command.environment().put("QUARKUS_HTTP_HOST", "127.0.0.1");
+        command.environment().put("QUARKUS_HTTP_PORT", String.valueOf(port));
+        command.environment().put("QUARKUS_MANAGEMENT_PORT", String.valueOf(freePort()));
+        return command.directory(directory.toFile());
+    }
+
+    String url() {
         return "http://localhost:" + port + "/apis/registry/v3";
     }
 
     /** Returns the URL of the API that is compatible with Confluent's registry. */
-    public String confluentUrl() {
+    String confluentUrl() {
         return "http://localhost:" + port + "/apis/ccompat/v7";
-    }
-
-    /** Suspends the process with SIGSTOP. */
-    public void pause() throws IOException, InterruptedException {
-        signal("STOP");
-    }
-
-    /** Continues the paused process. */
-    public void resume() throws IOException, InterruptedException {
-        signal("CONT");
-    }
-
-    private void signal(String signal) throws IOException, InterruptedException {
-        int exit = new ProcessBuilder("kill", "-" + signal, String.valueOf(process.pid()))
-                .start()
-                .waitFor();
-        if (exit != 0) {
-            throw new IllegalStateException("kill -" + signal + " of the registry failed");
-        }
     }
 
     private void awaitAnswer() {
@@ -74,9 +60,7 @@ public final class RegistryProcess implements AutoCloseable {
                 HttpRequest.newBuilder(URI.create(confluentUrl() + "/subjects")).build();
         try {
             await("the registry responds; see its registry.log", PATIENCE, () -> {
-                if (!process.isAlive()) {
-                    throw new IllegalStateException("the registry has exited; see its registry.log");
-                }
+                checkAlive();
                 try {
                     HttpResponse<Void> answer = client.send(question, HttpResponse.BodyHandlers.discarding());
                     return answer.statusCode() == 200;
@@ -105,10 +89,5 @@ public final class RegistryProcess implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-    }
-
-    @Override
-    public void close() {
-        process.destroyForcibly();
     }
 }
