@@ -43,7 +43,8 @@ public final class YamlTree {
 
     private static final Pattern WHOLE_NUMBER = Pattern.compile("-?(0|[1-9][0-9]*(_[0-9]+)*)");
     private static final int MAX_NUMBER_LENGTH = 40;
-    /** The largest upper bound that each message names. A larger one is named only if it is exceeded. */
+
+    /** An upper bound above this is named only in messages about numbers that exceed it. */
     private static final long MAX_NAMED = 1_000_000_000_000L;
 
     private static final Pattern SIMPLE_KEY = Pattern.compile("[A-Za-z0-9._-]+");
