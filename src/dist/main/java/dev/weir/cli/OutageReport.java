@@ -17,6 +17,7 @@ final class OutageReport {
     private final WeirConfig config;
     private final PrintWriter err;
     private final String command;
+    private long fetches = -1;
     private long lastNanos = System.nanoTime();
     private boolean isAway;
 
@@ -28,14 +29,19 @@ final class OutageReport {
     }
 
     /**
-     * Checks the brokers if no records were read for 2 seconds. The check takes at most 2 seconds.
+     * Checks the brokers if they have not responded for 2 seconds. The check takes at most 2 seconds.
      *
-     * @param read the number of records that the last poll returned
+     * @param total the number of fetch responses so far, which also grows while there are no records
      */
-    void polled(int read) {
-        if (read > 0 && !isAway) {
+    void polled(long total) {
+        if (total != fetches) {
+            fetches = total;
             lastNanos = System.nanoTime();
-        } else if (read > 0 || System.nanoTime() - lastNanos >= INTERVAL.toNanos()) {
+            if (isAway) {
+                err.println(command + ": a broker responds again");
+                isAway = false;
+            }
+        } else if (System.nanoTime() - lastNanos >= INTERVAL.toNanos()) {
             check();
             lastNanos = System.nanoTime();
         }
@@ -44,15 +50,11 @@ final class OutageReport {
     private void check() {
         try {
             BootstrapCheck.require(config);
-            if (isAway) {
-                err.println(command + ": a broker responds again");
-            }
-            isAway = false;
         } catch (UnreachableException e) {
             if (!isAway) {
                 err.println(command + ": " + e.getMessage() + "; waiting until one responds");
+                isAway = true;
             }
-            isAway = true;
         }
     }
 }

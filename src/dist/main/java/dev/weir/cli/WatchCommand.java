@@ -96,13 +96,13 @@ final class WatchCommand implements Runnable {
             OutageReport outages = new OutageReport(config, spec.commandLine().getErr(), spec.qualifiedName());
             try (TopicReader<T> reader = open(config, from, !uncommitted)) {
                 while (left[0] > 0) {
-                    int read = reader.poll(Duration.ofMillis(200), value -> {
+                    reader.poll(Duration.ofMillis(200), value -> {
                         if (left[0] > 0 && (client == null || client.equals(client(value))) && isSelected(value)) {
                             print(out, value);
                             left[0]--;
                         }
                     });
-                    outages.polled(read);
+                    outages.polled(reader.fetches());
                 }
             }
             return 0;

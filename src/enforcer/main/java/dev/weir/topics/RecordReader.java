@@ -33,6 +33,11 @@ public final class RecordReader implements AutoCloseable {
 
     private static final Duration POLL = Duration.ofMillis(100);
 
+    /** The metric of Kafka's consumer with the number of fetch responses. */
+    private static final String FETCHES = "fetch-total";
+
+    private static final String FETCH_METRICS = "consumer-fetch-manager-metrics";
+
     private final String topic;
     private final Duration timeout;
     private final KafkaConsumer<byte[], byte[]> consumer;
@@ -202,6 +207,15 @@ public final class RecordReader implements AutoCloseable {
                 return polled.next();
             }
         };
+    }
+
+    /** Returns the number of responses to fetch requests so far. */
+    long fetches() {
+        return consumer.metrics().values().stream()
+                .filter(metric -> metric.metricName().name().equals(FETCHES)
+                        && metric.metricName().group().equals(FETCH_METRICS))
+                .mapToLong(metric -> ((Number) metric.metricValue()).longValue())
+                .sum();
     }
 
     /** Sets the positions from which {@link #poll} reads. */

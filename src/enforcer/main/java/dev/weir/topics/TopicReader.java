@@ -74,18 +74,20 @@ public final class TopicReader<T> implements AutoCloseable {
     }
 
     /**
-     * Passes the next records to a callback. Waits up to the timeout if there are none. Returns the number of records.
+     * Passes the next records to a callback. Waits up to the timeout if there are none.
      *
      * @throws UnreachableException if a record cannot be decoded or the topic cannot be read
      * @throws dev.weir.wire.RegistryException if the schema registry does not respond
      */
-    public int poll(Duration timeout, Consumer<? super T> records) {
-        int read = 0;
+    public void poll(Duration timeout, Consumer<? super T> records) {
         for (ConsumerRecord<byte[], byte[]> record : reader.poll(timeout)) {
             records.accept(decode(record));
-            read++;
         }
-        return read;
+    }
+
+    /** Returns the number of responses to fetch requests so far. Brokers respond even if there are no records. */
+    public long fetches() {
+        return reader.fetches();
     }
 
     private T decode(ConsumerRecord<byte[], byte[]> record) {
