@@ -6,7 +6,9 @@ import dev.weir.topics.BootstrapCheck;
 import dev.weir.topics.BrokerAddress;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
+import java.time.Duration;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.apache.kafka.common.config.ConfigException;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -47,6 +49,19 @@ final class ClusterOptions {
     void requireBrokers(WeirConfig read) {
         if (!isConnected) {
             BootstrapCheck.require(read);
+            isConnected = true;
+        }
+    }
+
+    /**
+     * Like {@link #requireBrokers}, but waits for slow brokers.
+     *
+     * @param limit the maximum time to wait
+     * @param waiting receives what is wrong while it waits
+     */
+    void awaitBrokers(WeirConfig read, Duration limit, Consumer<String> waiting) {
+        if (!isConnected) {
+            BootstrapCheck.await(read, limit, waiting);
             isConnected = true;
         }
     }

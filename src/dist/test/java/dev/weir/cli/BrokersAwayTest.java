@@ -87,10 +87,13 @@ class BrokersAwayTest {
                 .map(one -> Arguments.of(command, one.getKey(), one.getValue())));
     }
 
+    /** With a limit of its own, {@code run} does not wait longer for slow brokers. */
     private static String state() {
         try {
             return Files.writeString(
-                            directory.resolve("weir.yaml"), "state: {directory: " + directory.resolve("state") + "}\n")
+                            directory.resolve("weir.yaml"),
+                            "state: {directory: " + directory.resolve("state") + "}\n"
+                                    + "kafka: {default.api.timeout.ms: 2000}\n")
                     .toString();
         } catch (IOException e) {
             throw new UncheckedIOException(e);

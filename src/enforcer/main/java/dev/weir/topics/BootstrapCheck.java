@@ -20,6 +20,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.apache.kafka.clients.CommonClientConfigs;
 import org.apache.kafka.clients.admin.Admin;
@@ -32,7 +33,8 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
  * Checks that brokers respond, and finds out why they do not. Kafka's clients report only that a timeout has passed, by
  * default after 30 seconds or more.
  *
- * <p>A check takes at most 2 seconds, or {@code default.api.timeout.ms} if the configuration sets it.
+ * <p>A check takes at most 2 seconds, or {@code default.api.timeout.ms} if the configuration sets it, unless the caller
+ * sets another limit.
  */
 public final class BootstrapCheck {
 
@@ -45,13 +47,15 @@ public final class BootstrapCheck {
     private final Properties settings;
     private final SecurityProtocol protocol;
     private final List<String> addresses;
+    private final boolean hasOwnLimit; // set by the configuration
     private final Duration limit;
     private final long deadlineNanos;
 
     /** Why an address does not respond; empty if it does. */
     private record Result(String address, Optional<BrokerFailure> failure) {}
 
-    private BootstrapCheck(WeirConfig config) {
+    /** @param unlessSet the limit if the configuration sets none */
+    private BootstrapCheck(WeirConfig config, Duration unlessSet) {
         this.config = config;
         settings = KafkaSettings.admin(config);
         AdminClientConfig parsed = new AdminClientConfig(settings);
@@ -62,7 +66,8 @@ public final class BootstrapCheck {
                 .toList();
         addresses.forEach(BrokerAddress::parse);
         String timeout = AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG;
-        limit = settings.containsKey(timeout) ? Duration.ofMillis(parsed.getInt(timeout)) : LIMIT;
+        hasOwnLimit = settings.containsKey(timeout);
+        limit = hasOwnLimit ? Duration.ofMillis(parsed.getInt(timeout)) : unlessSet;
         deadlineNanos = System.nanoTime() + limit.toNanos();
     }
 
@@ -73,21 +78,51 @@ public final class BootstrapCheck {
      * @throws KafkaException if Kafka's clients reject the {@code kafka} section
      */
     public static void require(WeirConfig config) {
-        BootstrapCheck check = new BootstrapCheck(config);
+        new BootstrapCheck(config, LIMIT).failure().ifPresent(failure -> {
+            throw failure.exception();
+        });
+    }
+
+    /**
+     * Like {@link #require}, but gives slow brokers more time, if the configuration sets no limit. Other failures, such
+     * as a refused connection, end the check at once.
+     *
+     * @param limit the maximum time of the whole check
+     * @param waiting receives what is wrong, if the check goes on because brokers are slow
+     */
+    public static void await(WeirConfig config, Duration limit, Consumer<String> waiting) {
+        BootstrapCheck check = new BootstrapCheck(config, LIMIT);
+        Optional<Failure> failure = check.failure();
+        if (failure.isPresent() && failure.get().isTimeout() && !check.hasOwnLimit) {
+            waiting.accept(failure.get().exception().getMessage());
+            failure = new BootstrapCheck(config, limit.minus(LIMIT)).failure();
+        }
+        failure.ifPresent(last -> {
+            throw last.exception();
+        });
+    }
+
+    /** @param isTimeout whether an address was too slow, so that it may respond later */
+    private record Failure(UnreachableException exception, boolean isTimeout) {}
+
+    private Optional<Failure> failure() {
         Map<String, Optional<BrokerFailure>> results =
-                check.results(true, result -> result.failure().isEmpty());
+                results(true, result -> result.failure().isEmpty());
         if (results.containsValue(Optional.empty())) {
-            return;
+            return Optional.empty();
         }
         KafkaSettings.requireValid(config);
         List<String> reasons = new ArrayList<>();
         Set<String> advice = new LinkedHashSet<>();
-        check.addresses.forEach(address -> results.get(address).ifPresent(failure -> {
+        boolean isTimeout = false;
+        for (String address : addresses) {
+            BrokerFailure failure = results.get(address).orElseThrow();
             reasons.add(address + " (" + failure.reason() + ")");
             advice.add(failure.advice());
-        }));
-        throw new UnreachableException(
-                "no broker responds at " + String.join(", ", reasons) + "; " + String.join("; ", advice), null);
+            isTimeout |= failure.isTimeout();
+        }
+        String message = "no broker responds at " + String.join(", ", reasons) + "; " + String.join("; ", advice);
+        return Optional.of(new Failure(new UnreachableException(message, null), isTimeout));
     }
 
     /**
@@ -97,7 +132,7 @@ public final class BootstrapCheck {
      * @throws KafkaException if Kafka's clients reject the {@code kafka} section
      */
     public static Map<String, Optional<BrokerFailure>> results(WeirConfig config) {
-        return new BootstrapCheck(config).results(false, result -> false);
+        return new BootstrapCheck(config, LIMIT).results(false, result -> false);
     }
 
     /** @param last whether the results after this one are not needed */
@@ -183,7 +218,8 @@ public final class BootstrapCheck {
             }
             failure = Optional.of(new BrokerFailure(
                     "names the broker " + advertised + ": " + why.get().reason(),
-                    "make that address reachable, or correct advertised.listeners of the broker"));
+                    "make that address reachable, or correct advertised.listeners of the broker",
+                    why.get().isTimeout()));
         }
         return failure;
     }

@@ -1,0 +1,134 @@
+package dev.weir.topics;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatNoException;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.dev.TestBroker;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+
+class BootstrapCheckTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private static WeirConfig config(String brokers) {
+        return WeirConfig.DEFAULTS.withKafka("bootstrap.servers", brokers);
+    }
+
+    @Test
+    void a_slow_broker_is_waited_for() throws IOException {
+        try (SlowBroker slow = new SlowBroker()) {
+            List<String> waiting = new ArrayList<>();
+            BootstrapCheck.await(config(slow.address()), PATIENCE, why -> {
+                waiting.add(why);
+                slow.respond();
+            });
+            assertThat(waiting)
+                    .singleElement()
+                    .asString()
+                    .startsWith("no broker responds at " + slow.address() + " (no response within 2.0 s); ");
+        }
+    }
+
+    @Test
+    void a_slow_broker_fails_a_check_without_patience() throws IOException {
+        try (SlowBroker slow = new SlowBroker()) {
+            assertThatExceptionOfType(UnreachableException.class)
+                    .isThrownBy(() -> BootstrapCheck.require(config(slow.address())))
+                    .withMessageContaining("no response within 2.0 s");
+        }
+    }
+
+    @Test
+    void a_refused_connection_is_not_waited_for() {
+        assertThatExceptionOfType(UnreachableException.class)
+                .isThrownBy(() -> BootstrapCheck.await(config("127.0.0.1:1"), PATIENCE, why -> {
+                    throw new AssertionError(why);
+                }))
+                .withMessageContaining("connection refused");
+    }
+
+    @Test
+    void one_responding_address_is_enough() {
+        String both = "127.0.0.1:1," + TestBroker.shared().bootstrapServers();
+        assertThatNoException().isThrownBy(() -> BootstrapCheck.require(config(both)));
+    }
+
+    /** An address in front of the test's broker that accepts connections, but passes data only after {@link #respond}. */
+    private static final class SlowBroker implements AutoCloseable {
+        private final ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        private final CountDownLatch responds = new CountDownLatch(1);
+
+        SlowBroker() throws IOException {
+            daemon(this::accept);
+        }
+
+        String address() {
+            return "127.0.0.1:" + server.getLocalPort();
+        }
+
+        void respond() {
+            responds.countDown();
+        }
+
+        private void accept() {
+            try {
+                while (true) {
+                    Socket client = server.accept();
+                    daemon(() -> connect(client));
+                }
+            } catch (IOException e) { // closed
+                respond();
+            }
+        }
+
+        private void connect(Socket client) {
+            String[] address = TestBroker.shared().bootstrapServers().split(":");
+            try (client) {
+                responds.await();
+                try (Socket broker = new Socket(address[0], Integer.parseInt(address[1]))) {
+                    daemon(() -> copy(broker, client));
+                    copy(client, broker);
+                }
+            } catch (IOException e) {
+                // The other side has closed the connection.
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+
+        private static void copy(Socket from, Socket to) {
+            try {
+                from.getInputStream().transferTo(to.getOutputStream());
+                to.shutdownOutput();
+            } catch (IOException e) {
+                // The connection is closed.
+            }
+        }
+
+        private static void daemon(Runnable task) {
+            Thread thread = new Thread(task, "slow-broker");
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        @Override
+        public void close() {
+            try {
+                server.close();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+}
