@@ -6,12 +6,13 @@ import dev.weir.topics.BootstrapCheck;
 import dev.weir.topics.BrokerAddress;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
-import java.time.Duration;
 import java.util.Optional;
 import java.util.function.Consumer;
 import org.apache.kafka.common.config.ConfigException;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
 
 /** The options of commands that connect to a cluster. */
 final class ClusterOptions {
@@ -30,6 +31,9 @@ final class ClusterOptions {
                     + ", those of the configuration, or " + KafkaSettings.DEFAULT_BOOTSTRAP_SERVERS + ").")
     private String bootstrapServer;
 
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec command;
+
     private boolean isConnected;
 
     /**
@@ -45,23 +49,16 @@ final class ClusterOptions {
         return read;
     }
 
-    /** Does the check of {@link #connect()} if it has not been done. */
+    /** Does the check of {@link #connect()} if it has not been done. Prints a line if the brokers are slow. */
     void requireBrokers(WeirConfig read) {
-        if (!isConnected) {
-            BootstrapCheck.require(read);
-            isConnected = true;
-        }
+        requireBrokers(
+                read, waiting -> command.commandLine().getErr().println(command.qualifiedName() + ": " + waiting));
     }
 
-    /**
-     * Like {@link #requireBrokers}, but waits for slow brokers.
-     *
-     * @param limit the maximum time to wait
-     * @param waiting receives what is wrong while it waits
-     */
-    void awaitBrokers(WeirConfig read, Duration limit, Consumer<String> waiting) {
+    /** @param waiting receives a line if the brokers are slow */
+    void requireBrokers(WeirConfig read, Consumer<String> waiting) {
         if (!isConnected) {
-            BootstrapCheck.await(read, limit, waiting);
+            BootstrapCheck.require(read, waiting);
             isConnected = true;
         }
     }

@@ -2,9 +2,9 @@ package dev.weir.cli;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.topics.BootstrapCheck;
-import dev.weir.topics.UnreachableException;
 import java.io.PrintWriter;
 import java.time.Duration;
+import java.util.Optional;
 
 /**
  * Prints one line when the brokers stop responding, and one when they respond again. Kafka's consumer only waits. Call
@@ -48,13 +48,10 @@ final class OutageReport {
     }
 
     private void check() {
-        try {
-            BootstrapCheck.require(config);
-        } catch (UnreachableException e) {
-            if (!isAway) {
-                err.println(command + ": " + e.getMessage() + "; waiting until one responds");
-                isAway = true;
-            }
-        }
+        Optional<String> outage = isAway ? Optional.empty() : BootstrapCheck.outage(config);
+        outage.ifPresent(why -> {
+            err.println(command + ": " + why + "; waiting until one responds");
+            isAway = true;
+        });
     }
 }

@@ -61,9 +61,6 @@ final class RunCommand implements Callable<Integer> {
     /** How often the progress of a start is logged. A start can take long: it restores the state. */
     private static final Duration PROGRESS_INTERVAL = Duration.ofMinutes(1);
 
-    /** How long to wait at the start for brokers that are slow. */
-    private static final Duration SLOW_BROKERS = Duration.ofSeconds(30);
-
     @Mixin
     private ClusterOptions cluster;
 
@@ -206,15 +203,9 @@ final class RunCommand implements Callable<Integer> {
 
     /** Returns the ids of the queues in force. Creates missing topics first, so a new cluster has no queues. */
     private Set<String> queues(WeirConfig config) {
-        awaitBrokers(config);
+        cluster.requireBrokers(config, LOG::warn);
         createTopics(config);
         return new PolicyTopic(config).queues();
-    }
-
-    /** An instance that starts beside busy brokers, or with little processor time, must not exit for that. */
-    private void awaitBrokers(WeirConfig config) {
-        cluster.awaitBrokers(
-                config, SLOW_BROKERS, why -> LOG.warn("{}; waiting up to {} s", why, SLOW_BROKERS.toSeconds()));
     }
 
     /** @throws UnreachableException if the broker does not start */
@@ -265,7 +256,7 @@ final class RunCommand implements Callable<Integer> {
             Consumer<AutoCloseable> beforeBroker)
             throws InterruptedException {
         if (!dev) {
-            awaitBrokers(config);
+            cluster.requireBrokers(config, LOG::warn);
         }
         createTopics(config);
         checkTopics(config);

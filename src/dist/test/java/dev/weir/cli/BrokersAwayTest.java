@@ -4,12 +4,14 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.BrokerCluster;
+import dev.weir.dev.ChildProcess;
 import dev.weir.dev.JavaProcess;
 import dev.weir.event.Release;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.wire.ReleaseCodec;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -61,8 +63,8 @@ class BrokersAwayTest {
     private static Stream<Arguments> commandsAndBrokers() {
         String rules = directory.resolve("rules.yaml").toString();
         List<List<String>> commands = List.of(
-                List.of("run", "--service-port", "0", "-c", state()),
-                List.of("run", "--service-port", "0", "-c", state(), "--policies", rules),
+                List.of("run", "--service-port", "0"),
+                List.of("run", "--service-port", "0", "--policies", rules),
                 List.of("audit"),
                 List.of("policies", "apply", rules),
                 List.of("policies", "list"),
@@ -87,8 +89,8 @@ class BrokersAwayTest {
                 .map(one -> Arguments.of(command, one.getKey(), one.getValue())));
     }
 
-    /** With a limit of its own, {@code run} does not wait longer for slow brokers. */
-    private static String state() {
+    /** Returns a configuration with a limit, so that commands do not wait longer for slow brokers. */
+    private static String limited() {
         try {
             return Files.writeString(
                             directory.resolve("weir.yaml"),
@@ -104,8 +106,8 @@ class BrokersAwayTest {
     @MethodSource("commandsAndBrokers")
     void brokers_that_do_not_respond_are_one_line_with_the_address_and_the_reason(
             List<String> command, String broker, String reason) {
-        CapturedRun run = Shell.run(
-                Stream.concat(command.stream(), Stream.of("-b", broker)).toArray(String[]::new));
+        CapturedRun run = Shell.run(Stream.concat(command.stream(), Stream.of("-b", broker, "-c", limited()))
+                .toArray(String[]::new));
         boolean hasSubcommand = Set.of("policies", "dead-letters", "watch").contains(command.get(0));
         String name = "weir " + String.join(" ", command.subList(0, hasSubcommand ? 2 : 1));
         assertThat(run)
@@ -113,6 +115,21 @@ class BrokersAwayTest {
                         command.get(0).equals("audit") ? 2 : 1,
                         "",
                         name + ": no broker responds at " + broker + " (" + reason + "); " + START + "\n"));
+    }
+
+    @Test
+    void a_command_prints_a_line_while_it_waits_for_a_slow_broker() throws Exception {
+        String broker = "127.0.0.1:" + silent.getLocalPort();
+        Process list = JavaProcess.of(List.of(), Main.class, "policies", "list", "-b", broker)
+                .start();
+        try (BufferedReader err = list.errorReader()) {
+            assertThat(err.readLine())
+                    .isEqualTo("weir policies list: no broker responds at " + broker + " (no response within 2.0 s); "
+                            + START + "; waiting up to 30 s");
+            assertThat(list.isAlive()).isTrue();
+        } finally {
+            list.destroyForcibly();
+        }
     }
 
     @Test
@@ -134,37 +151,50 @@ class BrokersAwayTest {
                                 + address + "'\n"));
     }
 
-    @Test
-    void watch_reports_once_that_the_broker_is_away_and_once_that_it_is_back() throws Exception {
-        Path data = directory.resolve("broker");
-        EmbeddedBroker broker = EmbeddedBroker.start(data, 0);
-        String address = broker.bootstrapServers();
-        WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", address);
-        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
-            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
-        }
-        send(address, new Release("r", "c", null, "q", 1, 0, 1_500, 1, Map.of(), null));
-        Path out = directory.resolve("watch.out");
-        Path err = directory.resolve("watch.err");
-        Process watch = JavaProcess.of(List.of(), Main.class, "watch", "releases", "--from-beginning", "-b", address)
-                .redirectOutput(out.toFile())
-                .redirectError(err.toFile())
-                .start();
-        try {
-            await("a release is printed", PATIENCE, () -> Files.size(out) > 0);
-            broker.close();
-            String away = "weir watch releases: no broker responds at " + address + " (connection refused); " + START
-                    + "; waiting until one responds\n";
-            await("the outage is reported", PATIENCE, () -> Files.readString(err)
-                    .equals(away));
-            broker = EmbeddedBroker.start(data, Integer.parseInt(address.replaceAll(".*:", "")));
-            String back = "weir watch releases: a broker responds again\n";
-            await("the end is reported", PATIENCE, () -> Files.readString(err).endsWith(back));
-            assertThat(err).hasContent(away + back);
-            assertThat(watch.isAlive()).isTrue();
-        } finally {
-            watch.destroyForcibly().waitFor();
-            broker.close();
+    @ParameterizedTest
+    @CsvSource({"false, connection refused", "true, no response within 2.0 s"})
+    void watch_reports_once_that_the_broker_is_away_and_once_that_it_is_back(boolean isPaused, String reason)
+            throws Exception {
+        Path here = Files.createTempDirectory(directory, "watch");
+        try (BrokerCluster brokers = BrokerCluster.start(here, 1)) {
+            ChildProcess broker = brokers.brokers().get(0);
+            String address = brokers.bootstrapServers();
+            WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", address);
+            try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+                TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+            }
+            send(address, new Release("r", "c", null, "q", 1, 0, 1_500, 1, Map.of(), null));
+            Path out = here.resolve("watch.out");
+            Path err = here.resolve("watch.err");
+            Process watch = JavaProcess.of(
+                            List.of(), Main.class, "watch", "releases", "--from-beginning", "-b", address)
+                    .redirectOutput(out.toFile())
+                    .redirectError(err.toFile())
+                    .start();
+            try {
+                await("a release is printed", PATIENCE, () -> Files.size(out) > 0);
+                if (isPaused) {
+                    broker.pause();
+                } else {
+                    broker.kill();
+                }
+                String away = "weir watch releases: no broker responds at " + address + " (" + reason + "); " + START
+                        + "; waiting until one responds\n";
+                await("the outage is reported", PATIENCE, () -> Files.readString(err)
+                        .equals(away));
+                if (isPaused) {
+                    broker.resume();
+                } else {
+                    broker.start();
+                }
+                String back = "weir watch releases: a broker responds again\n";
+                await("the end is reported", PATIENCE, () -> Files.readString(err)
+                        .endsWith(back));
+                assertThat(err).hasContent(away + back);
+                assertThat(watch.isAlive()).isTrue();
+            } finally {
+                watch.destroyForcibly().waitFor();
+            }
         }
     }
 

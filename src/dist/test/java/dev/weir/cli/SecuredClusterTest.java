@@ -589,7 +589,7 @@ class SecuredClusterTest {
             throws Exception {
         write("request.ndjson", "{\"requestId\":\"r\",\"client\":\"c\"}\n");
         String[] args = command.replace("{", directory + "/").replace("}", "").split(" ");
-        write("wrong.yaml", yaml(broker.client(role, "wrong-pass-66b1")));
+        write("wrong.yaml", yaml(patient(broker.client(role, "wrong-pass-66b1"))));
         CapturedRun wrong = shell("wrong", args);
         assertThat(wrong.err())
                 .hasLineCount(1)
@@ -600,7 +600,7 @@ class SecuredClusterTest {
         assertThat(wrong.exit()).isEqualTo(1);
         Map<String, String> client = client(role);
         client.keySet().removeIf(key -> key.startsWith("ssl."));
-        write("untrusting.yaml", yaml(client));
+        write("untrusting.yaml", yaml(patient(client)));
         CapturedRun untrusting = shell("untrusting", args);
         assertThat(untrusting.err())
                 .hasLineCount(1)
@@ -608,11 +608,18 @@ class SecuredClusterTest {
         assertThat(untrusting.exit()).isEqualTo(1);
     }
 
+    /** With these settings, a slow login is waited for without a line that says so. */
+    private static Map<String, String> patient(Map<String, String> client) {
+        Map<String, String> settings = new HashMap<>(client);
+        settings.put("default.api.timeout.ms", "60000");
+        return settings;
+    }
+
     @ParameterizedTest
     @CsvSource({"send,requester", "run,enforcer"})
     @Order(5)
     void a_failed_login_is_exactly_one_line(String command, String role) throws Exception {
-        Path wrong = write("wrong.yaml", yaml(broker.client(role, "wrong-pass-66b1")));
+        Path wrong = write("wrong.yaml", yaml(patient(broker.client(role, "wrong-pass-66b1"))));
         Process process = JavaProcess.of(List.of(), Main.class, command, "-c", wrong.toString())
                 .redirectErrorStream(true)
                 .redirectInput(write("request.ndjson", "{\"requestId\":\"r\",\"client\":\"c\"}\n")

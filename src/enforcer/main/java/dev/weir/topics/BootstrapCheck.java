@@ -33,12 +33,18 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
  * Checks that brokers respond, and finds out why they do not. Kafka's clients report only that a timeout has passed, by
  * default after 30 seconds or more.
  *
- * <p>A check takes at most 2 seconds, or {@code default.api.timeout.ms} if the configuration sets it, unless the caller
- * sets another limit.
+ * <p>A refused connection, an unknown host or a rejected login is reported at once. How long a check waits for brokers
+ * that are slow depends on the method, unless the configuration sets {@code default.api.timeout.ms}.
  */
 public final class BootstrapCheck {
 
-    private static final Duration LIMIT = Duration.ofSeconds(2);
+    /** After this time, callers learn that brokers are slow. */
+    private static final Duration NOTICE = Duration.ofSeconds(2);
+
+    /** How long to wait for slow brokers after the notice. */
+    private static final Duration LIMIT = Duration.ofSeconds(28);
+
+    private static final Duration DIAGNOSIS = Duration.ofSeconds(10);
 
     /** Addresses are checked concurrently, because each can take the whole time. */
     private static final int MAX_THREADS = 16;
@@ -72,38 +78,36 @@ public final class BootstrapCheck {
     }
 
     /**
-     * Requires that a bootstrap server responds and names a broker that accepts connections.
+     * Requires that a bootstrap server responds and names a broker that accepts connections. Waits up to 30 seconds for
+     * slow brokers.
      *
-     * @throws UnreachableException otherwise, with the addresses and reasons
+     * @param waiting receives the addresses and reasons if none responds within 2 seconds and the check goes on
+     * @throws UnreachableException if none responds; the message has the addresses, the reasons and what to do
      * @throws KafkaException if Kafka's clients reject the {@code kafka} section
      */
-    public static void require(WeirConfig config) {
-        new BootstrapCheck(config, LIMIT).failure().ifPresent(failure -> {
-            throw failure.exception();
+    public static void require(WeirConfig config, Consumer<String> waiting) {
+        BootstrapCheck check = new BootstrapCheck(config, NOTICE);
+        Optional<Failure> failure = check.failure();
+        if (failure.isPresent() && failure.get().isTimeout() && !check.hasOwnLimit) {
+            waiting.accept(failure.get().message() + "; waiting up to "
+                    + NOTICE.plus(LIMIT).toSeconds() + " s");
+            failure = new BootstrapCheck(config, LIMIT).failure();
+        }
+        failure.ifPresent(last -> {
+            throw new UnreachableException(last.message(), null);
         });
     }
 
     /**
-     * Like {@link #require}, but gives slow brokers more time, if the configuration sets no limit. Other failures, such
-     * as a refused connection, end the check at once.
-     *
-     * @param limit the maximum time of the whole check
-     * @param waiting receives what is wrong, if the check goes on because brokers are slow
+     * Returns why no bootstrap server responds, as in the message of {@link #require}; empty if one does within 2
+     * seconds.
      */
-    public static void await(WeirConfig config, Duration limit, Consumer<String> waiting) {
-        BootstrapCheck check = new BootstrapCheck(config, LIMIT);
-        Optional<Failure> failure = check.failure();
-        if (failure.isPresent() && failure.get().isTimeout() && !check.hasOwnLimit) {
-            waiting.accept(failure.get().exception().getMessage());
-            failure = new BootstrapCheck(config, limit.minus(LIMIT)).failure();
-        }
-        failure.ifPresent(last -> {
-            throw last.exception();
-        });
+    public static Optional<String> outage(WeirConfig config) {
+        return new BootstrapCheck(config, NOTICE).failure().map(Failure::message);
     }
 
     /** @param isTimeout whether an address was too slow, so that it may respond later */
-    private record Failure(UnreachableException exception, boolean isTimeout) {}
+    private record Failure(String message, boolean isTimeout) {}
 
     private Optional<Failure> failure() {
         Map<String, Optional<BrokerFailure>> results =
@@ -122,17 +126,17 @@ public final class BootstrapCheck {
             isTimeout |= failure.isTimeout();
         }
         String message = "no broker responds at " + String.join(", ", reasons) + "; " + String.join("; ", advice);
-        return Optional.of(new Failure(new UnreachableException(message, null), isTimeout));
+        return Optional.of(new Failure(message, isTimeout));
     }
 
     /**
      * Returns the bootstrap servers, in order, with the reason why they do not respond; empty for those that do. The
-     * brokers that they name are not checked.
+     * brokers that they name are not checked. Waits up to 10 seconds for slow brokers.
      *
      * @throws KafkaException if Kafka's clients reject the {@code kafka} section
      */
     public static Map<String, Optional<BrokerFailure>> results(WeirConfig config) {
-        return new BootstrapCheck(config, LIMIT).results(false, result -> false);
+        return new BootstrapCheck(config, DIAGNOSIS).results(false, result -> false);
     }
 
     /** @param last whether the results after this one are not needed */

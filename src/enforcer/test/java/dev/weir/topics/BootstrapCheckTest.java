@@ -11,15 +11,12 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 class BootstrapCheckTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private static WeirConfig config(String brokers) {
         return WeirConfig.DEFAULTS.withKafka("bootstrap.servers", brokers);
@@ -29,39 +26,53 @@ class BootstrapCheckTest {
     void a_slow_broker_is_waited_for() throws IOException {
         try (SlowBroker slow = new SlowBroker()) {
             List<String> waiting = new ArrayList<>();
-            BootstrapCheck.await(config(slow.address()), PATIENCE, why -> {
+            BootstrapCheck.require(config(slow.address()), why -> {
                 waiting.add(why);
                 slow.respond();
             });
             assertThat(waiting)
                     .singleElement()
                     .asString()
-                    .startsWith("no broker responds at " + slow.address() + " (no response within 2.0 s); ");
+                    .startsWith("no broker responds at " + slow.address() + " (no response within 2.0 s); ")
+                    .endsWith("; waiting up to 30 s");
         }
     }
 
     @Test
-    void a_slow_broker_fails_a_check_without_patience() throws IOException {
+    void the_configuration_can_set_the_limit() throws IOException {
         try (SlowBroker slow = new SlowBroker()) {
+            WeirConfig config = config(slow.address()).withKafka("default.api.timeout.ms", "1000");
             assertThatExceptionOfType(UnreachableException.class)
-                    .isThrownBy(() -> BootstrapCheck.require(config(slow.address())))
-                    .withMessageContaining("no response within 2.0 s");
+                    .isThrownBy(() -> BootstrapCheck.require(config, BootstrapCheckTest::fail))
+                    .withMessageContaining("no response within 1.0 s");
+        }
+    }
+
+    @Test
+    void an_outage_is_reported_without_waiting_for_slow_brokers() throws IOException {
+        try (SlowBroker slow = new SlowBroker()) {
+            assertThat(BootstrapCheck.outage(config(slow.address())))
+                    .get()
+                    .asString()
+                    .contains("no response within 2.0 s");
         }
     }
 
     @Test
     void a_refused_connection_is_not_waited_for() {
         assertThatExceptionOfType(UnreachableException.class)
-                .isThrownBy(() -> BootstrapCheck.await(config("127.0.0.1:1"), PATIENCE, why -> {
-                    throw new AssertionError(why);
-                }))
+                .isThrownBy(() -> BootstrapCheck.require(config("127.0.0.1:1"), BootstrapCheckTest::fail))
                 .withMessageContaining("connection refused");
     }
 
     @Test
     void one_responding_address_is_enough() {
         String both = "127.0.0.1:1," + TestBroker.shared().bootstrapServers();
-        assertThatNoException().isThrownBy(() -> BootstrapCheck.require(config(both)));
+        assertThatNoException().isThrownBy(() -> BootstrapCheck.require(config(both), BootstrapCheckTest::fail));
+    }
+
+    private static void fail(String waiting) {
+        throw new AssertionError(waiting);
     }
 
     /** An address in front of the test's broker that accepts connections, but passes data only after {@link #respond}. */
