@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 /** Tests how much each algorithm permits in any interval, whatever the traffic. */
 class GuaranteesTest {
 
-    private static final int SEEDS = Effort.times(30);
+    private static final int SEEDS = Effort.times(15);
     private static final int REQUESTS = 300;
 
     /** A request that was permitted. */

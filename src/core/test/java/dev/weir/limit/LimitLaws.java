@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
  */
 abstract class LimitLaws<S> {
 
-    private static final int SEEDS = Effort.times(10);
+    private static final int SEEDS = Effort.times(5);
     private static final int REQUESTS = 40;
 
     /** The epoch, a current time, the year 9999, and a quarter of the range of a long. */

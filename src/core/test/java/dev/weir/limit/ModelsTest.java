@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Tests that each limit gives the results of its {@link LimitModel}: what is available, what passes, and the waits. */
 class ModelsTest {
 
-    private static final int SEEDS = Effort.times(6);
+    private static final int SEEDS = Effort.times(3);
     private static final int REQUESTS = 60;
 
     /** Limits by the clock whose windows are short enough to find the end of a wait by testing each millisecond. */

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
  */
 class FairnessTest {
 
-    private static final int SEEDS = Effort.times(15);
+    private static final int SEEDS = Effort.times(9);
     private static final int MAX_WEIGHT = 20;
 
     /** The order in which requests leave: that of the scheduler, or an unfair one. */

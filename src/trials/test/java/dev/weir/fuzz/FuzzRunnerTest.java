@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The short form of the fuzzers: the first cases of each. */
 class FuzzRunnerTest {
 
-    private static final int BYTES = Effort.times(20_000);
+    private static final int BYTES = Effort.times(10_000);
     private static final int RECORDS = Effort.times(1_000);
     private static final int CASES_OF_REQUESTS = 1;
 

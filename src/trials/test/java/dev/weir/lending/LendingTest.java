@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Tests leases over many schedules: their sum is never above the limit, and most of it is used. */
 class LendingTest {
 
-    private static final int SCHEDULES = Effort.times(200);
+    private static final int SCHEDULES = Effort.times(100);
 
     static Stream<Limit<?>> limits() {
         return LentLimits.of(40, 1_000);

@@ -309,7 +309,7 @@ class QueueTotalTest {
 
     @Test
     void the_total_and_the_pace_of_keys_hold_despite_delays_losses_and_restarts() {
-        for (long seed = 0; seed < Effort.times(8); seed++) {
+        for (long seed = 0; seed < Effort.times(4); seed++) {
             Random random = new Random(seed);
             int partitions = 1 + random.nextInt(6);
             Map<String, TierShare> tiers = Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3));
