@@ -26,13 +26,14 @@ import picocli.CommandLine.Spec;
         name = "policies",
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        description = "Validates, applies, lists and deletes policies and queues, and frees usage.",
+        description = "Validates, imports, applies, lists and deletes policies and queues, and frees usage.",
         subcommands = {
             PoliciesCommand.Validate.class,
             PoliciesCommand.Apply.class,
             PoliciesCommand.ListAll.class,
             PoliciesCommand.Delete.class,
             PoliciesCommand.History.class,
+            ImportEnvoyCommand.class,
             ResetCommand.class
         },
         footer = {
@@ -57,7 +58,8 @@ final class PoliciesCommand implements Runnable {
     @Override
     public void run() {
         throw new picocli.CommandLine.ParameterException(
-                spec.commandLine(), "a subcommand is missing: validate, apply, list, delete, history or reset");
+                spec.commandLine(),
+                "a subcommand is missing: validate, apply, list, delete, history, import-envoy or reset");
     }
 
     @Command(

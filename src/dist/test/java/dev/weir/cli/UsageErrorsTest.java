@@ -10,6 +10,7 @@ class UsageErrorsTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
             policies validate             | weir policies validate: FILE is missing: weir policies validate FILE
+            policies import-envoy         | weir policies import-envoy: FILE is missing: weir policies import-envoy FILE…
             policies delete               | weir policies delete: ID is missing: weir policies delete ID…
             backtest -p a                 | weir backtest: --requests is missing: weir backtest --policies FILE --requests FILE
             backtest                      | weir backtest: --policies and --requests are missing: weir backtest --policies FILE --requests FILE
