@@ -103,6 +103,9 @@ public class LeasedClientBenchmark {
                 .leased(true)
                 .timeout(PATIENCE)
                 .start();
+        if (!weir.awaitReady(PATIENCE)) {
+            throw new IllegalStateException("the client is not ready: " + weir.failure());
+        }
         Map<String, String> attributes = Map.of("endpoint", "/articles/7", "method", "GET");
         for (int i = 0; i < CLIENTS; i++) {
             requests[i] = new Request(

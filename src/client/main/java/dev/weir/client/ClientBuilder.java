@@ -31,6 +31,9 @@ public final class ClientBuilder {
     /** The shortest {@code request.timeout.ms} that the client sets by itself. */
     private static final int MIN_REQUEST_MS = 1_000;
 
+    /** How long the producer keeps the metadata of a topic to which nothing is written. */
+    private static final Duration METADATA_IDLE = Duration.ofDays(3_650);
+
     private final Map<Object, Object> kafka;
     private String prefix = "weir.";
     private String applicationId = "weir";
@@ -74,7 +77,7 @@ public final class ClientBuilder {
     }
 
     /**
-     * Sets how long a request waits for its decision. The producer drops a request that is not written within this
+     * Sets how long a request waits for its decision, and for the connection to the brokers. The producer drops a request that is not written within this
      * time, or within 1 s if that is longer. The default is 1 s.
      *
      * @param value the time-out, at least 1 ms
@@ -219,16 +222,18 @@ public final class ClientBuilder {
     }
 
     /**
-     * Starts a client. Blocks until the client knows the ends of all partitions of the decisions topic, so it misses no
-     * decision on a request that is sent after this method returns.
+     * Starts a client. It connects to the brokers in the background, so this method does not wait for brokers and does
+     * not fail if they are away, if a topic does not exist yet, or if a permission is missing:
+     * {@link WeirClient#awaitReady} waits, and {@link WeirClient#failure} returns the reason. Looking up the brokers'
+     * host names can take up to 1 s, after which it continues in the background.
      *
      * @return a running client, to be closed by the caller
-     * @throws KafkaException if a topic does not exist, or the brokers reject a call or do not respond
-     * @throws dev.weir.wire.RegistryException if the properties name a schema registry, and it does not respond or
-     *     rejects the schema
+     * @throws KafkaException if a property is invalid
+     * @throws dev.weir.wire.RegistryException if the properties name a schema registry and are invalid, or no registry
+     *     client is on the class path
      */
     public WeirClient start() {
-        return new WeirClient(copy());
+        return new WeirClient(copy()).connect();
     }
 
     private ClientBuilder copy() {
@@ -321,7 +326,8 @@ public final class ClientBuilder {
         Map<String, Object> settings = new HashMap<>();
         int requestMs = (int) Math.min(Integer.MAX_VALUE / 2, Math.max(MIN_REQUEST_MS, timeout.toMillis()));
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
-        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, timeout.toMillis());
+        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, 0); // the calling thread must not wait for brokers
+        settings.put(ProducerConfig.METADATA_MAX_IDLE_CONFIG, METADATA_IDLE.toMillis());
         settings.put(ProducerConfig.LINGER_MS_CONFIG, 1);
         if (!own.containsKey(ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG)
                 && !own.containsKey(ProducerConfig.LINGER_MS_CONFIG)) {

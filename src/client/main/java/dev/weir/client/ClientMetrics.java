@@ -42,6 +42,7 @@ final class ClientMetrics {
                 sent.sum(),
                 answered.sum(),
                 decidedHere.sum(),
+                unanswered.get(NoDecisionReason.NOT_READY).sum(),
                 unanswered.get(NoDecisionReason.TIMED_OUT).sum(),
                 unanswered.get(NoDecisionReason.NOT_WRITTEN).sum(),
                 unanswered.get(NoDecisionReason.TOO_MANY_WAITING).sum(),

@@ -104,6 +104,7 @@ public final class ClientMetricsBinder {
 
     private static double unanswered(ClientStats stats, NoDecisionReason why) {
         return switch (why) {
+            case NOT_READY -> stats.notReady();
             case TIMED_OUT -> stats.timedOut();
             case NOT_WRITTEN -> stats.notWritten();
             case TOO_MANY_WAITING -> stats.refused();

@@ -4,11 +4,12 @@ import java.time.Duration;
 
 /**
  * The counts of a {@link WeirClient} since it was started. Every request ends as exactly one of answered, decidedHere,
- * timedOut, notWritten, refused, circuitOpen, noLease, unreadable, closed and rejected, or is in flight.
+ * notReady, timedOut, notWritten, refused, circuitOpen, noLease, unreadable, closed and rejected, or is in flight.
  *
  * @param sent requests passed to the producer
  * @param answered requests that Weir decided in time
  * @param decidedHere requests that were decided in this process, by leases
+ * @param notReady requests that ended with {@link NoDecisionReason#NOT_READY}
  * @param timedOut requests that ended with {@link NoDecisionReason#TIMED_OUT}
  * @param notWritten requests that ended with {@link NoDecisionReason#NOT_WRITTEN}
  * @param refused requests that ended with {@link NoDecisionReason#TOO_MANY_WAITING}
@@ -31,6 +32,7 @@ public record ClientStats(
         long sent,
         long answered,
         long decidedHere,
+        long notReady,
         long timedOut,
         long notWritten,
         long refused,

@@ -18,12 +18,19 @@ final class DeadLetterWriter implements AutoCloseable {
     /** The largest request of the producer, which has room for any release and its headers. */
     static final int MAX_BYTES = 4 << 20;
 
-    private final KafkaProducer<byte[], byte[]> producer;
+    private final Map<String, Object> kafka;
     private final String topic;
+    private KafkaProducer<byte[], byte[]> producer; // null before the first record
     private final ReleaseCodec avro = new ReleaseCodec();
 
+    /**
+     * Creates a writer, which creates its producer with the first record.
+     *
+     * @throws org.apache.kafka.common.KafkaException if the settings are invalid
+     */
     DeadLetterWriter(Map<String, Object> kafka, String topic) {
-        producer = new KafkaProducer<>(kafka, new ByteArraySerializer(), new ByteArraySerializer());
+        ClientConnection.check(kafka);
+        this.kafka = kafka;
         this.topic = topic;
     }
 
@@ -42,12 +49,21 @@ final class DeadLetterWriter implements AutoCloseable {
         add(letter, DeadLetterHeaders.TOPIC, held.partition().topic());
         add(letter, DeadLetterHeaders.PARTITION, String.valueOf(held.partition().partition()));
         add(letter, DeadLetterHeaders.OFFSET, String.valueOf(held.offset()));
-        producer.send(letter).get();
+        producer().send(letter).get();
+    }
+
+    private synchronized KafkaProducer<byte[], byte[]> producer() {
+        if (producer == null) {
+            producer = new KafkaProducer<>(kafka, new ByteArraySerializer(), new ByteArraySerializer());
+        }
+        return producer;
     }
 
     @Override
-    public void close() {
-        producer.close();
+    public synchronized void close() {
+        if (producer != null) {
+            producer.close();
+        }
     }
 
     private static void add(ProducerRecord<byte[], byte[]> letter, String name, String value) {

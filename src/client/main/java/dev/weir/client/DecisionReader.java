@@ -18,13 +18,12 @@ final class DecisionReader implements AutoCloseable {
 
     private final String topic;
     private final TopicFollower follower;
-    private List<TopicPartition> followed;
+    private List<TopicPartition> followed = List.of();
 
     /**
-     * Determines the ends and starts reading. Records that are written from now on are passed to {@code records}, on a
-     * thread of the reader's own.
+     * Creates a reader. It passes records to {@code records} on a thread of its own.
      *
-     * @throws KafkaException if the topic does not exist, or the brokers reject the call or do not respond
+     * @throws KafkaException if the settings are invalid
      */
     DecisionReader(Map<String, Object> kafka, String topic, Consumer<ConsumerRecord<byte[], byte[]>> records) {
         this.topic = topic;
@@ -40,13 +39,25 @@ final class DecisionReader implements AutoCloseable {
             }
         };
         follower = new TopicFollower(TopicFollower.settings(kafka), "weir-client-decisions", handler);
-        try {
-            followed = follower.partitions(topic);
-            follower.addFromEnd(followed);
-        } catch (RuntimeException e) {
-            follower.close();
-            throw e;
-        }
+    }
+
+    /**
+     * Determines the ends of the topic. Records that are written from now on are passed on once {@link #start} is
+     * called. Can be repeated.
+     *
+     * @param others other topics that must exist
+     * @throws KafkaException if a topic does not exist, or the brokers reject the call or do not respond
+     */
+    void connect(List<String> others) {
+        List<TopicPartition> partitions = follower.partitions(topic);
+        others.forEach(follower::partitions);
+        follower.reset();
+        follower.addFromEnd(partitions);
+        followed = partitions;
+    }
+
+    /** Starts to read. */
+    void start() {
         follower.start();
     }
 

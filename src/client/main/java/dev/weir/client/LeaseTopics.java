@@ -46,16 +46,20 @@ final class LeaseTopics implements AutoCloseable {
     private static final Duration START = Duration.ofSeconds(30);
     private static final Duration CLOSE = Duration.ofSeconds(5);
 
+    /** How long a message can wait for room in the producer's buffer, or for metadata after a long outage. */
+    private static final int MAX_BLOCK_MS = 100;
+
     private final LeaseRequestAvro leaseRequestAvro = new LeaseRequestAvro();
     private final LeaseResponseAvro leaseResponseAvro = new LeaseResponseAvro();
-    private final LeaseUsageAvro usageAvro;
     private final ClientBuilder options;
+    private final Optional<SchemaRegistry> registry;
     private final String holder;
     private final ClientPolicyRegistry policies;
     private final TopicFollower follower;
-    private final KafkaProducer<byte[], byte[]> producer;
-    private final TopicPartition responses;
     private final ResponseHandler answers;
+    private KafkaProducer<byte[], byte[]> producer; // null until brokers have responded
+    private LeaseUsageAvro usageAvro; // null until connected
+    private TopicPartition responses; // null until connected
     private volatile RuntimeException notWritten;
 
     /** Receives the responses of ledgers. */
@@ -64,10 +68,9 @@ final class LeaseTopics implements AutoCloseable {
     }
 
     /**
-     * Reads all policies and determines the end of the lease responses. Responses written after that are passed on once
-     * {@link #start} is called.
+     * Creates Kafka's consumer and checks the settings of the producer. Sends and reads nothing.
      *
-     * @throws KafkaException if a topic does not exist, or the brokers reject a call or do not respond
+     * @throws KafkaException if the settings are invalid
      */
     LeaseTopics(
             ClientBuilder options,
@@ -76,38 +79,41 @@ final class LeaseTopics implements AutoCloseable {
             ClientPolicyRegistry policies,
             ResponseHandler answers) {
         this.options = options;
+        this.registry = registry;
         this.holder = holder;
         this.policies = policies;
         this.answers = answers;
-        usageAvro = new LeaseUsageAvro(registry, options.leaseUsage());
         Map<String, Object> reading = TopicFollower.settings(options.consumer());
         reading.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"); // an aborted lease must not be used
+        ClientConnection.check(writing(options));
         follower = new TopicFollower(reading, "weir-client-grants", this::polled);
-        KafkaProducer<byte[], byte[]> writing = null;
-        try {
-            List<TopicPartition> ofPolicies = follower.partitions(options.policies());
-            List<TopicPartition> ofGrants = follower.partitions(options.leaseResponses());
-            responses = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
-            follower.addFromBeginning(ofPolicies);
-            follower.addFromEnd(List.of(responses));
-            follower.readToEnd(ofPolicies, START, this::handleRecord);
-            policies.update();
-            writing = new KafkaProducer<>(writing(options), new ByteArraySerializer(), new ByteArraySerializer());
-            if (writing.partitionsFor(options.leaseRequests()).isEmpty()) {
-                throw TopicFollower.missing(options.leaseRequests());
-            }
-            if (writing.partitionsFor(options.leaseUsage()).isEmpty()) {
-                throw TopicFollower.missing(options.leaseUsage());
-            }
-            requireRights();
-        } catch (RuntimeException e) {
-            follower.close();
-            if (writing != null) {
-                writing.close(Duration.ZERO);
-            }
-            throw e;
+    }
+
+    /**
+     * Reads all policies and determines the end of the lease responses. Responses written after that are passed on once
+     * {@link #start} is called. Can be repeated after a failure.
+     *
+     * @throws KafkaException if a topic does not exist, or the brokers reject a call or do not respond
+     * @throws dev.weir.wire.RegistryException if the schema registry does not respond or rejects the schema
+     */
+    void connect() {
+        usageAvro = new LeaseUsageAvro(registry, options.leaseUsage());
+        List<TopicPartition> ofPolicies = follower.partitions(options.policies());
+        List<TopicPartition> ofGrants = follower.partitions(options.leaseResponses());
+        if (producer == null) {
+            producer = new KafkaProducer<>(writing(options), new ByteArraySerializer(), new ByteArraySerializer());
         }
-        producer = writing;
+        for (String written : List.of(options.leaseRequests(), options.leaseUsage())) {
+            follower.partitions(written); // a producer could create a topic that is missing
+            ClientConnection.find(producer, written);
+        }
+        requireRights();
+        responses = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
+        follower.reset();
+        follower.addFromBeginning(ofPolicies);
+        follower.addFromEnd(List.of(responses));
+        follower.readToEnd(ofPolicies, START, this::handleRecord);
+        policies.update();
     }
 
     /**
@@ -123,7 +129,7 @@ final class LeaseTopics implements AutoCloseable {
                         ProducerConfig.TRANSACTIONAL_ID_CONFIG));
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
         settings.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, true);
-        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, START.toMillis());
+        settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, MAX_BLOCK_MS);
         return settings;
     }
 
@@ -143,7 +149,8 @@ final class LeaseTopics implements AutoCloseable {
                 options.decisions(),
                 Set.of(AclOperation.READ));
         DescribeTopicsOptions withRights = new DescribeTopicsOptions().includeAuthorizedOperations(true);
-        try (Admin admin = Admin.create(TopicFollower.settings(options.consumer()))) {
+        Admin admin = Admin.create(TopicFollower.settings(options.consumer()));
+        try {
             Set<String> refused = new TreeSet<>(needed.keySet());
             admin.describeTopics(needed.keySet(), withRights)
                     .allTopicNames()
@@ -162,6 +169,8 @@ final class LeaseTopics implements AutoCloseable {
             throw new TimeoutException("the brokers did not return this user's permissions in time", e);
         } catch (InterruptedException e) {
             throw new InterruptException(e);
+        } finally {
+            admin.close(Duration.ZERO);
         }
     }
 
@@ -230,6 +239,14 @@ final class LeaseTopics implements AutoCloseable {
         producer.close(CLOSE);
         if (isInterrupted) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Closes Kafka's clients, before {@link #start}. Writes nothing. */
+    void discard() {
+        follower.close();
+        if (producer != null) {
+            producer.close(Duration.ZERO);
         }
     }
 }

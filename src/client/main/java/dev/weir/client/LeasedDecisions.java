@@ -39,6 +39,9 @@ final class LeasedDecisions implements AutoCloseable {
      */
     private static final long LAST_ANSWERS_MS = 1_000;
 
+    /** How long {@link #close} passes messages to the producer. */
+    private static final long GIVE_BACK_NANOS = TimeUnit.SECONDS.toNanos(2);
+
     private static final Comparator<Timer> BY_TIME = Comparator.comparingLong(Timer::atMs);
 
     private final ClockStepDetector clockSteps = new ClockStepDetector();
@@ -92,10 +95,9 @@ final class LeasedDecisions implements AutoCloseable {
     }
 
     /**
-     * Starts the threads.
+     * Creates Kafka's clients.
      *
-     * @throws org.apache.kafka.common.KafkaException if a topic does not exist, or the brokers reject a call or do
-     *     not respond
+     * @throws org.apache.kafka.common.KafkaException if the settings are invalid
      */
     LeasedDecisions(ClientBuilder options, Optional<SchemaRegistry> registry) {
         long unansweredMs = options.timeout().toMillis();
@@ -103,8 +105,22 @@ final class LeasedDecisions implements AutoCloseable {
         attempts = ThreadLocal.withInitial(
                 () -> new DecisionAttempt(leases, session, policies, unansweredMs, () -> LockSupport.unpark(thread)));
         topics = new LeaseTopics(options, registry, session.name(), policies, this::answered);
-        topics.start();
         thread.setDaemon(true);
+    }
+
+    /**
+     * Reads the policies. Can be repeated after a failure.
+     *
+     * @throws org.apache.kafka.common.KafkaException if a topic does not exist, or the brokers reject a call or do
+     *     not respond
+     */
+    void connect() {
+        topics.connect();
+    }
+
+    /** Starts the threads. */
+    void start() {
+        topics.start();
         thread.start();
     }
 
@@ -280,7 +296,11 @@ final class LeasedDecisions implements AutoCloseable {
             isInterrupted = true;
         }
         int asked = 0;
+        long startNanos = System.nanoTime();
         for (ClientLease held : leases.all()) {
+            if (System.nanoTime() - startNanos > GIVE_BACK_NANOS) {
+                break; // the brokers are away; leases that are not returned end by themselves
+            }
             asked += giveBack(held) ? 1 : 0;
         }
         try {
@@ -318,5 +338,12 @@ final class LeasedDecisions implements AutoCloseable {
         }
         send(held, messages);
         return isOpen;
+    }
+
+    /** Closes Kafka's clients, before {@link #start}. */
+    void discard() {
+        leases.close();
+        LockSupport.unpark(thread);
+        topics.discard();
     }
 }

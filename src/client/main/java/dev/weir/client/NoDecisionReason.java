@@ -5,6 +5,11 @@ package dev.weir.client;
  * {@code weir.client.requests}.
  */
 public enum NoDecisionReason {
+    /**
+     * The client did not become ready in time, since the brokers are away or a topic does not exist. The request was not
+     * sent.
+     */
+    NOT_READY,
     /** No decision arrived in time. Weir may still decide and charge the request. */
     TIMED_OUT,
     /**

@@ -17,6 +17,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import org.apache.kafka.common.KafkaException;
 
 /**
  * A consumer that passes each release to a handler at its {@code releaseAt}, several at a time, and retries failed ones
@@ -63,9 +64,9 @@ public final class ReleaseWorker implements AutoCloseable {
     private static final long PAUSE_MS = 1_000;
 
     private final WorkerBuilder options;
-    private final ReleaseConsumer consumer;
-    private final WeirClient client; // null if nothing is retried
-    private final DeadLetterWriter deadLetters;
+    private ReleaseConsumer consumer; // null until the clients are open
+    private volatile WeirClient client; // null until the clients are open, and if nothing is retried
+    private DeadLetterWriter deadLetters; // null until the clients are open
     private final ExecutorService handlers;
     private final ScheduledExecutorService timer;
     private final LinkedBlockingQueue<Runnable> events = new LinkedBlockingQueue<>();
@@ -134,26 +135,38 @@ public final class ReleaseWorker implements AutoCloseable {
     ReleaseWorker(WorkerBuilder options) {
         this.options = options;
         recentlyDone = new BoundedRecentSet<>(options.ahead());
-        deadLetters = options.deadLetters();
         try {
-            client = options.attempts() > 1 ? options.client() : null;
-        } catch (RuntimeException e) {
-            deadLetters.close();
-            throw e;
+            open();
+        } catch (KafkaException e) {
+            if (!ClientConnection.isUnresolved(e)) {
+                throw e;
+            }
+            failure = e; // the thread tries again
         }
-        try {
-            consumer = options.consumer();
-        } catch (RuntimeException e) {
-            deadLetters.close();
-            closeClient();
-            throw e;
-        }
-        consumer.beforeRevoked(this::finishBeforeRevoked);
         AtomicInteger names = new AtomicInteger();
         handlers = Executors.newFixedThreadPool(
                 options.threads(), task -> new Thread(task, "weir-handler-" + names.incrementAndGet()));
         timer = Executors.newSingleThreadScheduledExecutor();
         thread.start();
+    }
+
+    /** Creates Kafka's clients: all or none. */
+    private void open() {
+        DeadLetterWriter writer = options.deadLetters();
+        WeirClient retries = null;
+        try {
+            retries = options.attempts() > 1 ? options.client() : null;
+            consumer = options.consumer();
+        } catch (RuntimeException e) {
+            writer.close();
+            if (retries != null) {
+                retries.close();
+            }
+            throw e;
+        }
+        consumer.beforeRevoked(this::finishBeforeRevoked);
+        deadLetters = writer;
+        client = retries;
     }
 
     /**
@@ -167,13 +180,16 @@ public final class ReleaseWorker implements AutoCloseable {
     }
 
     /**
-     * Returns the error that currently stops the worker from reading releases, committing, or giving up a release. The
-     * worker keeps trying until it succeeds or is closed.
+     * Returns the error that currently stops the worker from reading releases, committing, retrying, or giving up a
+     * release. The worker keeps trying until it succeeds or is closed.
      *
      * @return the last error; empty if the same operation has succeeded since
      */
     public Optional<RuntimeException> failure() {
-        return Optional.ofNullable(failure).or(() -> Optional.ofNullable(giveUpFailure));
+        WeirClient retries = client;
+        return Optional.ofNullable(failure)
+                .or(() -> Optional.ofNullable(giveUpFailure))
+                .or(() -> retries == null ? Optional.empty() : retries.failure());
     }
 
     /**
@@ -195,6 +211,9 @@ public final class ReleaseWorker implements AutoCloseable {
     private void run() {
         while (!closing) {
             try {
+                if (consumer == null) {
+                    open();
+                }
                 step();
                 failure = null;
             } catch (RuntimeException e) { // can be temporary, such as a missing permission or a rebalance
@@ -414,20 +433,25 @@ public final class ReleaseWorker implements AutoCloseable {
         timer.shutdownNow();
         try {
             finishBusy();
-            consumer.commit();
+            if (consumer != null) {
+                consumer.commit();
+            }
         } catch (RuntimeException e) {
             failure = e;
         } finally {
             handlers.shutdownNow();
-            consumer.close();
-            closeClient();
-            deadLetters.close();
+            closeClients();
         }
     }
 
-    private void closeClient() {
+    private void closeClients() {
+        if (consumer == null) {
+            return;
+        }
+        consumer.close();
         if (client != null) {
             client.close();
         }
+        deadLetters.close();
     }
 }

@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -31,6 +32,10 @@ final class TopicFollower implements AutoCloseable {
     private static final Duration POLL = Duration.ofSeconds(1);
     private static final Duration CATCH_UP_POLL = Duration.ofMillis(100);
     private static final Duration CLOSE = Duration.ofSeconds(5);
+
+    /** How long the consumer waits for brokers when it closes. Nothing is lost if they do not respond. */
+    private static final CloseOptions LEAVE = CloseOptions.timeout(Duration.ofSeconds(1));
+
     private static final long PAUSE_MS = 1_000;
 
     /** How soon Kafka's client detects new partitions. */
@@ -107,6 +112,11 @@ final class TopicFollower implements AutoCloseable {
                 .toList();
     }
 
+    /** Follows no partition any more. Must be called before {@link #start}. */
+    void reset() {
+        consumer.assign(List.of());
+    }
+
     /** Follows further partitions from their beginnings. */
     void addFromBeginning(List<TopicPartition> partitions) {
         if (!partitions.isEmpty()) { // Kafka's consumer takes an empty list for all partitions
@@ -160,7 +170,7 @@ final class TopicFollower implements AutoCloseable {
     }
 
     private void run() {
-        try (consumer) {
+        try {
             while (closing.getCount() > 0) {
                 try {
                     handler.beforePoll();
@@ -173,6 +183,8 @@ final class TopicFollower implements AutoCloseable {
                     pause();
                 }
             }
+        } finally {
+            consumer.close(LEAVE);
         }
     }
 
@@ -189,7 +201,7 @@ final class TopicFollower implements AutoCloseable {
     public void close() {
         closing.countDown();
         if (thread.getState() == Thread.State.NEW) {
-            consumer.close();
+            consumer.close(CloseOptions.timeout(Duration.ZERO));
             return;
         }
         consumer.wakeup();

@@ -4,19 +4,21 @@ import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
 import dev.weir.wire.UnreadableException;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.Future;
@@ -26,15 +28,10 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.SerializationException;
-import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
-import org.apache.kafka.common.serialization.ByteArraySerializer;
-import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
  * A client that sends requests for quota to Weir over Kafka and returns its decisions.
@@ -63,10 +60,15 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * with quota that it has leased. These decisions are not written to a topic, and their source is
  * {@link Request.Source#NONE}.
  *
+ * <p><b>Brokers that are away.</b> A client starts without brokers, and connects to them in the background. Until it
+ * {@linkplain #isReady is ready}, requests wait for the connection, at most for their time-outs; then they end with
+ * {@link NoDecisionReason#NOT_READY}. If brokers go away later, requests end with other reasons, the circuit opens, and
+ * the client recovers when they return.
+ *
  * <p><b>Threads.</b> Instances are thread-safe. Use one per process: each client reads all decisions and decodes its
- * own. {@code decide} and {@code peek} return without waiting for the decision. The calling thread can block only for
- * {@link ClientBuilder#maxWait} if too many requests are waiting, and for the client's time-out if the producer's
- * buffer is full or the topic's metadata must be fetched. Futures are completed on the {@link ClientBuilder#executor}.
+ * own. {@code decide} and {@code peek} return without waiting for the decision or for brokers. The calling thread can
+ * block only for {@link ClientBuilder#maxWait} if too many requests are waiting, or for {@code producer.max.block.ms} if
+ * you set it (the client's default is 0). Futures are completed on the {@link ClientBuilder#executor}.
  */
 // How a decision is matched to its request
 //
@@ -84,13 +86,13 @@ public final class WeirClient implements AutoCloseable {
     static final String CORRELATION = "weir.correlation";
 
     private static final int CORRELATION_BYTES = 24;
-    private static final Duration START = Duration.ofSeconds(30);
-    private static final Duration CLOSE = Duration.ofSeconds(5);
+
+    /** The ends of requests that the circuit breaker counts as failures. */
+    private static final Set<NoDecisionReason> COUNTED =
+            Set.of(NoDecisionReason.NOT_READY, NoDecisionReason.TIMED_OUT, NoDecisionReason.NOT_WRITTEN);
 
     private final ClientBuilder options;
     private final CircuitBreaker breaker;
-    private final KafkaProducer<String, byte[]> producer;
-    private final DecisionReader reader;
     private final UUID self = UUID.randomUUID();
     private final AtomicLong numbers = new AtomicLong();
     private final Map<Long, Call> calls = new ConcurrentHashMap<>();
@@ -99,36 +101,60 @@ public final class WeirClient implements AutoCloseable {
     private final ScheduledThreadPoolExecutor timer;
     private final ForkJoinPool ownExecutor;
     private final Executor executor;
-    private final RequestCodec requestCodec;
     private final DecisionCodec decisionCodec;
-    private final LeasedDecisions leases; // null if the client is not leased
+    private final ClientConnector connector;
+    private final CountDownLatch readyOrClosed = new CountDownLatch(1);
+
+    /** Held when a request begins to wait for the connection, and while these requests are sent. */
+    private final Object parking = new Object();
+
+    private volatile ClientConnection connection; // null until the client is ready
     private volatile boolean closed;
 
-    /** A request that waits for a decision. The thread that removes it from {@link #calls} completes it. */
-    private static final class Call {
-        private final CompletableFuture<Decision> future = new CompletableFuture<>();
-        private final long startNanos = System.nanoTime();
-        private final Duration within;
-        private final boolean isLeased;
-        private volatile Future<?> timeout;
-
-        Call(Duration within, boolean isLeased) {
-            this.within = within;
-            this.isLeased = isLeased;
-        }
-    }
-
-    /** A request that waits for a lease. */
-    private final class LeasedCall implements LeasedDecisions.Waiter {
+    /**
+     * A request. It can wait for the connection, for a lease or for a decision of an enforcer, and is then among
+     * {@link #calls}; the thread that removes it from there completes it.
+     */
+    private final class Call implements LeasedDecisions.Waiter {
         private final Request request;
         private final List<Header> headers;
-        private final Call call;
-        private volatile long number;
+        private final Duration within;
+        private final CompletableFuture<Decision> future = new CompletableFuture<>();
+        private ClientConnection by; // null until it is decided; guarded by the locks of its leases after that
+        private boolean isParked; // guarded by parking
+        private boolean hasPermission; // of the circuit breaker; guarded by this
+        private volatile long number; // 0 until it waits
+        private volatile long startNanos;
+        private volatile NoDecisionReason atTimeout;
+        private volatile Future<?> timeout;
 
-        LeasedCall(Request request, List<Header> headers, Duration within) {
+        Call(Request request, List<Header> headers, Duration within) {
             this.request = request;
             this.headers = headers;
-            call = new Call(within, true);
+            this.within = within;
+        }
+
+        boolean isWaiting() {
+            return number != 0;
+        }
+
+        /** Requests a permission of the circuit breaker, if it has none. Returns whether it has one. */
+        synchronized boolean acquirePermission() {
+            hasPermission = hasPermission || breaker.tryAcquirePermission();
+            return hasPermission;
+        }
+
+        /** Returns whether it had a permission. It has none afterwards. */
+        synchronized boolean takePermission() {
+            boolean had = hasPermission;
+            hasPermission = false;
+            return had;
+        }
+
+        void releasePermission() {
+            if (takePermission()) {
+                breaker.releasePermission();
+            }
         }
 
         @Override
@@ -138,11 +164,15 @@ public final class WeirClient implements AutoCloseable {
 
         @Override
         public boolean enter() {
+            if (isWaiting()) { // it has waited for the connection
+                atTimeout = NoDecisionReason.NO_LEASE;
+                releasePermission();
+                return true;
+            }
             if (!room.tryAcquire()) {
                 return false;
             }
-            number = numbers.incrementAndGet();
-            begin(number, call, NoDecisionReason.NO_LEASE);
+            begin(this, NoDecisionReason.NO_LEASE);
             return true;
         }
 
@@ -153,32 +183,11 @@ public final class WeirClient implements AutoCloseable {
 
         @Override
         public void end(LeasedDecisions.Reply reply) {
-            if (reply.undecided() == LeasedDecisions.Undecided.NO_LEASE) {
-                giveUp(number, NoDecisionReason.NO_LEASE, null);
-                return;
-            }
-            if (WeirClient.this.end(number) == null) {
-                return;
-            }
-            if (reply.decision() != null) {
-                tally.decidedHere.increment();
-                complete(() -> call.future.complete(reply.decision()));
+            if (reply.undecided() == LeasedDecisions.Undecided.OVER_TOPIC) {
+                complete(() -> send(by, this)); // its policies changed while it waited
             } else {
-                complete(this::askOverTopic);
+                apply(this, reply);
             }
-        }
-
-        /** Sends the request over the topic, because its policies changed while it waited. */
-        private void askOverTopic() {
-            long leftNanos = call.within.toNanos() - (System.nanoTime() - call.startNanos);
-            Duration left = Duration.ofNanos(Math.max(1, leftNanos));
-            var unused = decideOverTopic(request, headers, left).whenComplete((decision, failure) -> {
-                if (failure == null) {
-                    call.future.complete(decision);
-                } else {
-                    call.future.completeExceptionally(failure);
-                }
-            });
         }
     }
 
@@ -199,30 +208,8 @@ public final class WeirClient implements AutoCloseable {
         this.options = options;
         breaker = options.breaker();
         Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
-        requestCodec = new RequestCodec(registry, options.requests());
         decisionCodec = new DecisionCodec(registry);
         room = new Semaphore(options.maxInFlight());
-        reader = new DecisionReader(options.consumer(), options.decisions(), this::read);
-        try {
-            producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
-        } catch (RuntimeException e) {
-            reader.close();
-            throw e;
-        }
-        try {
-            find(options.requests());
-        } catch (RuntimeException e) {
-            reader.close();
-            producer.close(Duration.ZERO);
-            throw e;
-        }
-        try {
-            leases = options.leased() ? new LeasedDecisions(options, registry) : null;
-        } catch (RuntimeException e) {
-            reader.close();
-            producer.close(Duration.ZERO);
-            throw e;
-        }
         timer = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, "weir-client-timeouts");
             thread.setDaemon(true);
@@ -234,6 +221,84 @@ public final class WeirClient implements AutoCloseable {
                 ? null
                 : new ForkJoinPool(processors, ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
         executor = options.executor().orElse(ownExecutor);
+        connector = new ClientConnector(() -> new ClientConnection(options, registry, this::read), this::useConnection);
+    }
+
+    /**
+     * Starts to connect.
+     *
+     * @throws RuntimeException if a setting is invalid
+     */
+    WeirClient connect() {
+        try {
+            connector.start();
+            return this;
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    /** Sends the requests that wait for the connection, in their order. Returns false if the client was closed. */
+    private boolean useConnection(ClientConnection ready) {
+        synchronized (parking) {
+            if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
+                breaker.transitionToClosedState(); // the outage that opened it is over
+            }
+            for (List<Call> parked = parked(); !parked.isEmpty(); parked = parked()) {
+                for (Call call : parked) {
+                    call.isParked = false;
+                    decideBy(ready, call);
+                }
+            }
+            if (closed) {
+                return false;
+            }
+            connection = ready;
+        }
+        readyOrClosed.countDown();
+        return true;
+    }
+
+    private List<Call> parked() {
+        return calls.values().stream()
+                .filter(call -> call.isParked)
+                .sorted(Comparator.comparingLong(call -> call.number))
+                .toList();
+    }
+
+    /**
+     * Returns whether the client has found its topics and reads decisions. It stays ready if the brokers go away later.
+     *
+     * @return whether requests are sent at once; {@code false} if the client is closed
+     */
+    public boolean isReady() {
+        return connection != null && !closed;
+    }
+
+    /**
+     * Waits until the client {@linkplain #isReady is ready}.
+     *
+     * @param timeout the longest wait
+     * @return whether it is ready; {@code false} if the timeout has passed or the client was closed.
+     *     {@link #failure} can have the reason
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public boolean awaitReady(Duration timeout) throws InterruptedException {
+        var unused = readyOrClosed.await(TimeUnit.NANOSECONDS.convert(timeout), TimeUnit.NANOSECONDS);
+        return isReady();
+    }
+
+    /**
+     * Returns the error that keeps the client from being ready or from reading decisions. The client tries again until
+     * it succeeds or is closed.
+     *
+     * @return the last error; empty if the operation has succeeded since, or no attempt has ended yet. An attempt can
+     *     take a minute if the brokers do not respond
+     */
+    public Optional<RuntimeException> failure() {
+        ClientConnection current = connection;
+        return current == null ? connector.failure() : current.failure();
     }
 
     /**
@@ -303,8 +368,8 @@ public final class WeirClient implements AutoCloseable {
      * wait for quota.
      *
      * @param request the request
-     * @return the decision. Empty if the client is not {@linkplain ClientBuilder#leased leased} or is closed, if the
-     *     request cannot be decided by leases, or if more quota is needed. In the last case a lease is requested, so
+     * @return the decision. Empty if the client is not {@linkplain ClientBuilder#leased leased}, is not
+     *     {@linkplain #isReady ready}, if the request cannot be decided by leases, or if more quota is needed. In the last case a lease is requested, so
      *     that a later request can succeed. To get a decision in any case, call {@link #decide} next
      * @throws IllegalArgumentException if the request is invalid; the message names the field
      */
@@ -313,7 +378,9 @@ public final class WeirClient implements AutoCloseable {
         if (fault.isPresent()) {
             throw new IllegalArgumentException(fault.get());
         }
-        Decision decision = leases == null || closed ? null : leases.tryDecide(request);
+        ClientConnection current = connection;
+        LeasedDecisions leases = current == null || closed ? null : current.leases();
+        Decision decision = leases == null ? null : leases.tryDecide(request);
         if (decision == null) {
             return Optional.empty();
         }
@@ -339,83 +406,131 @@ public final class WeirClient implements AutoCloseable {
             tally.rejected.increment();
             return CompletableFuture.failedFuture(new IllegalArgumentException(fault.get()));
         }
-        if (closed) {
-            return notSent(NoDecisionReason.CLOSED);
-        }
         Duration shortest = within.compareTo(options.timeout()) < 0 ? within : options.timeout();
-        return leases == null
-                ? decideOverTopic(request, headers, shortest)
-                : decideByLeases(request, headers, shortest);
-    }
-
-    private CompletableFuture<Decision> decideByLeases(Request request, List<Header> headers, Duration within) {
-        LeasedCall waiter = new LeasedCall(request, headers, within);
-        LeasedDecisions.Reply reply = leases.decide(request, waiter);
-        if (reply.decision() != null) {
-            tally.decidedHere.increment();
-            return CompletableFuture.completedFuture(reply.decision());
-        }
-        return switch (reply.undecided()) {
-            case WAITS -> waiter.call.future;
-            case NO_ROOM -> notSent(NoDecisionReason.TOO_MANY_WAITING);
-            case NO_LEASE -> notSent(NoDecisionReason.NO_LEASE);
-            case OVER_TOPIC -> decideOverTopic(request, headers, within);
-        };
-    }
-
-    private CompletableFuture<Decision> decideOverTopic(Request request, List<Header> headers, Duration within) {
+        Call call = new Call(request, headers, shortest);
+        ClientConnection current = connection;
         if (closed) {
-            return notSent(NoDecisionReason.CLOSED);
-        }
-        if (!breaker.tryAcquirePermission()) {
-            return notSent(NoDecisionReason.CIRCUIT_OPEN);
-        }
-        if (!hasRoom()) {
-            breaker.releasePermission();
-            return notSent(NoDecisionReason.TOO_MANY_WAITING);
-        }
-        return sendRequest(request, headers, within);
-    }
-
-    private CompletableFuture<Decision> sendRequest(Request request, List<Header> headers, Duration within) {
-        long number = numbers.incrementAndGet();
-        Call call = new Call(within, false);
-        begin(number, call, NoDecisionReason.TIMED_OUT);
-        if (!calls.containsKey(number)) {
-            return call.future;
-        }
-        try {
-            ProducerRecord<String, byte[]> record = new ProducerRecord<>(
-                    options.requests(),
-                    null,
-                    request.timestampMs(),
-                    request.client(),
-                    requestCodec.encode(request),
-                    headers);
-            record.headers().add(new RecordHeader(CORRELATION, correlation(number)));
-            tally.sent.increment();
-            var unused = producer.send(record, (metadata, exception) -> {
-                if (exception != null) {
-                    notWritten(number, exception);
-                }
-            });
-        } catch (RuntimeException e) {
-            notWritten(number, e);
+            fail(call, NoDecisionReason.CLOSED);
+        } else if (current == null) {
+            decideWhenReady(call);
+        } else {
+            decideBy(current, call);
         }
         return call.future;
     }
 
-    /** Registers a waiting request and schedules its time-out, which fails it with the given reason. */
-    private void begin(long number, Call call, NoDecisionReason until) {
-        calls.put(number, call);
+    /** Lets a request wait for the connection. */
+    private void decideWhenReady(Call call) {
+        if (!admit(call)) {
+            return;
+        }
+        begin(call, NoDecisionReason.NOT_READY);
+        ClientConnection ready;
+        synchronized (parking) {
+            ready = connection;
+            call.isParked = ready == null;
+        }
+        if (ready != null) {
+            decideBy(ready, call);
+        }
+    }
+
+    private void decideBy(ClientConnection by, Call call) {
+        call.by = by;
+        if (by.leases() == null) {
+            send(by, call);
+        } else {
+            apply(call, by.leases().decide(call.request, call));
+        }
+    }
+
+    private void apply(Call call, LeasedDecisions.Reply reply) {
+        if (reply.decision() != null) {
+            decidedHere(call, reply.decision());
+            return;
+        }
+        switch (reply.undecided()) {
+            case WAITS -> {}
+            case NO_ROOM -> fail(call, NoDecisionReason.TOO_MANY_WAITING);
+            case NO_LEASE -> fail(call, NoDecisionReason.NO_LEASE);
+            case OVER_TOPIC -> send(call.by, call);
+        }
+    }
+
+    private void decidedHere(Call call, Decision decision) {
+        if (!call.isWaiting()) {
+            tally.decidedHere.increment();
+            call.future.complete(decision);
+        } else if (end(call.number) != null) {
+            call.releasePermission();
+            tally.decidedHere.increment();
+            complete(() -> call.future.complete(decision));
+        }
+    }
+
+    /** Takes a permission of the circuit breaker and room for a request, or ends the request. */
+    private boolean admit(Call call) {
+        if (!call.acquirePermission()) {
+            fail(call, NoDecisionReason.CIRCUIT_OPEN);
+            return false;
+        }
+        if (!call.isWaiting() && !hasRoom()) {
+            call.releasePermission();
+            fail(call, NoDecisionReason.TOO_MANY_WAITING);
+            return false;
+        }
+        return true;
+    }
+
+    private void send(ClientConnection to, Call call) {
+        if (!admit(call)) {
+            return;
+        }
+        if (call.isWaiting()) {
+            call.atTimeout = NoDecisionReason.TIMED_OUT;
+        } else {
+            begin(call, NoDecisionReason.TIMED_OUT);
+        }
+        if (!calls.containsKey(call.number)) {
+            call.releasePermission();
+            return;
+        }
+        tally.sent.increment();
         try {
-            call.timeout =
-                    timer.schedule(() -> giveUp(number, until, null), call.within.toNanos(), TimeUnit.NANOSECONDS);
+            Header correlation = new RecordHeader(CORRELATION, correlation(call.number));
+            to.send(call.request, call.headers, correlation, (metadata, exception) -> {
+                if (exception != null) {
+                    notWritten(call.number, exception);
+                }
+            });
+        } catch (RuntimeException e) {
+            notWritten(call.number, e);
+        }
+    }
+
+    /** Adds a request to the waiting ones, and schedules its time-out, which fails it with the given reason. */
+    private void begin(Call call, NoDecisionReason atTimeout) {
+        call.atTimeout = atTimeout;
+        call.startNanos = System.nanoTime();
+        call.number = numbers.incrementAndGet();
+        calls.put(call.number, call);
+        try {
+            call.timeout = timer.schedule(
+                    () -> giveUp(call.number, call.atTimeout, null), call.within.toNanos(), TimeUnit.NANOSECONDS);
         } catch (RejectedExecutionException e) { // the client was closed
-            giveUp(number, NoDecisionReason.CLOSED, null);
+            giveUp(call.number, NoDecisionReason.CLOSED, null);
         }
         if (closed) { // close() may have completed the waiting requests before this one was added
-            giveUp(number, NoDecisionReason.CLOSED, null);
+            giveUp(call.number, NoDecisionReason.CLOSED, null);
+        }
+    }
+
+    /** Ends a request that has no decision, whether it waits or not. */
+    private void fail(Call call, NoDecisionReason why) {
+        if (call.isWaiting()) {
+            giveUp(call.number, why, null);
+        } else {
+            call.future.completeExceptionally(none(why, call.within, null));
         }
     }
 
@@ -426,7 +541,11 @@ public final class WeirClient implements AutoCloseable {
      * @return the counts
      */
     public ClientStats stats() {
-        return tally.stats(calls.size(), leases == null ? 0 : leases.keys(), CircuitSettings.state(breaker));
+        ClientConnection current = connection;
+        int keys = current == null || current.leases() == null
+                ? 0
+                : current.leases().keys();
+        return tally.stats(calls.size(), keys, CircuitSettings.state(breaker));
     }
 
     /**
@@ -440,36 +559,19 @@ public final class WeirClient implements AutoCloseable {
         closed = true;
         timer.shutdownNow();
         calls.keySet().forEach(number -> giveUp(number, NoDecisionReason.CLOSED, null));
+        readyOrClosed.countDown();
         boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
-        if (leases != null) {
-            leases.close();
-        }
+        connector.close();
         isInterrupted |= Thread.interrupted();
-        reader.close();
-        producer.close(CLOSE);
+        ClientConnection current = connection;
+        if (current != null) {
+            current.close();
+        }
         if (ownExecutor != null) {
             ownExecutor.shutdown();
         }
         if (isInterrupted) {
             Thread.currentThread().interrupt();
-        }
-    }
-
-    /**
-     * Fetches the metadata of the topic, so that no request has to wait for it. At the start, brokers get more time
-     * than a request has.
-     */
-    private void find(String topic) {
-        long startNanos = System.nanoTime();
-        boolean found = false;
-        while (!found) {
-            try {
-                found = !producer.partitionsFor(topic).isEmpty();
-            } catch (TimeoutException e) {
-                if (System.nanoTime() - startNanos > START.toNanos()) {
-                    throw e;
-                }
-            }
         }
     }
 
@@ -505,7 +607,9 @@ public final class WeirClient implements AutoCloseable {
             return;
         }
         long nanos = System.nanoTime() - call.startNanos;
-        breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
+        if (call.takePermission()) {
+            breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
+        }
         tally.answered(nanos);
         complete(() -> call.future.complete(decision));
     }
@@ -516,10 +620,10 @@ public final class WeirClient implements AutoCloseable {
             return;
         }
         NoDecisionException failure = none(why, call.within, cause);
-        if (why == NoDecisionReason.TIMED_OUT || why == NoDecisionReason.NOT_WRITTEN) {
+        if (!COUNTED.contains(why)) {
+            call.releasePermission();
+        } else if (call.takePermission()) {
             breaker.onError(System.nanoTime() - call.startNanos, TimeUnit.NANOSECONDS, failure);
-        } else if (!call.isLeased) {
-            breaker.releasePermission();
         }
         if (why == NoDecisionReason.CLOSED) {
             call.future.completeExceptionally(failure); // all requests have ended when close() returns
@@ -539,7 +643,7 @@ public final class WeirClient implements AutoCloseable {
         }
         Call call = end(number);
         if (call != null) {
-            breaker.releasePermission();
+            call.releasePermission();
             tally.rejected.increment();
             IllegalArgumentException failure = new IllegalArgumentException(
                     "the request cannot be written to " + options.requests() + ": " + exception.getMessage(),
@@ -571,14 +675,11 @@ public final class WeirClient implements AutoCloseable {
         }
     }
 
-    private CompletableFuture<Decision> notSent(NoDecisionReason why) {
-        return CompletableFuture.failedFuture(none(why, options.timeout(), null));
-    }
-
     private NoDecisionException none(NoDecisionReason why, Duration within, Throwable cause) {
         tally.unanswered(why);
         String message =
                 switch (why) {
+                    case NOT_READY -> notReady();
                     case TIMED_OUT -> "no decision arrived within " + within.toMillis() + " ms";
                     case NOT_WRITTEN -> "the broker did not confirm the write to " + options.requests();
                     case TOO_MANY_WAITING ->
@@ -591,10 +692,17 @@ public final class WeirClient implements AutoCloseable {
         return new NoDecisionException(why, message, cause == null ? known(why) : cause);
     }
 
+    private String notReady() {
+        return "the client is not ready: "
+                + connector.failure().map(ClientConnector::message).orElse("no broker has responded yet");
+    }
+
     private Throwable known(NoDecisionReason why) {
+        ClientConnection current = connection;
         return switch (why) {
-            case TIMED_OUT -> reader.failure().orElse(null);
-            case NO_LEASE -> leases.failure().orElse(null);
+            case NOT_READY -> connector.failure().orElse(null);
+            case TIMED_OUT -> current == null ? null : current.readerFailure().orElse(null);
+            case NO_LEASE -> current == null ? null : current.leases().failure().orElse(null);
             default -> null;
         };
     }

@@ -124,13 +124,13 @@ public final class WorkerBuilder {
     }
 
     /**
-     * Starts a worker, which joins the consumer group and runs until it is closed.
+     * Starts a worker, which joins the consumer group and runs until it is closed. Does not wait for brokers and does
+     * not fail if they are away; {@link ReleaseWorker#failure} returns the reason.
      *
      * @return a running worker, to be closed by the caller
-     * @throws KafkaException if the properties are invalid, a topic does not exist, or the brokers reject a call or do
-     *     not respond
-     * @throws dev.weir.wire.RegistryException if the properties name a schema registry, and it does not respond or
-     *     rejects the schema
+     * @throws KafkaException if a property is invalid
+     * @throws dev.weir.wire.RegistryException if the properties name a schema registry and are invalid, or no registry
+     *     client is on the class path
      */
     public ReleaseWorker start() {
         return new ReleaseWorker(this);

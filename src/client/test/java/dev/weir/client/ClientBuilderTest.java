@@ -43,7 +43,7 @@ class ClientBuilderTest {
     @Test
     void a_request_not_written_before_the_timeout_is_dropped() {
         assertThat(builder.timeout(Duration.ofSeconds(3)).producer())
-                .containsEntry("max.block.ms", 3_000L)
+                .containsEntry("max.block.ms", 0)
                 .containsEntry("delivery.timeout.ms", 3_001);
         assertThat(builder.timeout(Duration.ofMillis(10)).producer()).containsEntry("delivery.timeout.ms", 1_001);
     }

@@ -330,6 +330,20 @@ class SecuredClusterTest {
                 .start();
     }
 
+    /** Returns the failure that keeps a client from being ready, and closes the client. */
+    private static String clientFailure(WeirClient client) {
+        try (client) {
+            return awaitValue(
+                    "readiness or a failure",
+                    PATIENCE,
+                    () -> client.isReady()
+                            ? "no failure"
+                            : client.failure()
+                                    .map(UnreachableException::causeMessage)
+                                    .orElse(null));
+        }
+    }
+
     private static String workerFailure(AclTable.Line line) throws Exception {
         boolean givesUp = line.resource().name().equals("weir.dead-letters");
         if (givesUp) {
@@ -499,14 +513,8 @@ class SecuredClusterTest {
                 case "watch decisions" -> refusal(line, "watch", "decisions", "--from-beginning", "-n", "1");
                 case "watch releases" -> refusal(line, "watch", "releases", "--from-beginning", "-n", "1");
                 case "ReleaseConsumer" -> firstRelease();
-                case "WeirClient" -> {
-                    gateway().close();
-                    yield "no failure";
-                }
-                case "a leased client" -> {
-                    leased(Fallback.FAIL).close();
-                    yield "no failure";
-                }
+                case "WeirClient" -> clientFailure(gateway());
+                case "a leased client" -> clientFailure(leased(Fallback.FAIL));
                 case "ReleaseWorker" -> workerFailure(line);
                 case "a consumer" ->
                     String.valueOf(read(line.role(), line.resource().name()).size());

@@ -121,7 +121,7 @@ public final class BrokerCluster implements AutoCloseable {
      * @throws IllegalStateException if a broker ends or the brokers do not join in time
      */
     public static BrokerCluster start(Path directory, int count) throws IOException, InterruptedException {
-        BrokerCluster cluster = new BrokerCluster(directory, count);
+        BrokerCluster cluster = prepare(directory, count);
         try {
             for (ChildProcess broker : cluster.brokers) {
                 broker.start();
@@ -134,7 +134,22 @@ public final class BrokerCluster implements AutoCloseable {
         }
     }
 
-    private void awaitReady() throws InterruptedException {
+    /**
+     * Returns a cluster with addresses, whose processes the caller starts.
+     *
+     * @param directory an existing directory for data, settings and logs
+     * @param count the number of brokers, 1 or more
+     */
+    public static BrokerCluster prepare(Path directory, int count) throws IOException {
+        return new BrokerCluster(directory, count);
+    }
+
+    /**
+     * Waits until all brokers have joined.
+     *
+     * @throws IllegalStateException if a broker has ended or the brokers do not join in time
+     */
+    public void awaitReady() throws InterruptedException {
         long startNanos = System.nanoTime();
         while (!isFullyReplicated()) {
             if (System.nanoTime() - startNanos > PATIENCE.toNanos()) {

@@ -148,6 +148,13 @@ final class DecideApi {
                             : NoDecisionReason.NOT_WRITTEN.name();
         }
 
+        /** Returns why there is no decision, without details of the brokers. */
+        String detail() {
+            return failure instanceof NoDecisionException none && none.reason() != NoDecisionReason.NOT_READY
+                    ? none.getMessage() + "; the request may still be decided and charged"
+                    : "the brokers do not answer";
+        }
+
         void count(DecideMetrics metrics) {
             boolean isFallback = decision != null && decision.decision().isEmpty();
             metrics.ended(
@@ -254,11 +261,7 @@ final class DecideApi {
             throw bad(answer.failure.getMessage());
         }
         if (answer.failure != null) {
-            throw ProblemDetails.unavailable(
-                            answer.failure instanceof NoDecisionException
-                                    ? answer.failure.getMessage() + "; the request may still be decided and charged"
-                                    : "the brokers do not answer")
-                    .exception();
+            throw ProblemDetails.unavailable(answer.detail()).exception();
         }
         answer.decision.noDecisionReason().ifPresent(why -> request.header(FALLBACK_HEADER, why.name()));
         if (options.enforce) {

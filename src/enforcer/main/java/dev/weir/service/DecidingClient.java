@@ -2,6 +2,7 @@ package dev.weir.service;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
+import dev.weir.client.NoDecisionException;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
@@ -13,8 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
-import java.util.function.LongSupplier;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.slf4j.Logger;
@@ -29,36 +29,30 @@ final class DecidingClient implements AutoCloseable {
     /** The longest time that a request can wait for its decision. */
     static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
 
-    /** How long requests get no decision after the client could not be started, before the next attempt. */
-    static final Duration PAUSE = Duration.ofSeconds(2);
-
     /** How many requests can wait at the same time. */
     private static final int MAX_IN_FLIGHT = 10_000;
 
-    /** How long a thread of the service can block if the brokers do not answer. */
-    private static final int MAX_BLOCK_MS = 500;
+    /** How often it is logged that the client is not ready. */
+    private static final long LOG_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private static final Logger LOG = LoggerFactory.getLogger(DecidingClient.class);
 
     private final Supplier<WeirClient> starter;
-    private final LongSupplier nanoTime;
-    private CompletableFuture<WeirClient> client; // null before the first request
-    private long failedAtNanos; // meaningful if the client has failed
+    private final AtomicLong loggedNanos = new AtomicLong(System.nanoTime() - LOG_NANOS);
+    private WeirClient client; // null before the first request
     private boolean closed;
 
     DecidingClient(WeirConfig config) {
-        this(() -> start(config), System::nanoTime);
+        this(() -> start(config));
     }
 
-    /** @param nanoTime a monotonic clock */
-    DecidingClient(Supplier<WeirClient> starter, LongSupplier nanoTime) {
+    DecidingClient(Supplier<WeirClient> starter) {
         this.starter = starter;
-        this.nanoTime = nanoTime;
     }
 
     private static WeirClient start(WeirConfig config) {
         Map<String, Object> kafka = KafkaSettings.weirClient(config);
-        kafka.put("producer." + ProducerConfig.MAX_BLOCK_MS_CONFIG, MAX_BLOCK_MS);
+        kafka.put("producer." + ProducerConfig.MAX_BLOCK_MS_CONFIG, 0); // threads of the service must not block
         return WeirClient.builder(kafka)
                 .prefix(config.topics().prefix())
                 .applicationId(config.applicationId())
@@ -72,83 +66,65 @@ final class DecidingClient implements AutoCloseable {
     }
 
     /**
-     * Decides a request.
+     * Decides a request. The first one starts the client.
      *
-     * @param within how long to wait, at most {@link #MAX_TIMEOUT}. It includes the time in which the client starts
-     * @return a future that completes or fails like that of {@link WeirClient#decide(Request, Duration, Fallback)}. If
-     *     the client does not start in time, the fallback answers, or the future fails with an
-     *     {@link UnreachableException}
+     * @param within how long to wait, at most {@link #MAX_TIMEOUT}. It includes the time until the client is ready
+     * @return a future that completes or fails like that of {@link WeirClient#decide(Request, Duration, Fallback)}
      */
     CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
-        CompletableFuture<WeirClient> started = client();
-        if (isRunning(started)) {
-            return started.join().decide(request, within, fallback);
+        Optional<WeirClient> running = client();
+        if (running.isEmpty()) {
+            return undecided(fallback);
         }
-        long deadlineNanos = nanoTime.getAsLong() + within.toNanos();
-        return started.copy()
-                .orTimeout(within.toNanos(), TimeUnit.NANOSECONDS)
-                .<Function<Duration, CompletableFuture<ClientDecision>>>handle((ready, failure) -> failure == null
-                        ? left -> ready.decide(request, left, fallback)
-                        : left -> notStarted(fallback, failure))
-                .thenCompose(next ->
-                        next.apply(Duration.ofNanos(Math.max(1_000_000, deadlineNanos - nanoTime.getAsLong()))));
+        WeirClient weir = running.get();
+        return weir.decide(request, within, fallback).whenComplete((decision, failure) -> {
+            if (isNotReady(decision, failure)) {
+                logNotReady(weir);
+            }
+        });
     }
 
-    private static CompletableFuture<ClientDecision> notStarted(Fallback fallback, Throwable failure) {
+    private static boolean isNotReady(ClientDecision decision, Throwable failure) {
+        Optional<NoDecisionReason> reason = failure == null
+                ? decision.noDecisionReason()
+                : failure instanceof NoDecisionException none ? Optional.of(none.reason()) : Optional.empty();
+        return reason.filter(NoDecisionReason.NOT_READY::equals).isPresent();
+    }
+
+    private static CompletableFuture<ClientDecision> undecided(Fallback fallback) {
         return fallback == Fallback.FAIL
-                ? CompletableFuture.failedFuture(new UnreachableException("the client has not started", failure))
+                ? CompletableFuture.failedFuture(new UnreachableException("the service is closed", null))
                 : CompletableFuture.completedFuture(new ClientDecision(
-                        fallback == Fallback.FAIL_OPEN, Optional.empty(), Optional.of(NoDecisionReason.NOT_WRITTEN)));
+                        fallback == Fallback.FAIL_OPEN, Optional.empty(), Optional.of(NoDecisionReason.CLOSED)));
     }
 
-    private static boolean isRunning(CompletableFuture<WeirClient> started) {
-        return started.isDone() && !started.isCompletedExceptionally();
-    }
-
-    /** Returns the client, which is started if none is running or starting. */
-    private synchronized CompletableFuture<WeirClient> client() {
-        boolean mayRetry = client != null
-                && client.isCompletedExceptionally()
-                && nanoTime.getAsLong() - failedAtNanos >= PAUSE.toNanos();
-        if (!closed && (client == null || mayRetry)) {
-            CompletableFuture<WeirClient> starting = new CompletableFuture<>();
-            client = starting;
-            Thread thread = new Thread(() -> start(starting), "service-client");
-            thread.setDaemon(true);
-            thread.start();
-        }
-        return client == null ? CompletableFuture.failedFuture(new IllegalStateException("closed")) : client;
-    }
-
-    private void start(CompletableFuture<WeirClient> starting) {
-        try {
-            WeirClient started = starter.get();
-            starting.complete(started);
-            if (isClosed()) { // close() may have seen a client that had not started
-                started.close();
-            }
-        } catch (RuntimeException e) {
-            LOG.warn("Requests over HTTP cannot be decided: {}", e.getMessage());
-            synchronized (this) {
-                failedAtNanos = nanoTime.getAsLong();
-            }
-            starting.completeExceptionally(e);
+    private void logNotReady(WeirClient weir) {
+        long nowNanos = System.nanoTime();
+        long lastNanos = loggedNanos.get();
+        if (nowNanos - lastNanos >= LOG_NANOS && loggedNanos.compareAndSet(lastNanos, nowNanos)) {
+            LOG.warn(
+                    "Requests over HTTP cannot be decided: {}",
+                    weir.failure().map(UnreachableException::causeMessage).orElse("no broker has responded"));
         }
     }
 
-    private synchronized boolean isClosed() {
-        return closed;
+    /** Returns the client, which is started if none is running; empty if this was closed before the first request. */
+    private synchronized Optional<WeirClient> client() {
+        if (client == null && !closed) {
+            client = starter.get();
+        }
+        return Optional.ofNullable(client);
     }
 
     @Override
     public void close() {
-        CompletableFuture<WeirClient> started;
+        WeirClient started;
         synchronized (this) {
             closed = true;
             started = client;
         }
-        if (started != null && isRunning(started)) {
-            started.join().close();
+        if (started != null) {
+            started.close();
         }
     }
 }

@@ -74,8 +74,8 @@ class LeasedClientTest {
                 .leases(leases);
     }
 
-    private static WeirClient leased(LiveWeir weir) {
-        return weir.client().leased(true).leases(terms(weir)).start();
+    private static WeirClient leased(LiveWeir weir) throws InterruptedException {
+        return LiveWeir.ready(weir.client().leased(true).leases(terms(weir)));
     }
 
     private static LeaseTerms terms(LiveWeir weir) {
@@ -332,11 +332,8 @@ class LeasedClientTest {
         Request waits = RequestBuilder.of("alice").attribute("endpoint", "/a").build();
         Request waitsNot =
                 RequestBuilder.of("alice").attribute("endpoint", "/b").build();
-        try (WeirClient open = live.client()
-                        .leased(true)
-                        .fallback(Fallback.FAIL_OPEN)
-                        .timeout(Duration.ofMillis(500))
-                        .start();
+        try (WeirClient open = LiveWeir.ready(
+                        live.client().leased(true).fallback(Fallback.FAIL_OPEN).timeout(Duration.ofMillis(500)));
                 WeirClient closed = live.client()
                         .leased(true)
                         .fallback(Fallback.FAIL_CLOSED)

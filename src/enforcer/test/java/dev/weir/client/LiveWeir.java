@@ -54,4 +54,13 @@ record LiveWeir(WeirConfig config) {
                 .applicationId(config.applicationId())
                 .timeout(PATIENCE);
     }
+
+    /** Starts a client and waits until it is ready. */
+    static WeirClient ready(ClientBuilder builder) throws InterruptedException {
+        WeirClient client = builder.start();
+        if (!client.awaitReady(PATIENCE)) {
+            throw new AssertionError("the client is not ready: " + client.failure());
+        }
+        return client;
+    }
 }

@@ -189,7 +189,7 @@ class WeirClientTest {
     @EnumSource(Fallback.class)
     void without_an_enforcer_the_fallback_decides_at_the_timeout(Fallback fallback) throws Exception {
         try (WeirClient weir =
-                down.client().timeout(SHORT).fallback(fallback).noCircuit().start()) {
+                LiveWeir.ready(down.client().timeout(SHORT).fallback(fallback).noCircuit())) {
             CompletableFuture<ClientDecision> asked = weir.decide(request("alice"));
             if (fallback == Fallback.FAIL) {
                 assertThatThrownBy(() -> get(asked))
@@ -217,11 +217,10 @@ class WeirClientTest {
 
     @Test
     void a_call_can_shorten_the_timeout_but_not_extend_it() throws Exception {
-        try (WeirClient weir = down.client()
+        try (WeirClient weir = LiveWeir.ready(down.client()
                 .timeout(Duration.ofSeconds(1))
                 .fallback(Fallback.FAIL_CLOSED)
-                .noCircuit()
-                .start()) {
+                .noCircuit())) {
             assertThatThrownBy(() -> get(weir.decide(request("alice"), SHORT, Fallback.FAIL)))
                     .cause()
                     .hasMessage("no decision arrived within 200 ms");
@@ -253,7 +252,7 @@ class WeirClientTest {
                 meter.getId().getName()
                         + meter.getId().getTags().stream().map(Tag::getValue).toList(),
                 meter.measure().iterator().next().getValue()));
-        assertThat(reported).hasSize(1 + 10 + 1 + 2 + 1 + 3 + 3 + 1);
+        assertThat(reported).hasSize(1 + 11 + 1 + 2 + 1 + 3 + 3 + 1);
         assertThat(reported)
                 .containsEntry("weir.client.sent[]", 2.0)
                 .containsEntry("weir.client.requests[ANSWERED]", 2.0)
@@ -273,11 +272,10 @@ class WeirClientTest {
     void an_open_circuit_sends_nothing_until_a_probe_succeeds() throws Exception {
         LiveWeir later = LiveWeir.create(broker, directory, "later.", POLICIES);
         CircuitSettings circuit = new CircuitSettings(4, 100, Duration.ofSeconds(2), 1);
-        try (WeirClient weir = later.client()
+        try (WeirClient weir = LiveWeir.ready(later.client()
                 .timeout(Duration.ofSeconds(1))
                 .fallback(Fallback.FAIL_OPEN)
-                .circuit(circuit)
-                .start()) {
+                .circuit(circuit))) {
             for (int i = 0; i < 4; i++) {
                 assertThat(get(weir.decide(request("alice"))).noDecisionReason())
                         .contains(NoDecisionReason.TIMED_OUT);
@@ -304,8 +302,7 @@ class WeirClientTest {
 
     @Test
     void requests_beyond_the_maximum_in_flight_are_rejected() throws Exception {
-        try (WeirClient weir =
-                down.client().maxInFlight(5).fallback(Fallback.FAIL_CLOSED).start()) {
+        try (WeirClient weir = LiveWeir.ready(down.client().maxInFlight(5).fallback(Fallback.FAIL_CLOSED))) {
             List<CompletableFuture<ClientDecision>> waiting = new ArrayList<>();
             for (int i = 0; i < 5; i++) {
                 waiting.add(weir.decide(request("alice")));
@@ -324,12 +321,11 @@ class WeirClientTest {
 
     @Test
     void with_max_wait_callers_wait_for_a_free_slot() throws Exception {
-        try (WeirClient weir = down.client()
+        try (WeirClient weir = LiveWeir.ready(down.client()
                 .maxInFlight(1)
                 .maxWait(LiveWeir.PATIENCE)
                 .timeout(SHORT)
-                .noCircuit()
-                .start()) {
+                .noCircuit())) {
             for (int i = 0; i < 3; i++) {
                 var unused = weir.decide(request("alice")); // each but the first waits until the previous one times out
             }
@@ -344,7 +340,7 @@ class WeirClientTest {
 
     @Test
     void closing_completes_all_pending_requests() throws Exception {
-        WeirClient weir = down.client().fallback(Fallback.FAIL_OPEN).start();
+        WeirClient weir = LiveWeir.ready(down.client().fallback(Fallback.FAIL_OPEN));
         List<CompletableFuture<ClientDecision>> waiting = new ArrayList<>();
         List<CompletableFuture<ClientDecision>> failing = new ArrayList<>();
         for (int i = 0; i < 100; i++) {
@@ -438,20 +434,35 @@ class WeirClientTest {
     }
 
     @Test
-    void connecting_may_take_longer_than_the_request_timeout() throws Exception {
-        try (WeirClient weir = up.client()
-                .timeout(Duration.ofMillis(1))
-                .fallback(Fallback.FAIL_OPEN)
-                .start()) {
-            assertThat(get(weir.decide(request("alice"))).allowed()).isTrue();
+    void a_client_is_ready_once_its_topics_exist_and_sends_waiting_requests_in_order() throws Exception {
+        LiveWeir missing =
+                new LiveWeir(up.config().toBuilder().topics("missing.", 2).build());
+        try (WeirClient weir = missing.client().fallback(Fallback.FAIL_CLOSED).start()) {
+            await("the failure is known", LiveWeir.PATIENCE, () -> weir.failure()
+                    .isPresent());
+            String reason = "topic missing.decisions does not exist, or this user has no permission to describe it";
+            assertThat(weir.failure()).hasValueSatisfying(failure -> assertThat(failure)
+                    .isInstanceOf(KafkaException.class)
+                    .hasMessage(reason));
+            assertThatThrownBy(() -> get(weir.decide(request("alice"), SHORT, Fallback.FAIL)))
+                    .cause()
+                    .hasMessage("the client is not ready: " + reason);
+            assertThat(get(weir.decide(request("alice"), SHORT)))
+                    .isEqualTo(ClientDecision.fallback(false, NoDecisionReason.NOT_READY));
+            List<CompletableFuture<ClientDecision>> waiting = new ArrayList<>();
+            for (int i = 0; i < 500; i++) {
+                waiting.add(weir.decide(request("hank")));
+            }
+            LiveWeir created = LiveWeir.create(broker, directory, "missing.", POLICIES);
+            assertThat(weir.awaitReady(LiveWeir.PATIENCE)).isTrue();
+            assertThat(weir.failure()).isEmpty();
+            Enforcer started = created.enforce();
+            try (started) {
+                for (int i = 0; i < waiting.size(); i++) {
+                    assertThat(decided(waiting.get(i)).remaining()).isEqualTo(3_000 - 1 - i);
+                }
+            }
         }
-    }
-
-    @Test
-    void a_missing_topic_is_named() {
-        assertThatThrownBy(() -> up.client().prefix("nowhere.").timeout(SHORT).start())
-                .isInstanceOf(KafkaException.class)
-                .hasMessage("topic nowhere.decisions does not exist, or this user has no permission to describe it");
     }
 
     @Test
@@ -469,6 +480,8 @@ class WeirClientTest {
                     "growing",
                     record -> seen.put(new String(record.key(), StandardCharsets.UTF_8), record.partition()));
             try (reader) {
+                reader.connect(List.of());
+                reader.start();
                 admin.createPartitions(Map.of("growing", NewPartitions.increaseTo(3)))
                         .all()
                         .get();

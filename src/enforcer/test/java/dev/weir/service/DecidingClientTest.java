@@ -9,7 +9,6 @@ import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
-import dev.weir.dev.TestBroker;
 import dev.weir.event.Request;
 import dev.weir.service.http.ProblemDetails;
 import dev.weir.service.http.ResponseWriter;
@@ -24,13 +23,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReference;
-import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.NewTopic;
 import org.junit.jupiter.api.Test;
 
 /** The start of the client for requests over HTTP. */
@@ -40,28 +34,11 @@ class DecidingClientTest {
     private static final Duration SHORT = Duration.ofMillis(50);
     private static final Request REQUEST = RequestBuilder.of("alice").build();
 
-    @Test
-    void a_failed_start_is_repeated_only_after_a_pause() {
-        AtomicInteger starts = new AtomicInteger();
-        AtomicLong nowNanos = new AtomicLong();
-        try (DecidingClient client = new DecidingClient(
-                () -> {
-                    starts.incrementAndGet();
-                    throw new IllegalStateException("no broker");
-                },
-                nowNanos::get)) {
-            for (int i = 0; i < 100; i++) {
-                assertThat(client.decide(REQUEST, PATIENCE, Fallback.FAIL))
-                        .failsWithin(PATIENCE)
-                        .withThrowableOfType(ExecutionException.class)
-                        .withCauseInstanceOf(UnreachableException.class);
-            }
-            assertThat(starts).hasValue(1);
-            nowNanos.addAndGet(DecidingClient.PAUSE.toNanos());
-            assertThat(client.decide(REQUEST, PATIENCE, Fallback.FAIL_CLOSED).join())
-                    .isEqualTo(answer(false, NoDecisionReason.NOT_WRITTEN));
-            assertThat(starts).hasValue(2);
-        }
+    /** Returns a client without brokers. */
+    private static WeirClient unconnected() {
+        return WeirClient.builder(Map.of("bootstrap.servers", "127.0.0.1:1"))
+                .timeout(DecidingClient.MAX_TIMEOUT)
+                .start();
     }
 
     private static ClientDecision answer(boolean allowed, NoDecisionReason reason) {
@@ -69,69 +46,48 @@ class DecidingClientTest {
     }
 
     @Test
-    void a_request_does_not_wait_longer_than_its_timeout_for_a_slow_start() {
-        CountDownLatch brokersAnswer = new CountDownLatch(1);
-        try (DecidingClient client = new DecidingClient(
-                () -> {
-                    awaitLatch(brokersAnswer);
-                    throw new IllegalStateException("too late");
-                },
-                System::nanoTime)) {
-            assertThat(client.decide(REQUEST, SHORT, Fallback.FAIL_OPEN).join())
-                    .isEqualTo(answer(true, NoDecisionReason.NOT_WRITTEN));
-            CompletableFuture<ClientDecision> fails = client.decide(REQUEST, SHORT, Fallback.FAIL);
-            assertThat(fails)
-                    .failsWithin(PATIENCE)
-                    .withThrowableOfType(ExecutionException.class)
-                    .withCauseInstanceOf(UnreachableException.class);
-            brokersAnswer.countDown();
+    void the_first_request_starts_one_client() {
+        AtomicInteger starts = new AtomicInteger();
+        try (DecidingClient client = new DecidingClient(() -> {
+            starts.incrementAndGet();
+            return unconnected();
+        })) {
+            assertThat(starts).hasValue(0);
+            for (int i = 0; i < 3; i++) {
+                assertThat(client.decide(REQUEST, SHORT, Fallback.FAIL_OPEN).join())
+                        .isEqualTo(answer(true, NoDecisionReason.NOT_READY));
+            }
+            assertThat(starts).hasValue(1);
         }
     }
 
     @Test
-    void a_client_that_starts_while_this_is_closed_is_closed_too() throws Exception {
-        try (Admin admin = Admin.create(Map.copyOf(TestBroker.clientSettings()))) {
-            admin.createTopics(List.of(
-                            new NewTopic("closing.requests", 1, (short) 1),
-                            new NewTopic("closing.decisions", 1, (short) 1)))
-                    .all()
-                    .get();
-        }
-        CountDownLatch closed = new CountDownLatch(1);
-        AtomicReference<WeirClient> started = new AtomicReference<>();
-        DecidingClient client = new DecidingClient(
-                () -> {
-                    awaitLatch(closed);
-                    started.set(WeirClient.builder(TestBroker.clientSettings())
-                            .prefix("closing.")
-                            .start());
-                    return started.get();
-                },
-                System::nanoTime);
-        var unused = client.decide(REQUEST, SHORT, Fallback.FAIL_OPEN);
+    void a_closed_client_starts_none() {
+        DecidingClient client = new DecidingClient(() -> {
+            throw new AssertionError("started");
+        });
         client.close();
-        closed.countDown();
-        await(
-                "the client is closed",
-                PATIENCE,
-                () -> started.get() != null
-                        && started.get()
-                                .decide(REQUEST, PATIENCE, Fallback.FAIL_CLOSED)
-                                .getNow(answer(true, NoDecisionReason.TIMED_OUT))
-                                .equals(answer(false, NoDecisionReason.CLOSED)));
-        assertThat(client.decide(REQUEST, SHORT, Fallback.FAIL_OPEN).join().noDecisionReason())
-                .isPresent();
+        assertThat(client.decide(REQUEST, SHORT, Fallback.FAIL_CLOSED).join())
+                .isEqualTo(answer(false, NoDecisionReason.CLOSED));
+        assertThat(client.decide(REQUEST, SHORT, Fallback.FAIL))
+                .failsWithin(PATIENCE)
+                .withThrowableOfType(ExecutionException.class)
+                .withCauseInstanceOf(UnreachableException.class);
+    }
+
+    @Test
+    void closing_ends_waiting_requests() {
+        DecidingClient client = new DecidingClient(DecidingClientTest::unconnected);
+        CompletableFuture<ClientDecision> waiting =
+                client.decide(REQUEST, DecidingClient.MAX_TIMEOUT, Fallback.FAIL_OPEN);
+        assertThat(waiting).isNotDone();
+        client.close();
+        assertThat(waiting).isCompletedWithValue(answer(true, NoDecisionReason.CLOSED));
     }
 
     @Test
     void requests_beyond_the_memory_for_waiting_ones_are_rejected() throws Exception {
-        CountDownLatch brokersAnswer = new CountDownLatch(1);
-        DecidingClient client = new DecidingClient(
-                () -> {
-                    awaitLatch(brokersAnswer);
-                    throw new IllegalStateException("no broker");
-                },
-                System::nanoTime);
+        DecidingClient client = new DecidingClient(DecidingClientTest::unconnected);
         ServiceMetrics metrics = new ServiceMetrics(() -> 0, () -> 0, () -> 0);
         DecideApi api = new DecideApi(WeirConfig.DEFAULTS.requests().rules(), client, metrics.deciding(), 3_000);
         Javalin server = Javalin.create(settings -> {
@@ -155,9 +111,9 @@ class DecidingClientTest {
             assertThat(scrape.sum("weir_decide_in_flight")).isEqualTo(1);
             CompletableFuture<HttpResponse<String>> waits =
                     two.stream().filter(one -> !one.isDone()).findFirst().orElseThrow();
-            brokersAnswer.countDown();
-            assertThat(waits.join().body()).contains("the brokers do not answer");
-            assertThat(post(server.port()).join().body()).contains("the brokers do not answer");
+            client.close();
+            assertThat(waits.join().body()).contains("the client is closed");
+            assertThat(scrape.lines("weir_decide_requests_total")).contains("{result=\"NOT_READY\"} 0.0");
         } finally {
             server.stop();
         }
@@ -169,14 +125,5 @@ class DecidingClientTest {
                 .POST(HttpRequest.BodyPublishers.ofString("{\"client\":\"alice\"}"))
                 .build();
         return HttpClient.newHttpClient().sendAsync(request, HttpResponse.BodyHandlers.ofString());
-    }
-
-    private static void awaitLatch(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException(e);
-        }
     }
 }

@@ -71,6 +71,17 @@ public final class Gateway implements AutoCloseable {
         return server.getAddress().getPort();
     }
 
+    /**
+     * Waits until requests are decided by Weir. Before that, and without brokers, all are served.
+     *
+     * @param timeout the longest wait
+     * @return whether Weir decides
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public boolean awaitReady(Duration timeout) throws InterruptedException {
+        return weir.awaitReady(timeout);
+    }
+
     @Override
     public void close() {
         server.stop(0);

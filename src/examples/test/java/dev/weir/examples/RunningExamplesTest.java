@@ -80,6 +80,7 @@ class RunningExamplesTest {
     void the_gateway_refuses_the_third_request() throws Exception {
         List<Integer> statuses = new ArrayList<>();
         try (Gateway gateway = new Gateway(kafka, 0)) {
+            assertThat(gateway.awaitReady(PATIENCE)).isTrue();
             HttpClient http = HttpClient.newHttpClient();
             URI uri = URI.create("http://localhost:" + gateway.port() + "/articles/7");
             HttpRequest request =

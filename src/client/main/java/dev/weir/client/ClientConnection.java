@@ -1,0 +1,200 @@
+package dev.weir.client;
+
+import dev.weir.event.Request;
+import dev.weir.wire.RequestCodec;
+import dev.weir.wire.SchemaRegistry;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.producer.Callback;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.errors.InterruptException;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/**
+ * The Kafka clients of a {@link WeirClient}. One thread creates and {@link #connect}s it, and closes it if that fails.
+ * Then any thread may use it.
+ */
+final class ClientConnection implements AutoCloseable {
+
+    private static final Duration CLOSE = Duration.ofSeconds(5);
+
+    /** How long {@link #find} waits for the partitions of a topic that exists. */
+    private static final Duration FIND = Duration.ofSeconds(10);
+
+    private static final long FIND_POLL_MS = 10;
+
+    private final ClientBuilder options;
+    private final Optional<SchemaRegistry> registry;
+    private final DecisionReader reader;
+    private final LeasedDecisions leases; // null if the client is not leased
+    private KafkaProducer<String, byte[]> producer; // null until brokers have responded
+    private RequestCodec requestCodec; // null until connected
+
+    /**
+     * Creates Kafka's consumers and checks the settings of the producers. Sends and reads nothing.
+     *
+     * @param decisions processes the records of the topic of decisions, on the reader's thread
+     * @throws KafkaException if the settings are invalid, or no host name {@linkplain #isUnresolved can be resolved}
+     */
+    ClientConnection(
+            ClientBuilder options,
+            Optional<SchemaRegistry> registry,
+            Consumer<ConsumerRecord<byte[], byte[]>> decisions) {
+        this.options = options;
+        this.registry = registry;
+        check(options.producer());
+        reader = new DecisionReader(options.consumer(), options.decisions(), decisions);
+        try {
+            leases = options.leased() ? new LeasedDecisions(options, registry) : null;
+        } catch (RuntimeException e) {
+            reader.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Checks the settings of a producer that is created later. A producer must not be created before a broker has
+     * responded: closing it can take as long as {@code request.timeout.ms}, since it requests its id at once.
+     *
+     * @throws KafkaException if they are invalid
+     */
+    static void check(Map<String, Object> producer) {
+        Map<String, Object> settings = new HashMap<>(producer);
+        settings.put(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
+        settings.put(ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
+        var unused = new ProducerConfig(settings);
+    }
+
+    /** Returns whether Kafka's clients could not be created because no host name of the brokers was resolved. */
+    static boolean isUnresolved(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof ConfigException
+                    && cause.getMessage() != null
+                    && (cause.getMessage().startsWith("No resolvable bootstrap urls")
+                            || cause.getMessage().startsWith("Unknown host in "))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Finds the topics, determines the ends from which decisions are read, and starts reading. Can be repeated after a
+     * failure.
+     *
+     * @throws KafkaException if a topic does not exist, the brokers reject a call or do not respond, or the thread
+     *     is interrupted
+     * @throws dev.weir.wire.RegistryException if the schema registry does not respond or rejects the schema
+     */
+    void connect() {
+        requestCodec = new RequestCodec(registry, options.requests());
+        reader.connect(List.of(options.requests()));
+        if (producer == null) {
+            producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
+        }
+        find(producer, options.requests());
+        if (leases != null) {
+            leases.connect();
+        }
+        reader.start();
+        if (leases != null) {
+            leases.start();
+        }
+    }
+
+    /**
+     * Waits until a producer has the metadata of a topic, so that no record has to wait for it. Does not depend on the
+     * producer's {@code max.block.ms}. The topic must exist, since a producer can create a missing topic.
+     */
+    static void find(KafkaProducer<?, ?> producer, String topic) {
+        long startNanos = System.nanoTime();
+        boolean found = false;
+        while (!found) {
+            try {
+                found = !producer.partitionsFor(topic).isEmpty();
+            } catch (TimeoutException e) {
+                if (System.nanoTime() - startNanos > FIND.toNanos()) {
+                    throw new TimeoutException("no broker returned the partitions of " + topic, e);
+                }
+                pause();
+            }
+        }
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(FIND_POLL_MS);
+        } catch (InterruptedException e) {
+            throw new InterruptException(e);
+        }
+    }
+
+    /**
+     * Writes a request to its topic.
+     *
+     * @throws RuntimeException if it cannot be encoded or is not accepted. Other failures are passed to the callback
+     */
+    void send(Request request, List<Header> headers, Header correlation, Callback written) {
+        ProducerRecord<String, byte[]> record = new ProducerRecord<>(
+                options.requests(),
+                null,
+                request.timestampMs(),
+                request.client(),
+                requestCodec.encode(request),
+                headers);
+        record.headers().add(correlation);
+        var unused = producer.send(record, written);
+    }
+
+    /** Returns the decisions by leases, or null if the client is not leased. */
+    LeasedDecisions leases() {
+        return leases;
+    }
+
+    /** Returns the last failure of reading decisions; empty if it has succeeded since. */
+    Optional<RuntimeException> readerFailure() {
+        return reader.failure();
+    }
+
+    /** Returns the last failure of reading or leasing; empty if it has succeeded since. */
+    Optional<RuntimeException> failure() {
+        return reader.failure().or(() -> leases == null ? Optional.empty() : leases.failure());
+    }
+
+    /** Returns leased quota and writes what was passed to the producer, for a few seconds at most. */
+    @Override
+    public void close() {
+        if (leases != null) {
+            leases.close();
+        }
+        boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
+        reader.close();
+        producer.close(CLOSE);
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Closes a connection that has never been used. */
+    void discard() {
+        if (leases != null) {
+            leases.discard();
+        }
+        reader.close();
+        if (producer != null) {
+            producer.close(Duration.ZERO);
+        }
+    }
+}
