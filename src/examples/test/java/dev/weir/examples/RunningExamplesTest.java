@@ -26,7 +26,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -40,6 +45,7 @@ class RunningExamplesTest {
     private static final String POLICIES = """
             policies:
               - {id: articles, match: {endpoint: "/articles/**"}, limits: [{algorithm: sliding-window-log, limit: 2, per: 1 day}]}
+              - {id: mails, match: {operation: send-mail}, limits: [{algorithm: gcra, limit: 20, per: 1s, burst: 2}]}
               - {id: sms, match: {endpoint: /sms}, queue: sms}
             queues:
               - {id: sms, limit: 50, per: 1s}
@@ -92,6 +98,34 @@ class RunningExamplesTest {
             assertThat(last.headers().firstValue("Retry-After")).isPresent();
         }
         assertThat(statuses).containsExactly(200, 200, 429);
+    }
+
+    @Test
+    void the_mailer_sends_all_mails_at_the_rate_of_the_policy() throws Exception {
+        try (Admin admin = Admin.create(kafka)) {
+            admin.createTopics(List.of(new NewTopic("mails", 2, (short) 1)))
+                    .all()
+                    .get();
+        }
+        try (KafkaProducer<String, String> producer =
+                new KafkaProducer<>(kafka, new StringSerializer(), new StringSerializer())) {
+            for (int i = 0; i < 12; i++) {
+                var unused = producer.send(new ProducerRecord<>("mails", "acme", "mail" + i));
+            }
+        }
+        List<String> sent = new CopyOnWriteArrayList<>();
+        long startNanos = System.nanoTime();
+        try (ThrottledMailer mailer = new ThrottledMailer(kafka, "mails", sent::add)) {
+            Thread thread = new Thread(mailer::run);
+            thread.start();
+            await("all mails are sent", PATIENCE, () -> sent.size() == 12);
+            mailer.stop();
+            thread.join();
+        }
+        assertThat(sent).doesNotHaveDuplicates();
+        // 2 at once, and 10 at 20 a second
+        assertThat(System.nanoTime() - startNanos)
+                .isGreaterThanOrEqualTo(Duration.ofMillis(450).toNanos());
     }
 
     @Test
