@@ -14,6 +14,13 @@ import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
+import io.grpc.CallOptions;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ClientCalls;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -45,6 +52,7 @@ class RunningExamplesTest {
     private static final String POLICIES = """
             policies:
               - {id: articles, match: {endpoint: "/articles/**"}, limits: [{algorithm: sliding-window-log, limit: 2, per: 1 day}]}
+              - {id: calls, match: {method: "shop.*/Get"}, limits: [{algorithm: sliding-window-log, limit: 2, per: 1 day}]}
               - {id: mails, match: {operation: send-mail}, limits: [{algorithm: gcra, limit: 20, per: 1s, burst: 2}]}
               - {id: sms, match: {endpoint: /sms}, queue: sms}
             queues:
@@ -98,6 +106,29 @@ class RunningExamplesTest {
             assertThat(last.headers().firstValue("Retry-After")).isPresent();
         }
         assertThat(statuses).containsExactly(200, 200, 429);
+    }
+
+    @Test
+    void the_grpc_server_refuses_the_third_call() throws Exception {
+        List<Status.Code> statuses = new ArrayList<>();
+        try (GrpcServer server = new GrpcServer(kafka, 0)) {
+            ManagedChannel channel = Grpc.newChannelBuilder(
+                            "localhost:" + server.port(), InsecureChannelCredentials.create())
+                    .build();
+            try {
+                for (int i = 0; i < 3; i++) {
+                    try {
+                        ClientCalls.blockingUnaryCall(channel, GrpcServer.GET, CallOptions.DEFAULT, "7");
+                        statuses.add(Status.Code.OK);
+                    } catch (StatusRuntimeException e) {
+                        statuses.add(e.getStatus().getCode());
+                    }
+                }
+            } finally {
+                channel.shutdownNow();
+            }
+        }
+        assertThat(statuses).containsExactly(Status.Code.OK, Status.Code.OK, Status.Code.RESOURCE_EXHAUSTED);
     }
 
     @Test
