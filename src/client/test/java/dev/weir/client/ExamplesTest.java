@@ -33,6 +33,7 @@ class ExamplesTest {
             import com.sun.net.httpserver.HttpHandler;
             import com.sun.net.httpserver.HttpServer;
             import dev.weir.client.*;
+            import dev.weir.client.throttle.*;
             import dev.weir.event.*;
             import dev.weir.policy.*;
             import java.net.InetSocketAddress;
@@ -40,6 +41,7 @@ class ExamplesTest {
             import java.util.*;
             import java.util.concurrent.*;
             import io.micrometer.core.instrument.MeterRegistry;
+            import org.apache.kafka.common.serialization.StringDeserializer;
 
             class Example {
                 interface Sms {
@@ -73,10 +75,11 @@ class ExamplesTest {
 
     static List<Example> examples() throws IOException {
         List<Example> examples = new ArrayList<>();
-        try (Stream<Path> files = Files.list(Path.of("src/client/main/java/dev/weir/client"))) {
-            files.sorted().forEach(file -> find(JAVADOC, file, examples));
+        try (Stream<Path> files = Files.walk(Path.of("src/client/main/java/dev/weir/client"))) {
+            files.filter(Files::isRegularFile).sorted().forEach(file -> find(JAVADOC, file, examples));
         }
         find(FENCED, Path.of("topology-docs/how-to/java-client.md"), examples);
+        find(FENCED, Path.of("topology-docs/how-to/kafka-consumer.md"), examples);
         return examples;
     }
 
@@ -101,9 +104,11 @@ class ExamplesTest {
                         "ReleaseConsumer.java",
                         "ReleaseWorker.java",
                         "RequestBuilder.java",
+                        "ThrottledConsumer.java",
                         "WeirClient.java",
                         "WeirFilter.java",
-                        "java-client.md");
+                        "java-client.md",
+                        "kafka-consumer.md");
     }
 
     @ParameterizedTest

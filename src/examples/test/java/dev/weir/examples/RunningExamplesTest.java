@@ -14,6 +14,13 @@ import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
+import io.grpc.CallOptions;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ClientCalls;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -26,7 +33,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -40,6 +52,8 @@ class RunningExamplesTest {
     private static final String POLICIES = """
             policies:
               - {id: articles, match: {endpoint: "/articles/**"}, limits: [{algorithm: sliding-window-log, limit: 2, per: 1 day}]}
+              - {id: calls, match: {method: "shop.*/Get"}, limits: [{algorithm: sliding-window-log, limit: 2, per: 1 day}]}
+              - {id: mails, match: {operation: send-mail}, limits: [{algorithm: gcra, limit: 20, per: 1s, burst: 2}]}
               - {id: sms, match: {endpoint: /sms}, queue: sms}
             queues:
               - {id: sms, limit: 50, per: 1s}
@@ -93,6 +107,57 @@ class RunningExamplesTest {
             assertThat(last.headers().firstValue("Retry-After")).isPresent();
         }
         assertThat(statuses).containsExactly(200, 200, 429);
+    }
+
+    @Test
+    void the_grpc_server_refuses_the_third_call() throws Exception {
+        List<Status.Code> statuses = new ArrayList<>();
+        try (GrpcServer server = new GrpcServer(kafka, 0)) {
+            ManagedChannel channel = Grpc.newChannelBuilder(
+                            "localhost:" + server.port(), InsecureChannelCredentials.create())
+                    .build();
+            try {
+                for (int i = 0; i < 3; i++) {
+                    try {
+                        ClientCalls.blockingUnaryCall(channel, GrpcServer.GET, CallOptions.DEFAULT, "7");
+                        statuses.add(Status.Code.OK);
+                    } catch (StatusRuntimeException e) {
+                        statuses.add(e.getStatus().getCode());
+                    }
+                }
+            } finally {
+                channel.shutdownNow();
+            }
+        }
+        assertThat(statuses).containsExactly(Status.Code.OK, Status.Code.OK, Status.Code.RESOURCE_EXHAUSTED);
+    }
+
+    @Test
+    void the_mailer_sends_all_mails_at_the_rate_of_the_policy() throws Exception {
+        try (Admin admin = Admin.create(kafka)) {
+            admin.createTopics(List.of(new NewTopic("mails", 2, (short) 1)))
+                    .all()
+                    .get();
+        }
+        try (KafkaProducer<String, String> producer =
+                new KafkaProducer<>(kafka, new StringSerializer(), new StringSerializer())) {
+            for (int i = 0; i < 12; i++) {
+                var unused = producer.send(new ProducerRecord<>("mails", "acme", "mail" + i));
+            }
+        }
+        List<String> sent = new CopyOnWriteArrayList<>();
+        long startNanos = System.nanoTime();
+        try (ThrottledMailer mailer = new ThrottledMailer(kafka, "mails", sent::add)) {
+            Thread thread = new Thread(mailer::run);
+            thread.start();
+            await("all mails are sent", PATIENCE, () -> sent.size() == 12);
+            mailer.stop();
+            thread.join();
+        }
+        assertThat(sent).doesNotHaveDuplicates();
+        // 2 at once, and 10 at 20 a second
+        assertThat(System.nanoTime() - startNanos)
+                .isGreaterThanOrEqualTo(Duration.ofMillis(450).toNanos());
     }
 
     @Test

@@ -1,0 +1,242 @@
+package dev.weir.grpc;
+
+import dev.weir.client.ClientDecision;
+import dev.weir.client.NoDecisionException;
+import dev.weir.client.WeirClient;
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import io.grpc.Context;
+import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.Status;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+
+/**
+ * A server interceptor that gets a decision by Weir before a call is handled. It blocks no thread.
+ *
+ * <pre>{@code
+ * Server server = Grpc.newServerBuilderForPort(8980, InsecureServerCredentials.create())
+ *         .addService(articles)
+ *         .intercept(new WeirServerInterceptor(weir, call -> RequestBuilder
+ *                 .of(call.header("x-api-key").orElse("anonymous"))
+ *                 .attribute("method", call.methodName())
+ *                 .build()))
+ *         .build()
+ *         .start();
+ * }</pre>
+ *
+ * <p>The handler of an allowed call is started when the decision has arrived and, if the policy throttles, its
+ * {@code delayMs} has passed. The response has the fields of {@link dev.weir.client.RateLimitHeaders} as metadata, in
+ * lower case. A call that ends before is not handled. Other calls end with these statuses:
+ *
+ * <ul>
+ *   <li>{@code RESOURCE_EXHAUSTED} if Weir denies or queues the call, with the metadata {@code ratelimit-policy},
+ *       {@code ratelimit}, {@code retry-after} and {@code grpc-retry-pushback-ms}. The latter delays the retries of gRPC
+ *       clients; it is -1, which prevents them, if a retry cannot pass
+ *   <li>{@code UNAVAILABLE} if there is no decision and the fallback does not allow the call
+ *   <li>{@code INVALID_ARGUMENT} if the function throws an {@link IllegalArgumentException}, if the request is invalid,
+ *       or if the decision's {@code httpStatus} is 400 or 422
+ *   <li>for a shadow-banned client: {@code OK} without messages if the server streams, otherwise {@code UNAVAILABLE}
+ *       without metadata, since a single response cannot be left out
+ * </ul>
+ *
+ * <p>The events of a call are delivered to its handler by gRPC's executor, except for those that arrived before the
+ * decision: these, and the start of the handler, run on the {@link #WeirServerInterceptor(WeirClient, Function,
+ * Executor) executor}. Instances are thread-safe if the function is.
+ */
+public final class WeirServerInterceptor implements ServerInterceptor {
+
+    private static final System.Logger LOG = System.getLogger(WeirServerInterceptor.class.getName());
+
+    /** When a client retries, by gRFC A6. */
+    static final Metadata.Key<String> PUSHBACK =
+            Metadata.Key.of("grpc-retry-pushback-ms", Metadata.ASCII_STRING_MARSHALLER);
+
+    private static final String NO_RETRY = "-1";
+    private static final int BAD_REQUEST = 400;
+    private static final int UNPROCESSABLE = 422;
+
+    private final Function<Request, CompletableFuture<ClientDecision>> decider;
+    private final Function<GrpcCall, Request> requests;
+    private final Executor executor;
+
+    /**
+     * Creates an interceptor that starts handlers on the client's executor.
+     *
+     * @param weir the client, which the interceptor does not close
+     * @param requests returns the request for a call. Its client should be the authenticated caller
+     */
+    public WeirServerInterceptor(WeirClient weir, Function<GrpcCall, Request> requests) {
+        this(weir, requests, Runnable::run);
+    }
+
+    /**
+     * Creates an interceptor that starts handlers on an executor, usually that of the server. Handlers of streaming
+     * calls can block it.
+     *
+     * @param weir the client, which the interceptor does not close
+     * @param requests returns the request for a call. Its client should be the authenticated caller
+     * @param executor where handlers are started
+     */
+    public WeirServerInterceptor(WeirClient weir, Function<GrpcCall, Request> requests, Executor executor) {
+        this(weir::decide, requests, executor);
+    }
+
+    WeirServerInterceptor(
+            Function<Request, CompletableFuture<ClientDecision>> decider,
+            Function<GrpcCall, Request> requests,
+            Executor executor) {
+        this.decider = decider;
+        this.requests = requests;
+        this.executor = executor;
+    }
+
+    @Override
+    public <Q, A> ServerCall.Listener<Q> interceptCall(
+            ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+        CompletableFuture<ClientDecision> answer;
+        try {
+            Request request = requests.apply(new GrpcCall(call.getMethodDescriptor(), headers, call.getAttributes()));
+            answer = decider.apply(Objects.requireNonNull(request, "the function returned no request"));
+        } catch (IllegalArgumentException e) {
+            call.close(Status.INVALID_ARGUMENT.withDescription(e.getMessage()), new Metadata());
+            return new ServerCall.Listener<>() {};
+        }
+        PendingCall<Q, A> pending = new PendingCall<>(call, headers, next);
+        var unused = answer.whenComplete(pending::decided);
+        return pending.listener;
+    }
+
+    /** A call that waits for its decision. */
+    private final class PendingCall<Q, A> {
+        private final ServerCall<Q, A> call;
+        private final Metadata headers;
+        private final ServerCallHandler<Q, A> next;
+        private final Context context = Context.current();
+        private final DelayedListener<Q> listener;
+
+        PendingCall(ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+            this.call = call;
+            this.headers = headers;
+            this.next = next;
+            listener = new DelayedListener<>(() -> call.close(
+                    Status.INTERNAL.withDescription("too many messages before the rate limit was decided"),
+                    new Metadata()));
+        }
+
+        void decided(ClientDecision answer, Throwable failure) {
+            if (failure != null) {
+                close(status(failure), new Metadata());
+            } else if (!answer.allowed()) {
+                refuse(answer);
+            } else {
+                Long delayMs = answer.decision().map(Decision::delayMs).orElse(null);
+                Executor start = delayMs == null || delayMs == 0
+                        ? executor
+                        : CompletableFuture.delayedExecutor(delayMs, TimeUnit.MILLISECONDS, executor);
+                try {
+                    start.execute(context.wrap(() -> start(answer.httpHeaders())));
+                } catch (RuntimeException e) { // the executor was shut down
+                    close(Status.UNAVAILABLE.withCause(e), new Metadata());
+                }
+            }
+        }
+
+        private void start(Map<String, String> fields) {
+            if (listener.isCancelled()) {
+                return;
+            }
+            try {
+                listener.start(next.startCall(new AnsweredCall<>(call, fields), headers));
+            } catch (RuntimeException | Error e) {
+                LOG.log(
+                        System.Logger.Level.WARNING,
+                        "The handler of " + call.getMethodDescriptor().getFullMethodName() + " failed",
+                        e);
+                abort(e);
+            }
+        }
+
+        private void refuse(ClientDecision answer) {
+            if (answer.decision().isEmpty()) {
+                close(Status.UNAVAILABLE.withDescription("the rate limit was not decided"), new Metadata());
+                return;
+            }
+            Decision decision = answer.decision().get();
+            if (decision.shadowBanned()) {
+                boolean canBeEmpty = !call.getMethodDescriptor().getType().serverSendsOneMessage();
+                close(canBeEmpty ? Status.OK : Status.UNAVAILABLE, new Metadata());
+                return;
+            }
+            Metadata trailers = new Metadata();
+            put(answer.httpHeaders(), trailers);
+            Long retryAfterMs = decision.retryAfterMs();
+            trailers.put(PUSHBACK, retryAfterMs == null || retryAfterMs == 0 ? NO_RETRY : retryAfterMs.toString());
+            int http = decision.httpStatus();
+            Status status =
+                    http == BAD_REQUEST || http == UNPROCESSABLE ? Status.INVALID_ARGUMENT : Status.RESOURCE_EXHAUSTED;
+            close(
+                    status.withDescription(
+                            decision.outcome() + " by policy " + decision.policyId() + ": " + decision.reason()),
+                    trailers);
+        }
+
+        private void abort(Throwable failure) {
+            try {
+                close(Status.UNKNOWN.withDescription("the handler failed").withCause(failure), new Metadata());
+            } catch (IllegalStateException e) { // the handler has closed the call
+                LOG.log(System.Logger.Level.DEBUG, "The call is closed already", e);
+            }
+        }
+
+        private void close(Status status, Metadata trailers) {
+            if (listener.discard()) {
+                call.close(status, trailers);
+            }
+        }
+    }
+
+    /** A call whose response has the rate-limit fields. */
+    private static final class AnsweredCall<Q, A> extends SimpleForwardingServerCall<Q, A> {
+        private final Map<String, String> fields;
+
+        AnsweredCall(ServerCall<Q, A> call, Map<String, String> fields) {
+            super(call);
+            this.fields = fields;
+        }
+
+        @Override
+        public void sendHeaders(Metadata headers) {
+            put(fields, headers);
+            super.sendHeaders(headers);
+        }
+    }
+
+    private static void put(Map<String, String> fields, Metadata metadata) {
+        fields.forEach((name, value) ->
+                metadata.put(Metadata.Key.of(name.toLowerCase(Locale.ROOT), Metadata.ASCII_STRING_MARSHALLER), value));
+    }
+
+    private static Status status(Throwable failure) {
+        Throwable cause =
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+        if (cause instanceof IllegalArgumentException) {
+            return Status.INVALID_ARGUMENT.withDescription(cause.getMessage());
+        }
+        return cause instanceof NoDecisionException
+                ? Status.UNAVAILABLE
+                        .withDescription("the rate limit was not decided")
+                        .withCause(cause)
+                : Status.INTERNAL.withDescription("the rate limit failed").withCause(cause);
+    }
+}

@@ -1,0 +1,77 @@
+package dev.weir.spring;
+
+import dev.weir.client.RequestBuilder;
+import dev.weir.event.Request;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.http.server.PathContainer;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
+import org.springframework.web.util.pattern.PatternParseException;
+
+/** The requests that the properties {@code weir.filter.*} describe. Immutable. */
+final class HttpRequestMapping {
+
+    private static final String PREFIX = "weir.filter.";
+
+    private final List<PathPattern> paths;
+    private final List<PathPattern> excludedPaths;
+    private final List<HttpValue> client;
+    private final List<HttpValue> tier;
+    private final Map<String, List<HttpValue>> attributes = new TreeMap<>();
+
+    /**
+     * Parses the properties.
+     *
+     * @throws InvalidConfigurationPropertyValueException if a value is invalid
+     */
+    HttpRequestMapping(WeirProperties.FilterProperties filter) {
+        paths = patterns("paths", filter.paths());
+        excludedPaths = patterns("exclude-paths", filter.excludePaths());
+        client = HttpValue.parse(PREFIX + "client", filter.client());
+        tier = HttpValue.parse(PREFIX + "tier", filter.tier());
+        filter.attributes()
+                .forEach((name, from) -> attributes.put(name, HttpValue.parse(PREFIX + "attributes." + name, from)));
+    }
+
+    private static List<PathPattern> patterns(String property, List<String> texts) {
+        return texts.stream()
+                .map(text -> {
+                    try {
+                        return PathPatternParser.defaultInstance.parse(text);
+                    } catch (PatternParseException e) {
+                        throw new InvalidConfigurationPropertyValueException(
+                                PREFIX + property, text, "Not a path pattern: " + e.toDetailedString());
+                    }
+                })
+                .toList();
+    }
+
+    /** Returns whether requests of a path are decided. */
+    boolean includes(PathContainer path) {
+        return paths.stream().anyMatch(each -> each.matches(path))
+                && excludedPaths.stream().noneMatch(each -> each.matches(path));
+    }
+
+    /**
+     * Returns the request to decide. An attribute without a value is left out.
+     *
+     * @throws IllegalArgumentException if the HTTP request has no client
+     */
+    Request request(HttpRequestView http) {
+        String name = HttpValue.first(client, http);
+        if (name == null) {
+            throw new IllegalArgumentException("the request has none of the values of weir.filter.client");
+        }
+        RequestBuilder request = RequestBuilder.of(name).tier(HttpValue.first(tier, http));
+        attributes.forEach((attribute, from) -> {
+            String value = HttpValue.first(from, http);
+            if (value != null) {
+                request.attribute(attribute, value);
+            }
+        });
+        return request.build();
+    }
+}

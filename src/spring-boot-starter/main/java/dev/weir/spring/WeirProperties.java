@@ -1,0 +1,117 @@
+package dev.weir.spring;
+
+import dev.weir.client.Fallback;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+
+/**
+ * The properties {@code weir.*}.
+ *
+ * @param enabled whether the client, the filters and the annotation are configured
+ * @param bootstrapServers the Kafka brokers. The default is that of Spring for Apache Kafka:
+ *     spring.kafka.bootstrap-servers
+ * @param kafka properties of Kafka's clients. The prefixes producer. and consumer. select one of them. They override
+ *     spring.kafka.properties and spring.kafka.security.protocol
+ * @param prefix the prefix of the topic names, as topics.prefix of the enforcers
+ * @param applicationId the application-id of the enforcers. Only a leased client needs it
+ * @param timeout how long a request waits for its decision
+ * @param fallback what happens if there is no decision in time: fail throws an exception, fail-open allows the request,
+ *     fail-closed denies it
+ * @param maxInFlight how many requests can wait for their decisions at the same time
+ * @param committed whether the client waits until decisions are committed
+ * @param leased whether the client leases quota and decides requests in this process
+ * @param circuit when the client stops sending requests because recent ones got no decision
+ * @param filter the filter for HTTP requests
+ * @param method the methods with the annotation RateLimited
+ */
+@ConfigurationProperties("weir")
+public record WeirProperties(
+        @DefaultValue("true") boolean enabled,
+        @DefaultValue List<String> bootstrapServers,
+        @DefaultValue Map<String, String> kafka,
+        @DefaultValue("weir.") String prefix,
+        @DefaultValue("weir") String applicationId,
+        @DefaultValue("1s") Duration timeout,
+        @DefaultValue("fail") Fallback fallback,
+        @DefaultValue("10000") int maxInFlight,
+        @DefaultValue("false") boolean committed,
+        @DefaultValue("false") boolean leased,
+        @DefaultValue CircuitProperties circuit,
+        @DefaultValue FilterProperties filter,
+        @DefaultValue MethodProperties method) {
+
+    /**
+     * The circuit breaker of the client.
+     *
+     * @param enabled whether there is one
+     * @param window the number of recent requests that are evaluated
+     * @param failurePercent the percentage of requests without a decision at which the circuit opens
+     * @param openFor how long no request is sent
+     * @param trials the number of requests that are sent before the circuit closes or opens again
+     */
+    public record CircuitProperties(
+            @DefaultValue("true") boolean enabled,
+            @DefaultValue("100") int window,
+            @DefaultValue("50") int failurePercent,
+            @DefaultValue("5s") Duration openFor,
+            @DefaultValue("5") int trials) {}
+
+    /**
+     * The filter for HTTP requests, in servlet and WebFlux applications.
+     *
+     * @param enabled whether HTTP requests are decided
+     * @param paths path patterns of the requests that are decided
+     * @param excludePaths path patterns of requests that are not decided
+     * @param client where the client is: the first of these that has a value. header:NAME, query:NAME, cookie:NAME,
+     *     literal:TEXT, principal, remote-address, method or path. A request that has none of them gets status 400
+     * @param tier where the tier is, like client. By default there is none
+     * @param attributes where the attributes are, by name, like client. The default is endpoint: path, and
+     *     method: method
+     * @param onNoDecision what happens if there is no decision in time. The default is allow if weir.fallback is
+     *     fail-open, otherwise deny
+     * @param order the order of the filter. The default is after Spring Security
+     */
+    public record FilterProperties(
+            @DefaultValue("false") boolean enabled,
+            @DefaultValue("/**") List<String> paths,
+            @DefaultValue List<String> excludePaths,
+            @DefaultValue({"principal", "remote-address"}) List<String> client,
+            @DefaultValue List<String> tier,
+            Map<String, List<String>> attributes,
+            OnNoDecision onNoDecision,
+            @DefaultValue("0") int order) {
+
+        /** Sets the default of {@code attributes}. */
+        public FilterProperties {
+            attributes = attributes == null
+                    ? Map.of("endpoint", List.of("path"), "method", List.of("method"))
+                    : Map.copyOf(attributes);
+        }
+
+        Fallback fallback(Fallback ofClient) {
+            OnNoDecision action = onNoDecision != null
+                    ? onNoDecision
+                    : ofClient == Fallback.FAIL_OPEN ? OnNoDecision.ALLOW : OnNoDecision.DENY;
+            return action == OnNoDecision.ALLOW ? Fallback.FAIL_OPEN : Fallback.FAIL_CLOSED;
+        }
+    }
+
+    /**
+     * The methods with the annotation {@link RateLimited}.
+     *
+     * @param client the SpEL expression of the client for annotations that have none. By default it is
+     *     spring.application.name
+     */
+    public record MethodProperties(String client) {}
+
+    /** What a filter does with a request if there is no decision. */
+    public enum OnNoDecision {
+        /** The request is handled. While Weir is unavailable, limits may be exceeded. */
+        ALLOW,
+        /** The request gets status 503. */
+        DENY
+    }
+}

@@ -1,0 +1,58 @@
+package dev.weir.spring;
+
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.web.server.WebFilter;
+import reactor.core.publisher.Mono;
+
+/** Configures the filter of WebFlux applications by the properties {@code weir.filter.*}, and responses to failures. */
+@AutoConfiguration(after = WeirAutoConfiguration.class)
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.REACTIVE)
+@ConditionalOnClass({WebFilter.class, Mono.class})
+@ConditionalOnBean(RequestDecider.class)
+@EnableConfigurationProperties(WeirProperties.class)
+public class WeirReactiveAutoConfiguration {
+
+    /**
+     * Returns the handler of exceptions that {@link RateLimited} methods throw.
+     *
+     * @return the handler
+     */
+    @Bean
+    @ConditionalOnMissingBean
+    public RateLimitedAdvice weirRateLimitedAdvice() {
+        return new RateLimitedAdvice();
+    }
+
+    /** Configures the filter. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnProperty("weir.filter.enabled")
+    static class ReactiveFilterConfiguration {
+
+        @Bean
+        @ConditionalOnMissingBean
+        ExchangeRequestMapper weirExchangeRequestMapper(WeirProperties properties) {
+            return WeirReactiveFilter.mapper(new HttpRequestMapping(properties.filter()));
+        }
+
+        @Bean
+        @ConditionalOnMissingBean
+        WeirReactiveFilter weirReactiveFilter(
+                RequestDecider decider, ExchangeRequestMapper mapper, WeirProperties properties) {
+            WeirProperties.FilterProperties filter = properties.filter();
+            return new WeirReactiveFilter(
+                    decider,
+                    mapper,
+                    new HttpRequestMapping(filter),
+                    filter.fallback(properties.fallback()),
+                    filter.order());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package dev.weir.spring;
+
+import jakarta.servlet.DispatcherType;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.web.servlet.FilterRegistrationBean;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.web.filter.OncePerRequestFilter;
+
+/** Configures the filter of servlet applications by the properties {@code weir.filter.*}, and responses to failures. */
+@AutoConfiguration(after = WeirAutoConfiguration.class)
+@ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
+@ConditionalOnClass(OncePerRequestFilter.class)
+@ConditionalOnBean(RequestDecider.class)
+@EnableConfigurationProperties(WeirProperties.class)
+public class WeirServletAutoConfiguration {
+
+    /**
+     * Returns the handler of exceptions that {@link RateLimited} methods throw.
+     *
+     * @return the handler
+     */
+    @Bean
+    @ConditionalOnMissingBean
+    public RateLimitedAdvice weirRateLimitedAdvice() {
+        return new RateLimitedAdvice();
+    }
+
+    /** Configures the filter. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnProperty("weir.filter.enabled")
+    static class ServletFilterConfiguration {
+
+        @Bean
+        @ConditionalOnMissingBean
+        ServletRequestMapper weirServletRequestMapper(WeirProperties properties) {
+            return WeirServletFilter.mapper(new HttpRequestMapping(properties.filter()));
+        }
+
+        @Bean
+        @ConditionalOnMissingBean(name = "weirServletFilter")
+        FilterRegistrationBean<WeirServletFilter> weirServletFilter(
+                RequestDecider decider, ServletRequestMapper mapper, WeirProperties properties) {
+            WeirProperties.FilterProperties filter = properties.filter();
+            FilterRegistrationBean<WeirServletFilter> bean = new FilterRegistrationBean<>(new WeirServletFilter(
+                    decider, mapper, new HttpRequestMapping(filter), filter.fallback(properties.fallback())));
+            bean.setOrder(filter.order());
+            bean.setDispatcherTypes(DispatcherType.REQUEST);
+            return bean;
+        }
+    }
+}
