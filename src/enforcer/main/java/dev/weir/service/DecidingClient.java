@@ -1,5 +1,7 @@
 package dev.weir.service;
 
+import dev.weir.client.CircuitSettings;
+import dev.weir.client.ClientBuilder;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionReason;
@@ -13,21 +15,21 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The client with which an instance decides the requests that it receives over HTTP: over the topics, or with leases if
- * the policies permit it. An instance that receives none starts no client, because a client reads all decisions.
+ * The client with which a process decides the requests that it receives over the network: over the topics, or with
+ * leases if the policies permit it. An enforcer that receives none starts no client, because a client reads all
+ * decisions. A gateway starts it at once.
  */
-final class DecidingClient implements AutoCloseable {
-
-    /** The longest time that a request can wait for its decision. */
-    static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
+public final class DecidingClient implements RequestDecider, AutoCloseable {
 
     /** How long requests get no decision after the client could not be started, before the next attempt. */
     static final Duration PAUSE = Duration.ofSeconds(2);
@@ -42,44 +44,75 @@ final class DecidingClient implements AutoCloseable {
 
     private final Supplier<WeirClient> starter;
     private final LongSupplier nanoTime;
+    private final Consumer<WeirClient> whenStarted;
+    private final boolean restarts; // by itself, not only for the next request
     private CompletableFuture<WeirClient> client; // null before the first request
     private long failedAtNanos; // meaningful if the client has failed
     private boolean closed;
 
     DecidingClient(WeirConfig config) {
-        this(() -> start(config), System::nanoTime);
+        this(() -> start(config, Duration.ofMillis(MAX_BLOCK_MS), ClientBuilder::noCircuit), System::nanoTime);
     }
 
     /** @param nanoTime a monotonic clock */
     DecidingClient(Supplier<WeirClient> starter, LongSupplier nanoTime) {
-        this.starter = starter;
-        this.nanoTime = nanoTime;
+        this(starter, nanoTime, started -> {}, false);
     }
 
-    private static WeirClient start(WeirConfig config) {
+    private DecidingClient(
+            Supplier<WeirClient> starter, LongSupplier nanoTime, Consumer<WeirClient> whenStarted, boolean restarts) {
+        this.starter = starter;
+        this.nanoTime = nanoTime;
+        this.whenStarted = whenStarted;
+        this.restarts = restarts;
+    }
+
+    /**
+     * Returns the client of a gateway. It starts at once, and again until the brokers respond. If most of its requests
+     * get no decision, its circuit opens, and the fallback answers without a wait.
+     *
+     * @param maxBlock how long a thread can block if the brokers do not respond, at most the shortest timeout
+     * @param whenStarted receives the client
+     */
+    public static DecidingClient ofGateway(WeirConfig config, Duration maxBlock, Consumer<WeirClient> whenStarted) {
+        DecidingClient deciding = new DecidingClient(
+                () -> start(config, maxBlock, builder -> builder.circuit(CircuitSettings.DEFAULT)),
+                System::nanoTime,
+                whenStarted,
+                true);
+        var unused = deciding.client();
+        return deciding;
+    }
+
+    private static WeirClient start(WeirConfig config, Duration maxBlock, UnaryOperator<ClientBuilder> circuit) {
         Map<String, Object> kafka = KafkaSettings.weirClient(config);
-        kafka.put("producer." + ProducerConfig.MAX_BLOCK_MS_CONFIG, MAX_BLOCK_MS);
-        return WeirClient.builder(kafka)
+        kafka.put("producer." + ProducerConfig.MAX_BLOCK_MS_CONFIG, maxBlock.toMillis());
+        ClientBuilder builder = WeirClient.builder(kafka)
                 .prefix(config.topics().prefix())
                 .applicationId(config.applicationId())
                 .rules(config.requests().rules())
                 .leases(config.leases().terms())
                 .leased(true)
                 .timeout(MAX_TIMEOUT)
-                .maxInFlight(MAX_IN_FLIGHT)
-                .noCircuit() // a caller with a short timeout must not affect others
-                .start();
+                .maxInFlight(MAX_IN_FLIGHT);
+        return circuit.apply(builder).start();
+    }
+
+    /** Returns whether the client has started. */
+    public synchronized boolean isStarted() {
+        return client != null && isRunning(client);
     }
 
     /**
      * Decides a request.
      *
-     * @param within how long to wait, at most {@link #MAX_TIMEOUT}. It includes the time in which the client starts
+     * @param within how long to wait, at most {@link RequestDecider#MAX_TIMEOUT}. It includes the time in which the client starts
      * @return a future that completes or fails like that of {@link WeirClient#decide(Request, Duration, Fallback)}. If
      *     the client does not start in time, the fallback answers, or the future fails with an
      *     {@link UnreachableException}
      */
-    CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
+    @Override
+    public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
         CompletableFuture<WeirClient> started = client();
         if (isRunning(started)) {
             return started.join().decide(request, within, fallback);
@@ -124,15 +157,20 @@ final class DecidingClient implements AutoCloseable {
         try {
             WeirClient started = starter.get();
             starting.complete(started);
+            whenStarted.accept(started);
             if (isClosed()) { // close() may have seen a client that had not started
                 started.close();
             }
         } catch (RuntimeException e) {
-            LOG.warn("Requests over HTTP cannot be decided: {}", e.getMessage());
+            LOG.warn("Requests cannot be decided: {}", e.getMessage());
             synchronized (this) {
                 failedAtNanos = nanoTime.getAsLong();
             }
             starting.completeExceptionally(e);
+            if (restarts) {
+                CompletableFuture.delayedExecutor(PAUSE.toNanos(), TimeUnit.NANOSECONDS)
+                        .execute(this::client);
+            }
         }
     }
 
