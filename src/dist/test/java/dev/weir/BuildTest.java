@@ -62,7 +62,7 @@ class BuildTest {
     @ValueSource(strings = {"dist", "bench"})
     void the_jar_contains_all_dependencies_of_its_modules(String jar) throws Exception {
         Set<String> used = new HashSet<>();
-        for (String module : List.of("core", "client", "registry", "enforcer")) {
+        for (String module : List.of("core", "client", "registry", "enforcer", "gateway")) {
             used.addAll(artifacts(module, scope -> !scope.equals("test")));
         }
         assertThat(used).contains("kafka-streams", "rocksdbjni");

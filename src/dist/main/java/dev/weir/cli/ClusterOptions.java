@@ -6,6 +6,7 @@ import dev.weir.topics.BootstrapCheck;
 import dev.weir.topics.BrokerAddress;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
+import java.nio.file.Path;
 import java.util.Optional;
 import java.util.function.Consumer;
 import org.apache.kafka.common.config.ConfigException;
@@ -70,7 +71,20 @@ final class ClusterOptions {
      * @throws InputException if the addresses are invalid
      */
     WeirConfig read() throws FaultsException {
-        WeirConfig read = config.read();
+        return withBrokers(config.read());
+    }
+
+    /** Returns the configuration file; empty if none is named. */
+    Optional<Path> file() {
+        return config.file();
+    }
+
+    /**
+     * Returns a configuration with the brokers of the option or of the environment variable, if one of them is set.
+     *
+     * @throws InputException if the addresses are invalid
+     */
+    WeirConfig withBrokers(WeirConfig read) {
         if (bootstrapServer != null) {
             return withBrokers(read, OPTION, bootstrapServer);
         }

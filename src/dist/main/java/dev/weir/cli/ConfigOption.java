@@ -4,6 +4,7 @@ import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.fault.FaultsException;
 import java.nio.file.Path;
+import java.util.Optional;
 import picocli.CommandLine.Option;
 
 /** The option for the configuration file. */
@@ -14,6 +15,11 @@ final class ConfigOption {
             paramLabel = "FILE",
             description = "The configuration file (YAML). Without it, all settings have their defaults.")
     private Path file;
+
+    /** Returns the file; empty if the option is not set. */
+    Optional<Path> file() {
+        return Optional.ofNullable(file);
+    }
 
     /** @throws FaultsException if the configuration is invalid */
     WeirConfig read() throws FaultsException {

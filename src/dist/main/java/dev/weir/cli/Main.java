@@ -24,6 +24,7 @@ import picocli.CommandLine.Command;
         subcommands = {
             DemoCommand.class,
             RunCommand.class,
+            GatewayCommand.class,
             DoctorCommand.class,
             AuditCommand.class,
             BacktestCommand.class,

@@ -90,8 +90,8 @@ public abstract class RootCommand implements Callable<Integer> {
         line.setExecutionStrategy(parsed -> {
             CommandSpec command = (parsed.hasSubcommand() ? parsed.subcommand() : parsed).commandSpec();
             failureExitCode = command.exitCodeOnExecutionException();
-            logsJson = command.userObject() instanceof RunCommand run && run.logsJson();
-            configureLogging(command.userObject() instanceof RunCommand);
+            logsJson = command.userObject() instanceof ServerCommand server && server.logsJson();
+            configureLogging(command.userObject() instanceof ServerCommand);
             try {
                 return new CommandLine.RunLast().execute(parsed);
             } catch (OutputException e) {
@@ -116,7 +116,7 @@ public abstract class RootCommand implements Callable<Integer> {
     /**
      * Sets the log levels and the format.
      *
-     * @param isServer whether the command is {@code run}. Other commands print a failure themselves, in one line, so
+     * @param isServer whether the command is a {@link ServerCommand}. Other commands print a failure themselves, in one line, so
      *     warnings of the Kafka clients about the same failure are not logged.
      */
     private void configureLogging(boolean isServer) {

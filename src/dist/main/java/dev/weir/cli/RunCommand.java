@@ -4,6 +4,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.fault.FaultsException;
+import dev.weir.gateway.Gateway;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.StateDirectoryCheck;
@@ -19,7 +20,6 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -51,7 +51,7 @@ import picocli.CommandLine.Spec;
             "  weir run --dev --policies rules.yaml     with an embedded broker",
             "  weir run -b kafka-1:9092 -c weir.yaml    on a cluster"
         })
-final class RunCommand implements Callable<Integer> {
+final class RunCommand implements Callable<Integer>, ServerCommand {
 
     private static final ChangeAuthor OWN_CHANGES =
             new ChangeAuthor(AuthorOptions.user(), Optional.of("run --policies"));
@@ -95,35 +95,30 @@ final class RunCommand implements Callable<Integer> {
     private Integer healthPort;
 
     @Option(
-            names = "--log-format",
-            paramLabel = "FORMAT",
-            defaultValue = "text",
-            description = "The format of the log: text, or json with one object per line (default: ${DEFAULT-VALUE}).")
-    private LogFormat logFormat;
+            names = "--gateway",
+            description = "Also run a gateway in this process, by the section gateway of the configuration.")
+    private boolean withGateway;
+
+    @Mixin
+    private GatewayOptions gatewayOptions;
+
+    @Mixin
+    private LogOption log;
 
     @Spec
     private CommandSpec spec;
 
-    private enum LogFormat {
-        TEXT,
-        JSON;
-
-        /** Returns the value in lower case, as the completion of a shell offers it. */
-        @Override
-        public String toString() {
-            return name().toLowerCase(Locale.ROOT);
-        }
-    }
-
     /**
-     * What is closed on a stop. The service is closed first, so that no request arrives while the enforcer closes.
+     * What is closed on a stop. What receives requests is closed first, so that none arrives while the enforcer closes.
      *
      * @param stopping whether the process is being stopped
      */
-    private record RunningEnforcer(Enforcer enforcer, Optional<WeirService> service, AtomicBoolean stopping)
+    private record RunningEnforcer(
+            Enforcer enforcer, Optional<WeirService> service, Optional<Gateway> gateway, AtomicBoolean stopping)
             implements AutoCloseable {
         @Override
         public void close() {
+            gateway.ifPresent(Gateway::close);
             service.ifPresent(WeirService::close);
             enforcer.close();
         }
@@ -138,8 +133,9 @@ final class RunCommand implements Callable<Integer> {
         }
     }
 
-    boolean logsJson() {
-        return logFormat == LogFormat.JSON;
+    @Override
+    public boolean logsJson() {
+        return log.isJson();
     }
 
     @Override
@@ -220,7 +216,7 @@ final class RunCommand implements Callable<Integer> {
 
     /** @param beforeBroker accepts what must be closed before the broker */
     private int serve(WeirConfig config, PolicyFile.Contents contents, Consumer<AutoCloseable> beforeBroker)
-            throws InterruptedException {
+            throws FaultsException, InterruptedException {
         if (!config.service().enabled()) {
             return enforce(config, contents, Optional.empty(), beforeBroker);
         }
@@ -254,7 +250,7 @@ final class RunCommand implements Callable<Integer> {
             PolicyFile.Contents contents,
             Optional<WeirService> service,
             Consumer<AutoCloseable> beforeBroker)
-            throws InterruptedException {
+            throws FaultsException, InterruptedException {
         if (!dev) {
             cluster.requireBrokers(config, LOG::warn);
         }
@@ -268,17 +264,33 @@ final class RunCommand implements Callable<Integer> {
                             System.currentTimeMillis());
             print(out -> PolicyChangePrinter.print(out, changes));
         }
-        while (enforceOnce(config, service, beforeBroker)) {
-            service.ifPresent(WeirService::detachEnforcer);
+        Optional<Gateway> gateway = openGateway(config);
+        try {
+            while (enforceOnce(config, service, gateway, beforeBroker)) {
+                service.ifPresent(WeirService::detachEnforcer);
+            }
+        } finally {
+            gateway.ifPresent(Gateway::close);
         }
         return 0;
     }
 
+    private Optional<Gateway> openGateway(WeirConfig config) throws FaultsException {
+        return withGateway
+                ? Optional.of(
+                        Gateway.open(config, gatewayOptions.read(cluster.file()).gateway(), System.getenv()))
+                : Optional.empty();
+    }
+
     /** Runs an enforcer until it ends. Returns whether to start another one. */
-    private boolean enforceOnce(WeirConfig config, Optional<WeirService> service, Consumer<AutoCloseable> beforeBroker)
+    private boolean enforceOnce(
+            WeirConfig config,
+            Optional<WeirService> service,
+            Optional<Gateway> gateway,
+            Consumer<AutoCloseable> beforeBroker)
             throws InterruptedException {
         Enforcer enforcer = Enforcer.create(config, service.map(WeirService::address));
-        RunningEnforcer running = new RunningEnforcer(enforcer, service, new AtomicBoolean());
+        RunningEnforcer running = new RunningEnforcer(enforcer, service, gateway, new AtomicBoolean());
         Thread stop = running.hook();
         Runtime.getRuntime().addShutdownHook(stop);
         beforeBroker.accept(running);
@@ -309,7 +321,8 @@ final class RunCommand implements Callable<Integer> {
     /** @throws UnreachableException always, when the enforcer has ended */
     private void run(WeirConfig config, RunningEnforcer running) throws InterruptedException {
         Enforcer enforcer = running.enforcer();
-        String where = where(config, running.service());
+        String where = where(config, running.service())
+                + running.gateway().map(one -> ", gateway on " + one.url()).orElse("");
         LOG.info("Instance {} is starting: {}", enforcer.id(), where);
         enforcer.begin();
         while (!enforcer.isRunningWithin(PROGRESS_INTERVAL)) {

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
+import dev.weir.gateway.GatewayFile;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Files;
@@ -119,11 +120,12 @@ class DeploymentTest {
         assertThat(started("full"))
                 .containsOnlyKeys("grafana", "kafka-1", "kafka-2", "kafka-3", "prometheus", "weir-1", "weir-2");
         assertThat(started("registry")).containsOnlyKeys("registry");
-        assertThat(services()).hasSize(10);
+        assertThat(started("gateway")).containsOnlyKeys("gateway");
+        assertThat(services()).hasSize(11);
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"dev", "full", "full registry"})
+    @ValueSource(strings = {"dev", "full", "full registry", "dev gateway", "full gateway"})
     void services_wait_for_services_that_are_started_and_checked(String profiles) {
         Map<String, JsonNode> started = started(profiles.split(" ", -1));
         started.forEach(
@@ -140,7 +142,7 @@ class DeploymentTest {
 
     /** Two services of a profile would need the same port of this machine. */
     @ParameterizedTest
-    @ValueSource(strings = {"dev", "full", "full registry"})
+    @ValueSource(strings = {"dev", "full", "full registry", "dev gateway", "full gateway"})
     void services_publish_different_ports_on_loopback_only(String profiles) {
         List<String> published = new ArrayList<>();
         started(profiles.split(" ", -1)).values().forEach(service -> service.path("ports")
@@ -263,6 +265,27 @@ class DeploymentTest {
                     });
             assertThat(service.at("/environment/WEIR_TOKEN").asText()).isEqualTo(content("token"));
         }
+    }
+
+    @Test
+    void the_gateway_has_a_valid_configuration() throws Exception {
+        JsonNode service = services().get("gateway");
+        List<String> command = new ArrayList<>();
+        service.get("command").forEach(word -> command.add(word.asText()));
+        assertThat(new CommandLine(new Main())
+                        .setCaseInsensitiveEnumValuesAllowed(true)
+                        .parseArgs(command.toArray(String[]::new))
+                        .subcommand()
+                        .commandSpec()
+                        .userObject())
+                .isInstanceOfSatisfying(
+                        GatewayCommand.class, run -> assertThat(run.logsJson()).isTrue());
+        assertThat(mounts(service)).containsEntry(command.get(command.indexOf("--config") + 1), "config gateway");
+        GatewayFile.Contents contents = GatewayFile.read("gateway.yaml", content("gateway"));
+        assertThat(service.at("/ports/0").asText())
+                .endsWith(":" + contents.gateway().httpPort());
+        assertThat(contents.weir().kafka().get("bootstrap.servers").split(",", -1))
+                .allSatisfy(broker -> assertThat(services()).containsKey(broker.replaceFirst(":9092$", "")));
     }
 
     @Test

@@ -27,6 +27,7 @@ class MainTest {
                 "",
                 "demo",
                 "run",
+                "gateway",
                 "backtest",
                 "policies",
                 "policies apply",

@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -23,6 +24,9 @@ public final class ConfigFile {
 
     /** The environment variable with the default of {@code state.directory}. */
     public static final String STATE_DIRECTORY_VARIABLE = "WEIR_STATE_DIRECTORY";
+
+    /** The section for the gateway, which {@link #read(Path, Object, BiFunction)} reads and other methods ignore. */
+    public static final String GATEWAY = "gateway";
 
     private static final int MAX_KAFKA_PROPERTIES = 1000;
     private static final Pattern REFERENCE = Pattern.compile("\\$\\{env:([^{}]*)}");
@@ -59,6 +63,43 @@ public final class ConfigFile {
         return read(YamlTree.read(text, faults), faults, environment);
     }
 
+    /**
+     * The configuration of a file and its section for the gateway.
+     *
+     * @param <T> the type of the section
+     */
+    public record WithGateway<T>(WeirConfig weir, T gateway) {}
+
+    /**
+     * Like {@link #read(Path)}, and also reads the section for the gateway.
+     *
+     * @param <T> the type of the section
+     * @param defaults the section if the file has none
+     * @param reading reads the section; a value with a fault has its default
+     * @throws IOException if the file cannot be read
+     * @throws FaultsException with all faults
+     */
+    public static <T> WithGateway<T> read(Path file, T defaults, BiFunction<ConfigSection, T, T> reading)
+            throws IOException, FaultsException {
+        Faults faults = new Faults(file.toString());
+        return read(YamlTree.read(file, faults), faults, defaults, reading);
+    }
+
+    /** Like {@link #read(Path, Object, BiFunction)}, from a text. */
+    public static <T> WithGateway<T> read(
+            String fileName, String text, T defaults, BiFunction<ConfigSection, T, T> reading) throws FaultsException {
+        Faults faults = new Faults(fileName);
+        return read(YamlTree.read(text, faults), faults, defaults, reading);
+    }
+
+    private static <T> WithGateway<T> read(
+            YamlTree file, Faults faults, T defaults, BiFunction<ConfigSection, T, T> reading) throws FaultsException {
+        WeirConfig config = parse(file, System.getenv());
+        T gateway = new ConfigSection(file).section(GATEWAY, reading, defaults);
+        faults.throwIfAny();
+        return new WithGateway<>(config, gateway);
+    }
+
     /** Returns the configuration without a file. */
     public static WeirConfig defaults(Map<String, String> environment) {
         String directory = environment.getOrDefault(STATE_DIRECTORY_VARIABLE, "");
@@ -88,6 +129,7 @@ public final class ConfigFile {
                 defaults.service());
         Map<String, String> registry = registry(top.get("registry"), environment);
         Map<String, String> kafka = kafka(top.get("kafka"), environment);
+        var unused = top.get(GATEWAY);
         top.rejectUnknownKeys();
         // Each value is valid by itself, but the prefix and the application id can be too long together.
         YamlTree prefix = file.get("topics").get("prefix");

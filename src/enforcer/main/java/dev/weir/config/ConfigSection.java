@@ -6,7 +6,7 @@ import java.util.Set;
 import java.util.function.BiFunction;
 
 /** A reader of one mapping of the configuration file. A missing or empty mapping has no keys. */
-final class ConfigSection {
+public final class ConfigSection {
 
     private final YamlTree mapping;
     private final Set<String> readKeys = new LinkedHashSet<>();
@@ -16,19 +16,19 @@ final class ConfigSection {
     }
 
     /** Returns the value in the file, or {@code otherwise} if it is missing or has a fault. Faults are recorded. */
-    <T> T read(Setting<T> setting, T otherwise) {
+    public <T> T read(Setting<T> setting, T otherwise) {
         String fullKey = setting.key();
         return setting.read(get(fullKey.substring(fullKey.lastIndexOf('.') + 1)), otherwise);
     }
 
     /** Returns the value of a key. */
-    YamlTree get(String key) {
+    public YamlTree get(String key) {
         readKeys.add(key);
         return mapping.get(key);
     }
 
     /** Reads a nested mapping and records its unknown keys. */
-    <T> T section(String key, BiFunction<ConfigSection, T, T> reading, T defaults) {
+    public <T> T section(String key, BiFunction<ConfigSection, T, T> reading, T defaults) {
         ConfigSection section = new ConfigSection(get(key));
         T read = reading.apply(section, defaults);
         section.rejectUnknownKeys();

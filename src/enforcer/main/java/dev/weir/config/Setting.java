@@ -21,15 +21,15 @@ import java.util.regex.Pattern;
  * @param reader reads the value; if it has a fault, records the fault and returns null
  * @param check throws IllegalArgumentException, with a message that starts with the key, if the value is not accepted
  */
-record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
+public record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
 
     /** Returns a setting whose text is parsed by a function that can throw IllegalArgumentException. */
-    static <T> Setting<T> of(String key, Function<String, T> parse, Consumer<T> check) {
+    public static <T> Setting<T> of(String key, Function<String, T> parse, Consumer<T> check) {
         return new Setting<>(key, value -> value.read(parse), check);
     }
 
     /** @param rule describes the texts that match the pattern, for the message: "must be ‹rule›" */
-    static Setting<String> text(String key, Pattern pattern, String rule) {
+    public static Setting<String> text(String key, Pattern pattern, String rule) {
         return of(
                 key,
                 text -> text,
@@ -37,7 +37,7 @@ record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
                         pattern.matcher(text).matches(), key + " must be " + rule + ", is '" + text + "'"));
     }
 
-    static Setting<Integer> count(String key, int min, int max) {
+    public static Setting<Integer> count(String key, int min, int max) {
         Setting<Long> number = number(key, min, max);
         return new Setting<>(
                 key,
@@ -47,23 +47,31 @@ record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
                 count -> number.check.accept((long) count));
     }
 
-    static Setting<Long> number(String key, long min, long max) {
+    public static Setting<Long> number(String key, long min, long max) {
         return new Setting<>(key, value -> value.wholeNumber(min, max), number -> requireRange(key, number, min, max));
     }
 
-    static Setting<Long> bytes(String key, long min, long max) {
+    public static Setting<Long> bytes(String key, long min, long max) {
         return of(key, DurationsAndSizes::sizeBytes, bytes -> requireBytes(key, bytes, min, max));
     }
 
-    static Setting<Duration> duration(String key, Duration min, Duration max) {
+    public static Setting<Duration> duration(String key, Duration min, Duration max) {
         return of(
                 key,
                 text -> Duration.ofMillis(DurationsAndSizes.durationMs(text)),
                 duration -> requireDuration(key, duration, min, max));
     }
 
+    /** Returns a setting for a duration that can be 0, such as {@code 0s}. */
+    public static Setting<Duration> durationOrZero(String key, Duration max) {
+        return of(
+                key,
+                text -> Duration.ofMillis(DurationsAndSizes.durationOrZeroMs(text)),
+                duration -> requireDuration(key, duration, Duration.ZERO, max));
+    }
+
     /** @param what describes the path, for the message: "a file" or "a directory" */
-    static Setting<Path> path(String key, String what) {
+    public static Setting<Path> path(String key, String what) {
         return of(key, text -> pathOf(text, what), path -> {});
     }
 
@@ -73,7 +81,7 @@ record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
     }
 
     /** Returns this setting for an optional value, which is empty if the key is not set. */
-    Setting<Optional<T>> optional() {
+    public Setting<Optional<T>> optional() {
         return new Setting<>(
                 key,
                 value -> Optional.ofNullable(reader.apply(value))
@@ -83,12 +91,12 @@ record Setting<T>(String key, Function<YamlTree, T> reader, Consumer<T> check) {
     }
 
     /** @throws IllegalArgumentException if the value is not accepted */
-    void require(T value) {
+    public void require(T value) {
         check.accept(value);
     }
 
     /** Returns the value in the file, or {@code otherwise} if it is missing or has a fault. Faults are recorded. */
-    T read(YamlTree value, T otherwise) {
+    public T read(YamlTree value, T otherwise) {
         T read = value.isPresent() ? reader.apply(value) : null;
         return read != null && value.noting(() -> accepted(read)) != null ? read : otherwise;
     }

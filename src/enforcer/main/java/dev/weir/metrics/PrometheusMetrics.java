@@ -1,11 +1,5 @@
 package dev.weir.metrics;
 
-import io.micrometer.core.instrument.binder.jvm.JvmGcMetrics;
-import io.micrometer.core.instrument.binder.jvm.JvmMemoryMetrics;
-import io.micrometer.core.instrument.binder.jvm.JvmThreadMetrics;
-import io.micrometer.core.instrument.binder.system.FileDescriptorMetrics;
-import io.micrometer.core.instrument.binder.system.ProcessorMetrics;
-import io.micrometer.core.instrument.binder.system.UptimeMetrics;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 
@@ -16,16 +10,10 @@ import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 public final class PrometheusMetrics implements AutoCloseable {
 
     private final PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
-    private final JvmGcMetrics collections = new JvmGcMetrics();
+    private final ProcessMetrics process = new ProcessMetrics(registry);
 
     /** @param restores the restore listener of the applications */
     public PrometheusMetrics(MetricSource source, RestoreProgress restores) {
-        new JvmMemoryMetrics().bindTo(registry);
-        new JvmThreadMetrics().bindTo(registry);
-        new ProcessorMetrics().bindTo(registry);
-        new UptimeMetrics().bindTo(registry);
-        new FileDescriptorMetrics().bindTo(registry);
-        collections.bindTo(registry);
         registry.getPrometheusRegistry().register(new WeirMetricsCollector(source));
         registry.getPrometheusRegistry().register(new StreamsMetricsCollector(source.applications()));
         registry.getPrometheusRegistry().register(restores);
@@ -38,7 +26,7 @@ public final class PrometheusMetrics implements AutoCloseable {
 
     @Override
     public void close() {
-        collections.close();
+        process.close();
         registry.close();
     }
 }

@@ -30,7 +30,7 @@ import java.util.stream.Collectors;
  * The endpoint that decides requests and charges them. A body has one request, an array of requests, or one request per
  * line. The decisions have the same form and order. If one request is invalid, none is decided.
  */
-final class DecideApi {
+public final class DecideApi {
 
     /** How many requests a body can have. */
     static final int MAX_BATCH = 1_000;
@@ -47,22 +47,22 @@ final class DecideApi {
     private static final String ENFORCE = "enforce";
 
     /** The header of a response that Weir did not decide. */
-    private static final String FALLBACK_HEADER = "X-Weir-Fallback";
+    public static final String FALLBACK_HEADER = "X-Weir-Fallback";
 
     private static final int OK = 200;
     private static final int UNAVAILABLE = 503;
 
     private final RequestRules rules;
-    private final DecidingClient client;
+    private final RequestDecider client;
     private final DecideMetrics metrics;
     private final Semaphore memory;
 
-    DecideApi(WeirConfig config, DecidingClient client, DecideMetrics metrics) {
+    public DecideApi(WeirConfig config, RequestDecider client, DecideMetrics metrics) {
         this(config.requests().rules(), client, metrics, Runtime.getRuntime().maxMemory() / HEAP_PARTS);
     }
 
     /** @param maxBytes the maximum memory of the requests that wait for decisions */
-    DecideApi(RequestRules rules, DecidingClient client, DecideMetrics metrics, long maxBytes) {
+    DecideApi(RequestRules rules, RequestDecider client, DecideMetrics metrics, long maxBytes) {
         this.rules = rules;
         this.client = client;
         this.metrics = metrics;
@@ -83,13 +83,13 @@ final class DecideApi {
         private static Duration timeout(String text) {
             try {
                 Duration timeout = Duration.ofMillis(DurationsAndSizes.durationMs(text));
-                if (timeout.compareTo(DecidingClient.MAX_TIMEOUT) <= 0) {
+                if (timeout.compareTo(RequestDecider.MAX_TIMEOUT) <= 0) {
                     return timeout;
                 }
             } catch (IllegalArgumentException e) {
                 // falls through to the same message
             }
-            throw bad("timeout must be 1ms to " + DecidingClient.MAX_TIMEOUT.toSeconds() + "s, is '" + text + "'");
+            throw bad("timeout must be 1ms to " + RequestDecider.MAX_TIMEOUT.toSeconds() + "s, is '" + text + "'");
         }
 
         private static Fallback fallback(String text) {
@@ -183,7 +183,7 @@ final class DecideApi {
     private record Call(Options options, Form form, BodyFormat format, List<Request> requests, int bytes) {}
 
     /** Decides one or several requests. */
-    void decide(Context request) {
+    public void decide(Context request) {
         long beganNanos = System.nanoTime();
         Call call = call(request);
         if (!memory.tryAcquire(call.bytes)) {

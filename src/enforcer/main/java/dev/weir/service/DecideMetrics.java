@@ -10,7 +10,7 @@ import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.List;
 
 /** Counts what becomes of the calls of {@code /v1/decide} and of the requests in them. Thread-safe. */
-final class DecideMetrics {
+public final class DecideMetrics {
 
     /** The result of a request that Weir decided. */
     static final String ANSWERED = "ANSWERED";

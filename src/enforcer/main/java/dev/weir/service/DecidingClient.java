@@ -1,6 +1,9 @@
 package dev.weir.service;
 
+import dev.weir.client.CircuitSettings;
+import dev.weir.client.ClientBuilder;
 import dev.weir.client.ClientDecision;
+import dev.weir.client.ClientMetricsBinder;
 import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionException;
 import dev.weir.client.NoDecisionReason;
@@ -9,6 +12,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
+import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
@@ -16,18 +20,17 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The client with which an instance decides the requests that it receives over HTTP: over the topics, or with leases if
- * the policies permit it. An instance that receives none starts no client, because a client reads all decisions.
+ * The client with which a process decides the requests that it receives over the network: over the topics, or with
+ * leases if the policies permit it. An enforcer that receives none starts no client, because a client reads all
+ * decisions. A gateway starts it at once.
  */
-final class DecidingClient implements AutoCloseable {
-
-    /** The longest time that a request can wait for its decision. */
-    static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
+public final class DecidingClient implements RequestDecider, AutoCloseable {
 
     /** How many requests can wait at the same time. */
     private static final int MAX_IN_FLIGHT = 10_000;
@@ -43,35 +46,58 @@ final class DecidingClient implements AutoCloseable {
     private boolean closed;
 
     DecidingClient(WeirConfig config) {
-        this(() -> start(config));
+        this(() -> start(config, ClientBuilder::noCircuit)); // short timeouts of a caller must not affect others
     }
 
     DecidingClient(Supplier<WeirClient> starter) {
         this.starter = starter;
     }
 
-    private static WeirClient start(WeirConfig config) {
+    /**
+     * Returns the client of a gateway, which starts at once. If most of its requests get no decision, its circuit opens,
+     * and the fallback answers without a wait.
+     */
+    public static DecidingClient ofGateway(WeirConfig config) {
+        DecidingClient deciding =
+                new DecidingClient(() -> start(config, builder -> builder.circuit(CircuitSettings.DEFAULT)));
+        var unused = deciding.client();
+        return deciding;
+    }
+
+    private static WeirClient start(WeirConfig config, UnaryOperator<ClientBuilder> circuit) {
         Map<String, Object> kafka = KafkaSettings.weirClient(config);
         kafka.put("producer." + ProducerConfig.MAX_BLOCK_MS_CONFIG, 0); // threads of the service must not block
-        return WeirClient.builder(kafka)
+        ClientBuilder builder = WeirClient.builder(kafka)
                 .prefix(config.topics().prefix())
                 .applicationId(config.applicationId())
                 .rules(config.requests().rules())
                 .leases(config.leases().terms())
                 .leased(true)
                 .timeout(MAX_TIMEOUT)
-                .maxInFlight(MAX_IN_FLIGHT)
-                .noCircuit() // a caller with a short timeout must not affect others
-                .start();
+                .maxInFlight(MAX_IN_FLIGHT);
+        return circuit.apply(builder).start();
+    }
+
+    /** Returns whether the client has started and {@linkplain WeirClient#isReady is ready}. */
+    public synchronized boolean isReady() {
+        return client != null && client.isReady();
+    }
+
+    /** Binds the counts of the client, if it has started, to a registry. */
+    public synchronized void bindTo(MeterRegistry registry) {
+        if (client != null) {
+            ClientMetricsBinder.of(client).bindTo(registry);
+        }
     }
 
     /**
      * Decides a request. The first one starts the client.
      *
-     * @param within how long to wait, at most {@link #MAX_TIMEOUT}. It includes the time until the client is ready
+     * @param within how long to wait, at most {@link RequestDecider#MAX_TIMEOUT}. It includes the time until the client is ready
      * @return a future that completes or fails like that of {@link WeirClient#decide(Request, Duration, Fallback)}
      */
-    CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
+    @Override
+    public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
         Optional<WeirClient> running = client();
         if (running.isEmpty()) {
             return undecided(fallback);
@@ -103,7 +129,7 @@ final class DecidingClient implements AutoCloseable {
         long lastNanos = loggedNanos.get();
         if (nowNanos - lastNanos >= LOG_NANOS && loggedNanos.compareAndSet(lastNanos, nowNanos)) {
             LOG.warn(
-                    "Requests over HTTP cannot be decided: {}",
+                    "Requests cannot be decided: {}",
                     weir.failure().map(UnreachableException::causeMessage).orElse("no broker has responded"));
         }
     }

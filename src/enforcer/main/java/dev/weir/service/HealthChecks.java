@@ -1,18 +1,17 @@
 package dev.weir.service;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import dev.weir.runtime.Health;
 import dev.weir.service.http.BodyFormat;
 import dev.weir.service.http.ProblemDetails;
 import io.javalin.http.Context;
 import java.util.function.Supplier;
 
 /** The liveness and readiness probes. They need no token and accept any {@code Host}. */
-final class HealthChecks {
+public final class HealthChecks {
 
-    private final Supplier<Health> health;
+    private final Supplier<HealthReport> health;
 
-    HealthChecks(Supplier<Health> health) {
+    public HealthChecks(Supplier<HealthReport> health) {
         this.health = health;
     }
 
@@ -20,23 +19,26 @@ final class HealthChecks {
      * Responds with 200 unless the instance has failed. Rebalances, restores and unreachable brokers are no reason to
      * restart an instance.
      */
-    void live(Context request) {
-        answer(request, health.get() != Health.FAILED);
+    public void live(Context request) {
+        HealthReport report = health.get();
+        answer(request, report, report.isLive());
     }
 
-    void ready(Context request) {
-        answer(request, health.get() == Health.RUNNING);
+    /** Responds with 200 if the instance can serve requests. */
+    public void ready(Context request) {
+        HealthReport report = health.get();
+        answer(request, report, report.isReady());
     }
 
-    private void answer(Context request, boolean isGood) {
+    private static void answer(Context request, HealthReport report, boolean isGood) {
         if (!isGood) {
-            throw ProblemDetails.unavailable(health.get().description()).exception();
+            throw ProblemDetails.unavailable(report.description()).exception();
         }
         request.status(200)
                 .contentType(BodyFormat.JSON.contentType())
                 .result(JsonNodeFactory.instance
                         .objectNode()
-                        .put("status", health.get().name())
+                        .put("status", report.status())
                         .toString());
     }
 }

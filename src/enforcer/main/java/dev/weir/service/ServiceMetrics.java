@@ -8,7 +8,10 @@ import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.util.function.LongSupplier;
 
 /** The metrics of the HTTP service itself. They exist even before the enforcer does. */
-final class ServiceMetrics {
+public final class ServiceMetrics {
+
+    /** The format of {@link #scrape}, which Prometheus assumes if the response names none. */
+    public static final String FORMAT = "text/plain; version=0.0.4; charset=utf-8";
 
     private final PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
     private final DecideMetrics deciding = new DecideMetrics(registry.getPrometheusRegistry());
@@ -18,7 +21,7 @@ final class ServiceMetrics {
      * @param wrongTokens the number of requests with a wrong token
      * @param certificateExpiry the expiry of the certificate in seconds since 1970; 0 without TLS
      */
-    ServiceMetrics(LongSupplier connections, LongSupplier wrongTokens, LongSupplier certificateExpiry) {
+    public ServiceMetrics(LongSupplier connections, LongSupplier wrongTokens, LongSupplier certificateExpiry) {
         PrometheusRegistry collectors = registry.getPrometheusRegistry();
         GaugeWithCallback.builder()
                 .name("weir_service_connections")
@@ -37,12 +40,17 @@ final class ServiceMetrics {
                 .register(collectors);
     }
 
-    DecideMetrics deciding() {
+    public DecideMetrics deciding() {
         return deciding;
     }
 
+    /** Returns the registry, to which further metrics can be added. */
+    public PrometheusMeterRegistry registry() {
+        return registry;
+    }
+
     /** Returns all metrics in Prometheus' text format 0.0.4. */
-    String scrape() {
+    public String scrape() {
         return registry.scrape();
     }
 }

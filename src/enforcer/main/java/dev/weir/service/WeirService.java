@@ -2,7 +2,6 @@ package dev.weir.service;
 
 import static io.javalin.http.HandlerType.DELETE;
 import static io.javalin.http.HandlerType.GET;
-import static io.javalin.http.HandlerType.HEAD;
 import static io.javalin.http.HandlerType.POST;
 import static io.javalin.http.HandlerType.PUT;
 
@@ -19,43 +18,25 @@ import dev.weir.service.http.AccessControl;
 import dev.weir.service.http.AccessControl.Permission;
 import dev.weir.service.http.AccessTokens;
 import dev.weir.service.http.BadSettingException;
-import dev.weir.service.http.BodyLoader;
 import dev.weir.service.http.ConnectionGuard;
-import dev.weir.service.http.GuardedConnectionFactory;
-import dev.weir.service.http.JettyErrorHandler;
 import dev.weir.service.http.ProblemDetails;
-import dev.weir.service.http.ResponseSender;
 import dev.weir.service.http.ResponseWriter;
 import dev.weir.service.http.ServiceListener;
+import dev.weir.service.http.ServiceServer;
+import dev.weir.service.http.ServiceServer.Route;
 import dev.weir.service.http.ServiceTls;
 import dev.weir.service.http.TokenThrottle;
 import dev.weir.topics.UnreachableException;
 import dev.weir.wire.PolicyAvro.Kind;
-import io.javalin.Javalin;
-import io.javalin.compression.CompressionStrategy;
 import io.javalin.config.JavalinConfig;
 import io.javalin.http.Context;
-import io.javalin.http.Handler;
-import io.javalin.http.HandlerType;
-import io.javalin.http.HttpResponseException;
-import io.javalin.util.JavalinException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CancellationException;
 import java.util.function.Supplier;
-import org.eclipse.jetty.server.ConnectionFactory;
-import org.eclipse.jetty.server.HttpConfiguration;
-import org.eclipse.jetty.server.SecureRequestCustomizer;
-import org.eclipse.jetty.server.Server;
-import org.eclipse.jetty.server.ServerConnector;
-import org.eclipse.jetty.server.SslConnectionFactory;
-import org.eclipse.jetty.util.thread.QueuedThreadPool;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The HTTP service of an instance: definitions, queries, metrics, health checks and the live page. {@code openapi.yaml}
@@ -63,17 +44,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class WeirService implements AutoCloseable {
 
-    /** The format that Prometheus assumes if the response names none. */
-    private static final String METRICS_FORMAT = "text/plain; version=0.0.4; charset=utf-8";
-
-    private static final int MIN_THREADS = 2;
-    private static final int MAX_THREADS = 16;
     private static final int MAX_HEALTH_THREADS = 4;
-    private static final int IDLE_MS = 30_000;
-    private static final long ASYNC_TIMEOUT_MS = 15_000;
-    private static final long STOP_TIMEOUT_MS = 2_000;
-    private static final long CLOSE_IDLE_MS = 100;
-    private static final Logger LOG = LoggerFactory.getLogger(WeirService.class);
 
     private final WeirConfig config;
     private final ServiceListener listener;
@@ -86,15 +57,12 @@ public final class WeirService implements AutoCloseable {
     private final ConnectionGuard guard;
     private final ConnectionGuard healthGuard;
     private final ServiceMetrics ownMetrics;
-    private final Javalin javalin;
-    private final Javalin healthJavalin; // has its own port and threads
+    private final ServiceServer server;
+    private final ServiceServer healthServer; // has its own port and threads
     private volatile ServedInstance instance;
     private volatile Supplier<Health> health = () -> Health.STARTING;
     private volatile Supplier<String> metrics;
     private boolean closed;
-
-    /** A path and method with its handler. */
-    record Route(HandlerType method, String path, Permission permission, Handler handler) {}
 
     private WeirService(
             WeirConfig config,
@@ -116,11 +84,16 @@ public final class WeirService implements AutoCloseable {
         ownMetrics = new ServiceMetrics(guard::size, wrongTokens::total, () -> tls.map(
                         one -> one.validUntil().getEpochSecond())
                 .orElse(0L));
-        healthJavalin = Javalin.create(
-                        settings -> setUp(settings, healthRoutes(), healthListener, healthGuard, MAX_HEALTH_THREADS))
-                .start();
-        javalin = Javalin.create(settings -> setUp(settings, routes(), listener, guard, MAX_THREADS))
-                .start();
+        healthServer = ServiceServer.start(
+                new ServiceServer.Endpoint(healthListener, tls, access, healthGuard),
+                ServiceServer.Limits.DEFAULTS.withMaxThreads(MAX_HEALTH_THREADS),
+                healthRoutes(),
+                WeirService::addFailures);
+        server = ServiceServer.start(
+                new ServiceServer.Endpoint(listener, tls, access, guard),
+                ServiceServer.Limits.DEFAULTS,
+                routes(),
+                WeirService::addFailures);
     }
 
     /**
@@ -207,11 +180,11 @@ public final class WeirService implements AutoCloseable {
     }
 
     public int port() {
-        return javalin.port();
+        return server.port();
     }
 
     public int healthPort() {
-        return healthJavalin.port();
+        return healthServer.port();
     }
 
     /**
@@ -259,8 +232,8 @@ public final class WeirService implements AutoCloseable {
         if (!closed) {
             closed = true;
             feed.close(); // otherwise the stop would wait for the viewers
-            stop(javalin);
-            stop(healthJavalin);
+            server.close();
+            healthServer.close();
             guard.close();
             healthGuard.close();
             client.close();
@@ -269,20 +242,12 @@ public final class WeirService implements AutoCloseable {
         }
     }
 
-    private static void stop(Javalin server) {
-        try {
-            server.stop();
-        } catch (JavalinException e) { // the server has stopped without waiting for the last connections
-            LOG.debug("The service closed connections that were in use", e);
-        }
-    }
-
     private void metrics(Context request) {
         Supplier<String> current = metrics;
         if (current == null) {
             throw ProblemDetails.unavailable("the enforcer is starting").exception();
         }
-        request.contentType(METRICS_FORMAT).result(current.get() + ownMetrics.scrape());
+        request.contentType(ServiceMetrics.FORMAT).result(current.get() + ownMetrics.scrape());
     }
 
     private ServedInstance instance() {
@@ -303,7 +268,7 @@ public final class WeirService implements AutoCloseable {
         DryRun trial = new DryRun(() -> instance().rules());
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
         OpenApiDocument openApi = new OpenApiDocument();
-        HealthChecks checks = new HealthChecks(this::health);
+        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
@@ -340,43 +305,15 @@ public final class WeirService implements AutoCloseable {
 
     /** The routes of the port for health checks. */
     private List<Route> healthRoutes() {
-        HealthChecks checks = new HealthChecks(this::health);
+        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
                 new Route(GET, "/metrics", Permission.READ, this::metrics));
     }
 
-    private void setUp(
-            JavalinConfig settings,
-            List<Route> routes,
-            ServiceListener where,
-            ConnectionGuard connections,
-            int maxThreads) {
-        settings.startup.showJavalinBanner = false;
-        settings.startup.showOldJavalinVersionWarning = false;
-        settings.startup.startupWatcherEnabled = false;
-        settings.http.prefer405over404 = true;
-        settings.router.ignoreTrailingSlashes = false;
-        settings.http.compressionStrategy = CompressionStrategy.NONE;
-        settings.http.asyncTimeout = ASYNC_TIMEOUT_MS;
-        settings.jetty.threadPool = threads(maxThreads);
-        settings.jetty.modifyServer(server -> configureServer(server, connections));
-        settings.jetty.addConnector((server, http) -> connector(server, http, where, connections));
-        settings.routes.before(
-                request -> request.header("Cache-Control", "no-cache").header("X-Content-Type-Options", "nosniff"));
-        settings.routes.before(AccessControl::checkOrigin);
-        settings.routes.before(access::checkRead);
-        settings.routes.beforeMatched(access::checkPermission);
-        for (Route route : routes) {
-            settings.routes.addHttpHandler(route.method(), route.path(), route.handler(), route.permission());
-            if (route.method().equals(GET)) {
-                settings.routes.addHttpHandler(HEAD, route.path(), route.handler(), route.permission());
-            }
-        }
-        settings.routes.exception(
-                ProblemDetails.ProblemException.class, (e, request) -> ResponseWriter.write(request, e.problem()));
-        settings.routes.exception(HttpResponseException.class, (e, request) -> ResponseWriter.write(request, e));
+    /** Writes the responses to the failures of the enforcer's routes. */
+    private static void addFailures(JavalinConfig settings) {
         settings.routes.exception(
                 FaultsException.class,
                 (e, request) -> ResponseWriter.write(request, ProblemDetails.invalid(e.faults())));
@@ -386,45 +323,6 @@ public final class WeirService implements AutoCloseable {
         settings.routes.exception(
                 ResultTooLargeException.class,
                 (e, request) -> ResponseWriter.write(request, ProblemDetails.of(413, e.getMessage())));
-        settings.routes.exception(UnreachableException.class, (e, request) -> ResponseWriter.write(request, e));
-        settings.routes.exception(
-                CancellationException.class,
-                (e, request) -> ResponseWriter.write(request, ProblemDetails.unavailable(e.getMessage())));
-        settings.routes.exception(Exception.class, (e, request) -> ResponseWriter.writeUnexpected(request, e));
-    }
-
-    private static QueuedThreadPool threads(int most) {
-        QueuedThreadPool threads = new QueuedThreadPool(most, MIN_THREADS, IDLE_MS);
-        threads.setName("service");
-        threads.setDaemon(true);
-        return threads;
-    }
-
-    private static void configureServer(Server server, ConnectionGuard connections) {
-        server.setErrorHandler(new JettyErrorHandler());
-        server.setHandler(new ResponseSender(new BodyLoader(), connections));
-        server.setStopTimeout(STOP_TIMEOUT_MS);
-    }
-
-    private ServerConnector connector(
-            Server server, HttpConfiguration http, ServiceListener where, ConnectionGuard connections) {
-        if (tls.isPresent()) {
-            http.addCustomizer(
-                    new SecureRequestCustomizer(false)); // probes use an IP address; AccessControl checks names
-        }
-        GuardedConnectionFactory plain = new GuardedConnectionFactory(http, connections);
-        ConnectionFactory[] factories = tls.map(one ->
-                        new ConnectionFactory[] {new SslConnectionFactory(one.server(), plain.getProtocol()), plain})
-                .orElse(new ConnectionFactory[] {plain});
-        ServerConnector connector = new ServerConnector(server, 1, 1, factories);
-        connector.setIdleTimeout(IDLE_MS);
-        connector.setShutdownIdleTimeout(CLOSE_IDLE_MS);
-        try {
-            connector.open(where.socket());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return connector;
     }
 
     private static void close(ServiceListener listener) {

@@ -198,7 +198,7 @@ public final class KafkaSettings {
      *
      * @throws org.apache.kafka.common.config.ConfigException if one is invalid
      */
-    static void requireValid(WeirConfig config) {
+    public static void requireValid(WeirConfig config) {
         Properties consumer = consumer(config);
         consumer.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
         consumer.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);

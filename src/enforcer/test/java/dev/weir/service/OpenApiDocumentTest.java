@@ -9,6 +9,7 @@ import com.networknt.schema.JsonSchemaFactory;
 import com.networknt.schema.SchemaLocation;
 import com.networknt.schema.SpecVersion.VersionFlag;
 import dev.weir.config.WeirConfig;
+import dev.weir.service.http.ServiceServer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -52,14 +53,14 @@ class OpenApiDocumentTest {
     @Test
     void every_path_is_on_the_page() throws Exception {
         String page = Files.readString(Path.of("topology-docs/reference/http.md"));
-        for (WeirService.Route route : service.routes()) {
+        for (ServiceServer.Route route : service.routes()) {
             assertThat(page).contains("`" + route.path() + "`");
         }
     }
 
     @Test
     void changes_and_deciding_require_the_token_and_health_and_the_page_do_not() {
-        for (WeirService.Route route : service.routes()) {
+        for (ServiceServer.Route route : service.routes()) {
             JsonNode security = caller.document()
                     .tree()
                     .at("/paths")

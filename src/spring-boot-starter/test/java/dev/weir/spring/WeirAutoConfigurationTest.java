@@ -219,7 +219,7 @@ class WeirAutoConfigurationTest {
 
     private static ClientStats stats(CircuitSettings.State circuit) {
         Duration none = Duration.ZERO;
-        return new ClientStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, circuit, none, none, none);
+        return new ClientStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, circuit, none, none, none);
     }
 
     @Test

@@ -20,9 +20,9 @@ import java.util.function.Predicate;
  *       the request, and for the first request when the connection is opened. It is extended by a second for each
  *       {@value #BYTES_PER_SECOND} bytes received, which is the lowest permitted data rate of long bodies.
  *   <li>At most {@value #MAX_INCOMPLETE} connections of one address, and {@value #MAX_CONNECTIONS} in all, may have an
- *       incomplete request. Beyond that, the one that has been incomplete for longest is closed; well-behaved callers
- *       complete their requests before that. If there are more than {@value #MAX_CONNECTIONS} connections and none is
- *       incomplete, an idle one, or one whose caller does not read its response, is closed instead.
+ *       incomplete request, unless the constructor sets other bounds. Beyond that, the one that has been incomplete for
+ *       longest is closed; well-behaved callers complete their requests before that. If there are too many connections
+ *       and none is incomplete, an idle one, or one whose caller does not read its response, is closed instead.
  * </ul>
  */
 public final class ConnectionGuard implements AutoCloseable {
@@ -58,6 +58,8 @@ public final class ConnectionGuard implements AutoCloseable {
 
     private final Set<GuardedConnection> open = ConcurrentHashMap.newKeySet();
     private final long timeoutNanos;
+    private final int maxConnections;
+    private final int maxIncomplete;
     private final ScheduledExecutorService scheduler = Executors.newSingleThreadScheduledExecutor(task -> {
         Thread thread = new Thread(task, "service-guard");
         thread.setDaemon(true);
@@ -66,7 +68,18 @@ public final class ConnectionGuard implements AutoCloseable {
 
     /** @param timeout how long a request may take to arrive */
     public ConnectionGuard(Duration timeout) {
+        this(timeout, MAX_CONNECTIONS, MAX_INCOMPLETE);
+    }
+
+    /**
+     * @param timeout how long a request may take to arrive
+     * @param maxConnections how many connections may be open
+     * @param maxIncomplete how many connections of one address may have an incomplete request
+     */
+    public ConnectionGuard(Duration timeout, int maxConnections, int maxIncomplete) {
         timeoutNanos = timeout.toNanos();
+        this.maxConnections = maxConnections;
+        this.maxIncomplete = maxIncomplete;
         var unused = scheduler.scheduleWithFixedDelay(
                 this::closeTimedOut, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS, TimeUnit.MILLISECONDS);
     }
@@ -76,14 +89,14 @@ public final class ConnectionGuard implements AutoCloseable {
         open.add(connection);
         Object address = address(connection);
         closeOldest(
-                MAX_INCOMPLETE,
+                maxIncomplete,
                 one -> one.isIncomplete() && address(one).equals(address),
                 "too many connections of this address");
-        if (open.size() > MAX_CONNECTIONS
+        if (open.size() > maxConnections
                 && !closeOldest(0, one -> one != connection && one.isIncomplete(), "too many connections")) {
             closeOldest(0, one -> one.isIdle() || one.isSending(), "too many connections");
         }
-        if (open.size() > MAX_CONNECTIONS) {
+        if (open.size() > maxConnections) {
             connection.close(new TimeoutException("too many connections"));
         }
     }

@@ -107,7 +107,8 @@ public record ProblemDetails(
         return new ProblemException(this);
     }
 
-    byte[] json() {
+    /** Returns the body of the response. */
+    public byte[] json() {
         ObjectNode json = Json.MAPPER.createObjectNode();
         json.put("type", type.uri);
         json.put(

@@ -27,22 +27,36 @@ public record ServiceListener(ServerSocketChannel socket, String address, boolea
      * @throws UnreachableException if the port cannot be bound
      */
     public static ServiceListener open(Service service) {
-        return open(service, service.port(), "port");
+        requireAdvertised(service);
+        return open(service, service.port(), "service.port", "--service-port");
     }
 
     /** Binds the port for health checks, like {@link #open}. */
     public static ServiceListener openForHealth(Service service) {
-        return open(service, service.effectiveHealthPort(), "health-port");
+        requireAdvertised(service);
+        return open(service, service.effectiveHealthPort(), "service.health-port", "--health-port");
     }
 
-    private static ServiceListener open(Service service, int asked, String setting) {
-        InetAddress host = resolve(service.host());
-        if (host.isAnyLocalAddress() && service.advertise().isEmpty()) {
+    private static void requireAdvertised(Service service) {
+        if (resolve(service.host()).isAnyLocalAddress() && service.advertise().isEmpty()) {
             throw new BadSettingException(
                     "service.host is " + service.host()
                             + ": set service.advertise to the host:port at which other instances reach this one",
                     null);
         }
+    }
+
+    /**
+     * Binds another port of the service's host.
+     *
+     * @param asked the port, 0 for any free one
+     * @param setting the full key of the setting with the port, for messages
+     * @param option the option with the port, for messages
+     * @throws BadSettingException if the host is invalid
+     * @throws UnreachableException if the port cannot be bound
+     */
+    public static ServiceListener open(Service service, int asked, String setting, String option) {
+        InetAddress host = resolve(service.host());
         try {
             ServerSocketChannel socket = ServerSocketChannel.open();
             try {
@@ -56,9 +70,8 @@ public record ServiceListener(ServerSocketChannel socket, String address, boolea
             }
         } catch (IOException e) {
             throw new UnreachableException(
-                    "service." + setting + ": cannot listen at " + bracketed(service.host()) + ":" + asked + ": "
-                            + e.getMessage() + " (another instance may be running; set another port with --"
-                            + (setting.equals("port") ? "service-port" : setting) + ")",
+                    setting + ": cannot listen at " + bracketed(service.host()) + ":" + asked + ": " + e.getMessage()
+                            + " (another instance may be running; set another port with " + option + ")",
                     e);
         }
     }

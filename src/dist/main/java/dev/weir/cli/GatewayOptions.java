@@ -1,0 +1,39 @@
+package dev.weir.cli;
+
+import dev.weir.config.ConfigFile;
+import dev.weir.fault.FaultsException;
+import dev.weir.gateway.GatewayConfig;
+import dev.weir.gateway.GatewayFile;
+import java.nio.file.Path;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** The options of commands that run a gateway. */
+final class GatewayOptions {
+
+    @Option(
+            names = "--http-port",
+            paramLabel = "PORT",
+            description = "The port of the gateway for HTTP; 0 selects a free port (default: that of the configuration,"
+                    + " or " + GatewayConfig.DEFAULT_HTTP_PORT + ").")
+    private Integer httpPort;
+
+    /**
+     * Reads a configuration file, and applies the options.
+     *
+     * @throws FaultsException if the configuration is invalid
+     * @throws InputException if an option is invalid, or the file cannot be read
+     */
+    GatewayFile.Contents read(Optional<Path> file) throws FaultsException {
+        GatewayFile.Contents read = file.isPresent()
+                ? UserFiles.read(file.get(), GatewayFile::read)
+                : new GatewayFile.Contents(ConfigFile.defaults(System.getenv()), GatewayConfig.DEFAULTS);
+        try {
+            return httpPort == null
+                    ? read
+                    : new GatewayFile.Contents(read.weir(), read.gateway().withHttpPort(httpPort));
+        } catch (IllegalArgumentException e) {
+            throw new InputException("--http-port: " + e.getMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.MappingIterator;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.introspect.Annotated;
+import com.fasterxml.jackson.databind.introspect.JacksonAnnotationIntrospector;
+import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
+import dev.weir.gateway.GatewayConfig;
+import dev.weir.gateway.GatewayFile;
+import io.fabric8.kubernetes.api.model.ConfigMap;
+import io.fabric8.kubernetes.api.model.Container;
+import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.Service;
+import io.fabric8.kubernetes.api.model.apps.Deployment;
+import io.fabric8.kubernetes.api.model.networking.v1.NetworkPolicy;
+import io.fabric8.kubernetes.api.model.policy.v1.PodDisruptionBudget;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+/** The files for proxies that no test runs: they are valid and fit together. */
+class ProxyFilesTest {
+
+    private static final Path FILES = Path.of("src", "deploy", "proxies");
+    private static final Map<String, Class<? extends HasMetadata>> KINDS = Map.of(
+            "ConfigMap", ConfigMap.class,
+            "Deployment", Deployment.class,
+            "Service", Service.class,
+            "NetworkPolicy", NetworkPolicy.class,
+            "PodDisruptionBudget", PodDisruptionBudget.class);
+
+    private static final ObjectMapper YAML = new ObjectMapper(new YAMLFactory())
+            .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+            .setAnnotationIntrospector(new JacksonAnnotationIntrospector() {
+                /** The types accept unknown properties by setters. Without these, they are errors. */
+                @Override
+                public Boolean hasAnySetter(Annotated annotated) {
+                    return false;
+                }
+            });
+
+    private static String text(String file) throws IOException {
+        return Files.readString(FILES.resolve(file));
+    }
+
+    @Test
+    void the_gateway_of_the_recipes_has_a_valid_configuration() throws Exception {
+        GatewayConfig config =
+                GatewayFile.read("gateway.yaml", text("gateway.yaml")).gateway();
+        assertThat(config.httpPort()).isEqualTo(GatewayConfig.DEFAULT_HTTP_PORT);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nginx.conf", "Caddyfile", "traefik.yaml"})
+    void a_proxy_asks_the_port_of_the_gateway(String file) throws IOException {
+        assertThat(text(file))
+                .contains("127.0.0.1:" + GatewayConfig.DEFAULT_HTTP_PORT)
+                .contains("/v1/authorize");
+    }
+
+    @Test
+    void traefik_uses_the_middleware_that_it_defines() throws IOException {
+        JsonNode http = YAML.readTree(text("traefik.yaml")).get("http");
+        String middleware = http.at("/routers/application/middlewares/0").asText();
+        assertThat(http.at("/middlewares/" + middleware + "/forwardAuth/address")
+                        .asText())
+                .isEqualTo("http://127.0.0.1:" + GatewayConfig.DEFAULT_HTTP_PORT + "/v1/authorize");
+        assertThat(http.get("services")
+                        .has(http.at("/routers/application/service").asText()))
+                .isTrue();
+    }
+
+    @Test
+    void envoy_uses_the_clusters_that_it_defines() throws IOException {
+        JsonNode resources = YAML.readTree(text("envoy.yaml")).get("static_resources");
+        List<String> clusters = resources.get("clusters").findValuesAsText("name");
+        assertThat(clusters).containsExactly("weir", "application");
+        assertThat(clusters).containsAll(resources.get("listeners").findValuesAsText("cluster"));
+        assertThat(resources.at("/clusters/0").findValue("port_value").asInt())
+                .isEqualTo(GatewayConfig.DEFAULT_HTTP_PORT);
+        JsonNode filter = resources.at("/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0");
+        assertThat(filter.at("/typed_config/http_service/path_prefix").asText()).isEqualTo("/v1/authorize");
+    }
+
+    @Test
+    void the_manifests_are_valid_and_fit_together() throws Exception {
+        List<HasMetadata> manifests = new ArrayList<>();
+        try (MappingIterator<JsonNode> documents =
+                YAML.readerFor(JsonNode.class).readValues(text("gateway-kubernetes.yaml"))) {
+            while (documents.hasNext()) {
+                JsonNode document = documents.next();
+                manifests.add(YAML.treeToValue(
+                        document, KINDS.get(document.get("kind").asText())));
+            }
+        }
+        assertThat(manifests).hasSize(KINDS.size());
+        assertThat(manifests).extracting(one -> one.getMetadata().getName()).containsOnly("weir-gateway");
+        ConfigMap map = one(manifests, ConfigMap.class);
+        Deployment deployment = one(manifests, Deployment.class);
+        GatewayFile.Contents contents =
+                GatewayFile.read("gateway.yaml", map.getData().get("gateway.yaml"));
+        Container container =
+                deployment.getSpec().getTemplate().getSpec().getContainers().get(0);
+        int port = container.getPorts().get(0).getContainerPort();
+        assertThat(contents.gateway().httpPort()).isEqualTo(port);
+        assertThat(one(manifests, Service.class).getSpec().getPorts().get(0).getPort())
+                .isEqualTo(port);
+        assertThat(one(manifests, NetworkPolicy.class)
+                        .getSpec()
+                        .getIngress()
+                        .get(0)
+                        .getPorts()
+                        .get(0)
+                        .getPort()
+                        .getIntVal())
+                .isEqualTo(port);
+        Map<String, String> labels =
+                deployment.getSpec().getTemplate().getMetadata().getLabels();
+        assertThat(deployment.getSpec().getSelector().getMatchLabels()).isEqualTo(labels);
+        assertThat(one(manifests, Service.class).getSpec().getSelector()).isEqualTo(labels);
+        assertThat(one(manifests, NetworkPolicy.class)
+                        .getSpec()
+                        .getPodSelector()
+                        .getMatchLabels())
+                .isEqualTo(labels);
+        assertThat(contents.gateway().drain().toSeconds())
+                .isLessThan(deployment.getSpec().getTemplate().getSpec().getTerminationGracePeriodSeconds() - 10);
+        assertThat(new CommandLine(new Main())
+                        .setCaseInsensitiveEnumValuesAllowed(true)
+                        .parseArgs(container.getArgs().toArray(String[]::new))
+                        .subcommand()
+                        .commandSpec()
+                        .name())
+                .isEqualTo("gateway");
+    }
+
+    private static <T extends HasMetadata> T one(List<HasMetadata> manifests, Class<T> kind) {
+        return manifests.stream()
+                .filter(kind::isInstance)
+                .map(kind::cast)
+                .findFirst()
+                .orElseThrow();
+    }
+}

@@ -1,0 +1,28 @@
+package dev.weir.service;
+
+import dev.weir.client.ClientDecision;
+import dev.weir.client.Fallback;
+import dev.weir.event.Request;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+
+/** Decides the requests that arrive over the network. Implementations are thread-safe. */
+@FunctionalInterface
+public interface RequestDecider {
+
+    /** The longest time that a request can wait for its decision. */
+    Duration MAX_TIMEOUT = Duration.ofSeconds(10);
+
+    /**
+     * Decides a request and charges it, or reads its quota if its kind is {@code PEEK}. The calling thread does not wait
+     * for the decision.
+     *
+     * @param request the request. Its source is ignored
+     * @param timeout how long to wait for the decision, 1 ms to {@link #MAX_TIMEOUT}
+     * @param fallback who decides if Weir does not
+     * @return a future that completes within the timeout. If the fallback decides, the answer has a reason instead of a
+     *     decision. The future fails with an {@link IllegalArgumentException} if the request is invalid. With
+     *     {@link Fallback#FAIL} it fails with another exception if there is no decision
+     */
+    CompletableFuture<ClientDecision> decide(Request request, Duration timeout, Fallback fallback);
+}

@@ -1,0 +1,220 @@
+package dev.weir.gateway;
+
+import dev.weir.client.ClientDecision;
+import dev.weir.event.Request;
+import dev.weir.gateway.AuthorizeMetrics.Result;
+import dev.weir.policy.RequestRules;
+import dev.weir.service.RequestDecider;
+import dev.weir.service.http.ProblemDetails;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.regex.Pattern;
+import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpURI;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The endpoint {@value #PATH} that proxies ask whether to pass a request on. It accepts all methods, and all paths below
+ * its own. Only trusted proxies may call it, because they say who the client is.
+ */
+final class AuthorizeHandler extends Handler.Wrapper {
+
+    static final String PATH = "/v1/authorize";
+
+    private static final String FORWARDED_FOR = "X-Forwarded-For";
+    private static final Pattern DENY_STATUS = Pattern.compile("deny-status=[45][0-9][0-9]");
+    private static final int FORBIDDEN = 403;
+    private static final int BAD_REQUEST = 400;
+    private static final long WARNING_INTERVAL_NANOS = TimeUnit.MINUTES.toNanos(1);
+    private static final Logger LOG = LoggerFactory.getLogger(AuthorizeHandler.class);
+
+    private final GatewayConfig config;
+    private final RequestRules rules;
+    private final RequestDecider decider;
+    private final AuthorizeMetrics metrics;
+    private final BooleanSupplier isDraining;
+    private volatile long warnedNanos = System.nanoTime() - WARNING_INTERVAL_NANOS;
+
+    /** @param isDraining whether connections are closed after the next response */
+    AuthorizeHandler(
+            GatewayConfig config,
+            RequestRules rules,
+            RequestDecider decider,
+            AuthorizeMetrics metrics,
+            BooleanSupplier isDraining) {
+        this.config = config;
+        this.rules = rules;
+        this.decider = decider;
+        this.metrics = metrics;
+        this.isDraining = isDraining;
+    }
+
+    /** A call, to be answered once. */
+    private record Call(
+            org.eclipse.jetty.server.Request request,
+            Response response,
+            Callback callback,
+            Optional<Integer> denyStatus) {}
+
+    @Override
+    public boolean handle(org.eclipse.jetty.server.Request request, Response response, Callback callback)
+            throws Exception {
+        HttpURI uri = request.getHttpURI();
+        String path = uri.getPath();
+        if (path == null
+                || !path.startsWith(PATH)
+                || (path.length() > PATH.length() && path.charAt(PATH.length()) != '/')) {
+            return super.handle(request, response, callback);
+        }
+        long beganNanos = System.nanoTime();
+        Optional<Integer> denyStatus = path.length() == PATH.length() ? denyStatus(uri.getQuery()) : Optional.empty();
+        authorize(new Call(request, response, callback, denyStatus), beganNanos);
+        return true;
+    }
+
+    /**
+     * Returns the status that the query sets for denials. Any other query is ignored: Caddy adds that of the request.
+     */
+    private static Optional<Integer> denyStatus(String query) {
+        return query != null && DENY_STATUS.matcher(query).matches()
+                ? Optional.of(Integer.valueOf(query.substring(query.indexOf('=') + 1)))
+                : Optional.empty();
+    }
+
+    private void authorize(Call call, long beganNanos) {
+        InetAddress peer = peer(call.request);
+        if (!config.address().isTrusted(peer)) {
+            metrics.untrusted();
+            warnAbout(peer);
+            answer(call, Authorization.refused(FORBIDDEN, "only proxies in gateway.trusted-proxies may call " + PATH));
+            return;
+        }
+        ProxiedRequest proxied = proxied(call.request, peer);
+        AuthorizeRoute route = config.route(proxied);
+        Request request;
+        try {
+            request = route.templates().toRequest(proxied, rules);
+        } catch (InvalidCallException e) {
+            metrics.invalid(route.id());
+            answer(call, Authorization.refused(e.status(), e.getMessage()));
+            return;
+        }
+        metrics.began();
+        decide(request, route).whenComplete((decision, failure) -> {
+            long nanos = System.nanoTime() - beganNanos;
+            metrics.ended(route.id(), failure == null ? Result.of(decision) : Result.INVALID, nanos);
+            try {
+                answerDelayed(call, failure == null ? Authorization.of(decision) : invalid(failure));
+            } catch (RuntimeException e) {
+                LOG.error("A decision could not be sent", e);
+                call.callback.failed(e);
+            }
+        });
+    }
+
+    private void answerDelayed(Call call, Authorization answer) {
+        if (answer.delay().isZero()) {
+            answer(call, answer);
+        } else {
+            CompletableFuture.delayedExecutor(answer.delay().toMillis(), TimeUnit.MILLISECONDS)
+                    .execute(() -> answer(call, answer));
+        }
+    }
+
+    private CompletableFuture<ClientDecision> decide(Request request, AuthorizeRoute route) {
+        try {
+            return decider.decide(request, route.timeout(), route.onTimeout());
+        } catch (RuntimeException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    private static Authorization invalid(Throwable failure) {
+        Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+        if (cause instanceof IllegalArgumentException) {
+            return Authorization.refused(BAD_REQUEST, cause.getMessage());
+        }
+        LOG.error("A request could not be decided", cause);
+        return Authorization.refused(500, "the request failed; see the log of the gateway");
+    }
+
+    private ProxiedRequest proxied(org.eclipse.jetty.server.Request request, InetAddress peer) {
+        HttpFields headers = request.getHeaders();
+        HttpURI uri = request.getHttpURI();
+        String rest = uri.getPath().substring(PATH.length());
+        String called =
+                (rest.isEmpty() ? "/" : rest) + (rest.isEmpty() || uri.getQuery() == null ? "" : "?" + uri.getQuery());
+        OriginalRequest original = config.original();
+        InetAddress client = config.address().client(peer, headers.getValuesList(FORWARDED_FOR));
+        return ProxiedRequest.of(
+                original.method(headers::get).orElse(request.getMethod()),
+                original.uri(headers::get).orElse(called),
+                original.host(headers::get).orElseGet(() -> host(headers)),
+                config.address().text(client),
+                headers::getValuesList);
+    }
+
+    private static String host(HttpFields headers) {
+        String host = headers.get(HttpHeader.HOST);
+        return host == null ? "" : host.toLowerCase(Locale.ROOT);
+    }
+
+    private static InetAddress peer(org.eclipse.jetty.server.Request request) {
+        return request.getConnectionMetaData().getRemoteSocketAddress() instanceof InetSocketAddress inet
+                ? inet.getAddress()
+                : InetAddress.getLoopbackAddress();
+    }
+
+    private void warnAbout(InetAddress peer) {
+        long nowNanos = System.nanoTime();
+        if (nowNanos - warnedNanos >= WARNING_INTERVAL_NANOS) {
+            warnedNanos = nowNanos;
+            LOG.warn(
+                    "{} called {}, but is not a trusted proxy; if it is a proxy, add it to gateway.trusted-proxies",
+                    IpAddresses.text(peer),
+                    PATH);
+        }
+    }
+
+    private void answer(Call call, Authorization answer) {
+        Response response = call.response;
+        HttpFields.Mutable headers = response.getHeaders();
+        answer.headers().forEach(headers::put);
+        headers.put(HttpHeader.CACHE_CONTROL, "no-store");
+        if (isDraining.getAsBoolean()) {
+            headers.put(HttpHeader.CONNECTION, "close");
+        }
+        response.setStatus(answer.statusForProxy(call.denyStatus));
+        if (answer.passes()) {
+            response.write(true, ByteBuffer.allocate(0), call.callback);
+            return;
+        }
+        headers.put(Authorization.STATUS_HEADER, Integer.toString(answer.status()));
+        headers.put(HttpHeader.CONTENT_TYPE, ProblemDetails.CONTENT_TYPE);
+        byte[] body = ProblemDetails.of(answer.statusForProxy(Optional.empty()), answer.detail())
+                .json();
+        response.write(true, ByteBuffer.wrap(body), call.callback);
+    }
+
+    /** Returns the ids of all routes. */
+    static List<String> routeIds(GatewayConfig config) {
+        List<String> ids =
+                new ArrayList<>(config.routes().stream().map(AuthorizeRoute::id).toList());
+        ids.add(AuthorizeRoute.DEFAULT.id());
+        return ids;
+    }
+}

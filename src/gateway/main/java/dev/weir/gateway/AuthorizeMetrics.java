@@ -1,0 +1,91 @@
+package dev.weir.gateway;
+
+import dev.weir.client.ClientDecision;
+import dev.weir.processor.EnforcerMetrics;
+import io.prometheus.metrics.core.metrics.Counter;
+import io.prometheus.metrics.core.metrics.Gauge;
+import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.util.List;
+
+/** Counts the calls of {@code /v1/authorize}. Thread-safe. */
+final class AuthorizeMetrics {
+
+    private static final double MS_PER_SECOND = 1_000;
+    private static final double NANOS_PER_SECOND = 1e9;
+
+    /** What became of a call. */
+    enum Result {
+        /** Weir allowed the request. */
+        ALLOWED,
+        /** Weir did not allow the request. */
+        DENIED,
+        /** There was no decision in time, and the route allows the request then. */
+        FALLBACK_ALLOWED,
+        /** There was no decision in time, and the route denies the request then. */
+        FALLBACK_DENIED,
+        /** The request has no client, or a value that is not valid. */
+        INVALID;
+
+        static Result of(ClientDecision decision) {
+            return decision.decision().isPresent()
+                    ? decision.allowed() ? ALLOWED : DENIED
+                    : decision.allowed() ? FALLBACK_ALLOWED : FALLBACK_DENIED;
+        }
+    }
+
+    private final Counter requests = Counter.builder()
+            .name("weir_authorize_requests")
+            .help("Calls of /v1/authorize, by route and result")
+            .labelNames("route", "result")
+            .build();
+    private final Counter untrusted = Counter.builder()
+            .name("weir_authorize_untrusted")
+            .help("Calls of /v1/authorize from addresses that are not trusted proxies")
+            .build();
+    private final Gauge inFlight = Gauge.builder()
+            .name("weir_authorize_in_flight")
+            .help("Calls of /v1/authorize that wait for their decision")
+            .build();
+    private final Histogram duration = Histogram.builder()
+            .name("weir_authorize_duration_seconds")
+            .help("Time from a call of /v1/authorize to its decision")
+            .classicOnly()
+            .classicUpperBounds(EnforcerMetrics.LATENCIES_MS.stream()
+                    .mapToDouble(ms -> ms / MS_PER_SECOND)
+                    .toArray())
+            .build();
+
+    /**
+     * Creates metrics with all their labels, so that counters start at 0.
+     *
+     * @param routes the ids of the routes
+     */
+    AuthorizeMetrics(PrometheusRegistry registry, List<String> routes) {
+        List.of(requests, untrusted, inFlight, duration).forEach(registry::register);
+        for (String route : routes) {
+            for (Result result : Result.values()) {
+                requests.initLabelValues(route, result.name());
+            }
+        }
+    }
+
+    void untrusted() {
+        untrusted.inc();
+    }
+
+    void invalid(String route) {
+        requests.labelValues(route, Result.INVALID.name()).inc();
+    }
+
+    void began() {
+        inFlight.inc();
+    }
+
+    /** Counts a call that {@link #began} counted. */
+    void ended(String route, Result result, long nanos) {
+        inFlight.dec();
+        requests.labelValues(route, result.name()).inc();
+        duration.observe(nanos / NANOS_PER_SECOND);
+    }
+}

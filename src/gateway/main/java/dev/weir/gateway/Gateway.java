@@ -1,0 +1,216 @@
+package dev.weir.gateway;
+
+import static io.javalin.http.HandlerType.GET;
+import static io.javalin.http.HandlerType.POST;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.config.WeirConfig.Service.TokenRule;
+import dev.weir.metrics.ProcessMetrics;
+import dev.weir.service.DecideApi;
+import dev.weir.service.DecidingClient;
+import dev.weir.service.HealthChecks;
+import dev.weir.service.HealthReport;
+import dev.weir.service.RequestDecider;
+import dev.weir.service.ServiceMetrics;
+import dev.weir.service.http.AccessControl;
+import dev.weir.service.http.AccessControl.Permission;
+import dev.weir.service.http.AccessTokens;
+import dev.weir.service.http.BadSettingException;
+import dev.weir.service.http.ConnectionGuard;
+import dev.weir.service.http.ServiceListener;
+import dev.weir.service.http.ServiceServer;
+import dev.weir.service.http.ServiceServer.Route;
+import dev.weir.service.http.ServiceTls;
+import dev.weir.service.http.TokenThrottle;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.UnreachableException;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.common.config.ConfigException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A gateway: a process without state that decides the requests of proxies. It starts without brokers, lets the fallback
+ * of each route decide until they respond, and continues if they fail.
+ */
+public final class Gateway implements AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Gateway.class);
+
+    private static final int MAX_THREADS = 16;
+    private static final int MAX_HEADER_BYTES = 64 << 10;
+
+    private final Duration drain;
+    private final ServiceListener listener;
+    private final Optional<ServiceTls> tls;
+    private final ConnectionGuard guard;
+    private final ServiceMetrics metrics;
+    private final ProcessMetrics processMetrics;
+    private final DecidingClient client;
+    private final InFlightRequests inFlight;
+    private final ServiceServer server;
+    private final CountDownLatch stopped = new CountDownLatch(1);
+    private volatile boolean isDraining;
+    private boolean closed;
+
+    private Gateway(
+            WeirConfig weir,
+            GatewayConfig config,
+            AccessTokens tokens,
+            Optional<ServiceTls> tls,
+            ServiceListener listener) {
+        drain = config.drain();
+        this.listener = listener;
+        this.tls = tls;
+        boolean isOpenToRead = listener.isLoopback() && !weir.service().requiresReadToken();
+        boolean isOpenToDecide = isOpenToRead && weir.service().decideToken() == TokenRule.LOOPBACK;
+        TokenThrottle wrongTokens = new TokenThrottle();
+        AccessControl access =
+                new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), wrongTokens);
+        guard = new ConnectionGuard(weir.service().requestTimeout(), config.maxConnections(), config.maxConnections());
+        metrics = new ServiceMetrics(guard::size, wrongTokens::total, () -> tls.map(
+                        one -> one.validUntil().getEpochSecond())
+                .orElse(0L));
+        processMetrics = new ProcessMetrics(metrics.registry());
+        client = DecidingClient.ofGateway(weir);
+        client.bindTo(metrics.registry());
+        GaugeWithCallback.builder()
+                .name("weir_gateway_connected")
+                .help("1 if the gateway has reached the brokers since its start, 0 if not")
+                .callback(value -> value.call(client.isReady() ? 1 : 0))
+                .register(metrics.registry().getPrometheusRegistry());
+        AuthorizeHandler authorize = new AuthorizeHandler(
+                config,
+                weir.requests().rules(),
+                client,
+                new AuthorizeMetrics(metrics.registry().getPrometheusRegistry(), AuthorizeHandler.routeIds(config)),
+                () -> isDraining);
+        inFlight = new InFlightRequests(authorize);
+        server = ServiceServer.start(
+                new ServiceServer.Endpoint(listener, tls, access, guard),
+                new ServiceServer.Limits(
+                        MAX_THREADS, MAX_HEADER_BYTES, true, ServiceServer.Limits.DEFAULTS.stopTimeout()),
+                routes(weir),
+                settings -> {},
+                Optional.of(inFlight));
+    }
+
+    /**
+     * Starts a gateway. It does not wait for the brokers.
+     *
+     * @param weir the sections that an enforcer has too; of its HTTP service, all but the ports
+     * @param environment the environment variables of the process
+     * @throws BadSettingException if the settings are invalid
+     * @throws ConfigException if the properties of Kafka's clients are invalid
+     * @throws UnreachableException if a port cannot be bound
+     */
+    public static Gateway open(WeirConfig weir, GatewayConfig config, Map<String, String> environment) {
+        KafkaSettings.requireValid(weir);
+        AccessTokens tokens = AccessTokens.read(weir.service(), environment);
+        Optional<ServiceTls> tls = weir.service().tls().map(ServiceTls::open);
+        try {
+            ServiceListener listener =
+                    ServiceListener.open(weir.service(), config.httpPort(), "gateway.http-port", "--http-port");
+            try {
+                return new Gateway(weir, config, tokens, tls, listener);
+            } catch (RuntimeException e) {
+                close(listener);
+                throw e;
+            }
+        } catch (RuntimeException e) {
+            tls.ifPresent(ServiceTls::close);
+            throw e;
+        }
+    }
+
+    private List<Route> routes(WeirConfig weir) {
+        HealthChecks checks = new HealthChecks(this::health);
+        DecideApi deciding = new DecideApi(weir, client, metrics.deciding());
+        return List.of(
+                new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
+                new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
+                new Route(GET, "/metrics", Permission.READ, request -> request.contentType(ServiceMetrics.FORMAT)
+                        .result(metrics.scrape())),
+                new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide));
+    }
+
+    private HealthReport health() {
+        if (isDraining) {
+            return new HealthReport("STOPPING", "the gateway is stopping", true, false);
+        }
+        return client.isReady()
+                ? new HealthReport("RUNNING", "the gateway is running", true, true)
+                : new HealthReport("NO_BROKERS", "no broker responds, so the fallbacks decide", true, true);
+    }
+
+    /** Returns whether the gateway has reached the brokers since its start. */
+    public boolean isConnected() {
+        return client.isReady();
+    }
+
+    /** Returns what decides the requests of all protocols. */
+    public GatewayDecider decider() {
+        return client::decide;
+    }
+
+    /** Returns the URL of the HTTP port. */
+    public String url() {
+        return (tls.isPresent() ? "https://" : "http://") + listener.address();
+    }
+
+    public int httpPort() {
+        return server.port();
+    }
+
+    /** Waits until the gateway is closed. */
+    public void awaitClose() throws InterruptedException {
+        stopped.await();
+    }
+
+    /**
+     * Stops the gateway: it reports that it is not ready, serves for the configured time, completes the requests that
+     * it has received, and returns its leases.
+     */
+    @Override
+    public void close() {
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+        }
+        isDraining = true; // from now on, connections are closed after their next response
+        try {
+            TimeUnit.MILLISECONDS.sleep(drain.toMillis());
+            close(listener);
+            if (!inFlight.awaitNone(RequestDecider.MAX_TIMEOUT)) {
+                LOG.warn("The gateway stops although requests are in progress");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        server.close();
+        guard.close();
+        client.close();
+        tls.ifPresent(ServiceTls::close);
+        processMetrics.close();
+        metrics.registry().close();
+        stopped.countDown();
+    }
+
+    private static void close(ServiceListener listener) {
+        try {
+            listener.socket().close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

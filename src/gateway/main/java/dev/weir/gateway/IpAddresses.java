@@ -1,0 +1,111 @@
+package dev.weir.gateway;
+
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/** Parses and formats IP addresses. Host names are not addresses, so nothing is looked up. */
+final class IpAddresses {
+
+    private static final int GROUPS = 8;
+    private static final int BYTE = 0xff;
+
+    /** Without leading zeros, which some programs read as octal. */
+    private static final Pattern IPV4 = Pattern.compile(
+            "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(\\.(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])){3}");
+
+    private static final Pattern IPV6 = Pattern.compile("(?=.*:.*:)[0-9A-Fa-f:]{2,39}(\\.[0-9.]{1,13})?");
+
+    private IpAddresses() {}
+
+    /** Returns an address of 4 or 16 bytes. One of 16 bytes that contains an IPv4 address becomes that. */
+    static InetAddress of(byte[] bytes) {
+        try {
+            return InetAddress.getByAddress(bytes);
+        } catch (UnknownHostException e) {
+            throw new IllegalArgumentException(e);
+        }
+    }
+
+    /**
+     * Parses an address without port, brackets and zone.
+     *
+     * @return empty if the text is not an address
+     */
+    static Optional<InetAddress> parse(String text) {
+        if (!IPV4.matcher(text).matches() && !IPV6.matcher(text).matches()) {
+            return Optional.empty();
+        }
+        try {
+            return Optional.of(InetAddress.getByName(text));
+        } catch (UnknownHostException e) {
+            return Optional.empty();
+        }
+    }
+
+    /**
+     * Parses an address as proxies write it: with or without a port, and with brackets if it is an IPv6 address with a
+     * port.
+     *
+     * @return empty if the text is not an address
+     */
+    static Optional<InetAddress> parseWithPort(String text) {
+        if (text.startsWith("[")) {
+            int end = text.indexOf(']');
+            boolean isClosed = end > 0 && text.substring(end + 1).matches("(:[0-9]{1,5})?");
+            return isClosed ? parse(text.substring(1, end)) : Optional.empty();
+        }
+        int colon = text.indexOf(':');
+        boolean hasPort = colon > 0 && text.substring(colon + 1).matches("[0-9]{1,5}");
+        return parse(hasPort ? text.substring(0, colon) : text);
+    }
+
+    /** Returns a copy in which all bits behind the prefix are 0. */
+    static byte[] prefix(byte[] address, int length) {
+        byte[] prefix = address.clone();
+        int whole = length / Byte.SIZE;
+        if (whole < prefix.length) {
+            prefix[whole] &= (byte) (BYTE << (Byte.SIZE - length % Byte.SIZE));
+            Arrays.fill(prefix, whole + 1, prefix.length, (byte) 0);
+        }
+        return prefix;
+    }
+
+    /** Returns the text of an address, for IPv6 that of RFC 5952: in lower case, with the longest run of zeros left out. */
+    static String text(InetAddress address) {
+        if (!(address instanceof Inet6Address)) {
+            return address.getHostAddress();
+        }
+        byte[] bytes = address.getAddress();
+        int[] groups = new int[GROUPS];
+        for (int i = 0; i < GROUPS; i++) {
+            groups[i] = (bytes[2 * i] & BYTE) << Byte.SIZE | bytes[2 * i + 1] & BYTE;
+        }
+        int zerosFrom = 0;
+        int zeros = 0;
+        for (int i = 0; i < GROUPS; i++) {
+            int length = 0;
+            while (i + length < GROUPS && groups[i + length] == 0) {
+                length++;
+            }
+            if (length > zeros) {
+                zerosFrom = i;
+                zeros = length;
+            }
+        }
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < GROUPS; i++) {
+            if (zeros > 1 && i == zerosFrom) {
+                text.append("::");
+                i += zeros - 1;
+            } else {
+                boolean isFirst = text.isEmpty() || text.charAt(text.length() - 1) == ':';
+                text.append(isFirst ? "" : ":").append(Integer.toHexString(groups[i]));
+            }
+        }
+        return text.toString();
+    }
+}

@@ -1,0 +1,95 @@
+package dev.weir.gateway;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.function.Function;
+
+/**
+ * The request that a proxy has received and asks about.
+ *
+ * @param method the method, as sent
+ * @param path the normalized path
+ * @param query the query without the question mark, as sent; empty if there is none
+ * @param host the host without port, in lower case; empty if there is none
+ * @param address the text for the address of the client
+ * @param headers returns the values of a header by its name, whose case does not matter
+ */
+record ProxiedRequest(
+        String method, String path, String query, String host, String address, Function<String, List<String>> headers) {
+
+    /**
+     * Returns a request.
+     *
+     * @param target the path with its query, as sent; an absolute URI is accepted too
+     * @param hostHeader the host with or without its port, in any case
+     */
+    static ProxiedRequest of(
+            String method, String target, String hostHeader, String address, Function<String, List<String>> headers) {
+        String local = !target.startsWith("/") && target.contains("://") ? afterAuthority(target) : target;
+        int fragment = local.indexOf('#');
+        String sent = fragment < 0 ? local : local.substring(0, fragment);
+        int mark = sent.indexOf('?');
+        return new ProxiedRequest(
+                method,
+                RequestPath.normalize(mark < 0 ? sent : sent.substring(0, mark)),
+                mark < 0 ? "" : sent.substring(mark + 1),
+                host(hostHeader),
+                address,
+                headers);
+    }
+
+    private static String afterAuthority(String uri) {
+        int start = uri.indexOf("://") + "://".length();
+        for (int i = start; i < uri.length(); i++) {
+            if ("/?#".indexOf(uri.charAt(i)) >= 0) {
+                return uri.substring(i);
+            }
+        }
+        return "/";
+    }
+
+    private static String host(String header) {
+        String lower = header.strip().toLowerCase(Locale.ROOT);
+        int port = lower.lastIndexOf(':');
+        String host = port > lower.indexOf(']') ? lower.substring(0, port) : lower;
+        return host.endsWith(".") ? host.substring(0, host.length() - 1) : host;
+    }
+
+    /**
+     * Returns the value of a header.
+     *
+     * @return empty if it is missing or blank
+     * @throws InvalidCallException if it is repeated: proxies and servers differ in which value they use
+     */
+    Optional<String> header(String name) {
+        return single("header " + name, headers.apply(name));
+    }
+
+    /**
+     * Returns the decoded value of a parameter of the query.
+     *
+     * @return empty if it is missing or blank
+     * @throws InvalidCallException if it is repeated
+     */
+    Optional<String> parameter(String name) {
+        List<String> values = query.isEmpty()
+                ? List.of()
+                : List.of(query.split("&", -1)).stream()
+                        .map(pair -> pair.split("=", 2))
+                        .filter(pair -> RequestPath.decodeParameter(pair[0]).equals(name))
+                        .map(pair -> pair.length == 1 ? "" : RequestPath.decodeParameter(pair[1]))
+                        .toList();
+        return single("query parameter " + name, values);
+    }
+
+    private static Optional<String> single(String what, List<String> values) {
+        if (values.size() > 1) {
+            throw new InvalidCallException(InvalidCallException.BAD_REQUEST, what + " is repeated");
+        }
+        return values.stream()
+                .map(String::strip)
+                .filter(value -> !value.isEmpty())
+                .findFirst();
+    }
+}

@@ -1,0 +1,77 @@
+package dev.weir.gateway;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.client.ClientDecision;
+import dev.weir.client.NoDecisionReason;
+import dev.weir.client.RequestBuilder;
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import java.time.Duration;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The answer to a proxy for each kind of decision. */
+class AuthorizationTest {
+
+    private static final Request REQUEST = RequestBuilder.of("alice").build();
+
+    private static ClientDecision decision(Outcome outcome, int status, Long retryAfterMs, Long delayMs) {
+        return new ClientDecision(
+                outcome == Outcome.ALLOWED,
+                Optional.of(new Decision(
+                        Decision.Identity.of(REQUEST),
+                        new Decision.Status(outcome, Reason.LIMIT_EXCEEDED, status),
+                        new Decision.Timing(0, retryAfterMs, delayMs))),
+                Optional.empty());
+    }
+
+    @ParameterizedTest
+    @CsvSource(textBlock = """
+            ALLOWED, 200, 200
+            DENIED,  429, 429
+            DENIED,  503, 503
+            DENIED,  413, 413
+            DENIED,  200, 403
+            QUEUED,  202, 403
+            EXPIRED, 503, 503
+            """)
+    void only_an_allowed_request_gets_200(Outcome outcome, int status, int forProxy) {
+        Authorization answer = Authorization.of(decision(outcome, status, null, null));
+        assertThat(answer.passes()).isEqualTo(outcome == Outcome.ALLOWED);
+        assertThat(answer.status()).isEqualTo(status);
+        assertThat(answer.statusForProxy(Optional.empty())).isEqualTo(forProxy);
+        assertThat(answer.statusForProxy(Optional.of(401))).isEqualTo(outcome == Outcome.ALLOWED ? 200 : 401);
+    }
+
+    @Test
+    void a_delay_is_kept_up_to_its_maximum_and_denied_beyond() {
+        Authorization kept = Authorization.of(decision(Outcome.ALLOWED, 200, 0L, 20_000L));
+        assertThat(kept.passes()).isTrue();
+        assertThat(kept.delay()).isEqualTo(Duration.ofSeconds(20));
+        Authorization tooLong = Authorization.of(decision(Outcome.ALLOWED, 200, 0L, 20_001L));
+        assertThat(tooLong.passes()).isFalse();
+        assertThat(tooLong.status()).isEqualTo(429);
+        assertThat(tooLong.headers()).containsEntry("Retry-After", "21");
+    }
+
+    @Test
+    void an_answer_of_the_fallback_is_marked() {
+        ClientDecision allowed = new ClientDecision(true, Optional.empty(), Optional.of(NoDecisionReason.CIRCUIT_OPEN));
+        assertThat(Authorization.of(allowed).status()).isEqualTo(200);
+        assertThat(Authorization.of(allowed).headers()).containsEntry("X-Weir-Fallback", "CIRCUIT_OPEN");
+        ClientDecision denied = new ClientDecision(false, Optional.empty(), Optional.of(NoDecisionReason.TIMED_OUT));
+        assertThat(Authorization.of(denied).status()).isEqualTo(503);
+        assertThat(Authorization.of(denied).headers()).containsEntry("X-Weir-Fallback", "TIMED_OUT");
+    }
+
+    @Test
+    void a_retry_time_is_passed_on() {
+        assertThat(Authorization.of(decision(Outcome.DENIED, 429, 1_500L, null)).headers())
+                .containsEntry("Retry-After", "2");
+    }
+}

@@ -1,0 +1,209 @@
+package dev.weir.gateway;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.service.Caller;
+import dev.weir.service.Reply;
+import dev.weir.service.http.BadSettingException;
+import dev.weir.topics.UnreachableException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** The start of a gateway, with and without brokers, and its end. */
+class GatewayLifecycleTest {
+
+    private static final String ROUTES = """
+            gateway:
+              drain: 1s
+              routes:
+                - {id: open, match: {path: /three/open}, timeout: 100ms, on-timeout: allow}
+                - {id: closed, match: {path: /three/closed}, timeout: 100ms, on-timeout: deny}
+                - {id: patient, match: {path: "/**"}, timeout: 10s}
+            """;
+
+    private static GatewayConfig routes() throws Exception {
+        return GatewayFile.read("gateway.yaml", ROUTES).gateway().withHttpPort(0);
+    }
+
+    @Test
+    void without_brokers_the_fallback_of_each_route_decides_until_they_respond() throws Exception {
+        WeirConfig real = SharedWeir.get().config();
+        int port = ProxyProcess.freePort();
+        WeirConfig away = real.withKafka("bootstrap.servers", "127.0.0.1:" + port);
+        try (Gateway gateway = Gateway.open(away, routes(), Map.of())) {
+            Caller caller = Caller.unchecked(gateway.httpPort());
+            assertThat(gateway.isConnected()).isFalse();
+            Reply open = caller.get("/v1/authorize/three/open", "X-Api-Key: away");
+            assertThat(open.status()).isEqualTo(200);
+            assertThat(open.header("X-Weir-Fallback")).isNotEmpty();
+            Reply closed = caller.get("/v1/authorize/three/closed", "X-Api-Key: away");
+            assertThat(closed.status()).isEqualTo(503);
+            assertThat(closed.header("X-Weir-Fallback")).isNotEmpty();
+            assertThat(closed.header("X-Weir-Status")).isEqualTo("503");
+            Reply ready = caller.get("/health/ready");
+            assertThat(ready.status()).isEqualTo(200);
+            assertThat(ready.json().get("status").asText()).isEqualTo("NO_BROKERS");
+            assertThat(caller.get("/metrics").text())
+                    .contains("weir_gateway_connected 0.0")
+                    .contains("weir_authorize_requests_total{result=\"FALLBACK_ALLOWED\",route=\"open\"} 1.0")
+                    .contains("weir_authorize_requests_total{result=\"FALLBACK_DENIED\",route=\"closed\"} 1.0");
+            try (Relay relay = Relay.start(port, real.kafka().get("bootstrap.servers"))) {
+                await("the gateway has reached the broker", SharedWeir.PATIENCE, gateway::isConnected);
+                Reply decided = caller.get("/v1/authorize/three/patient", "X-Api-Key: away");
+                assertThat(decided.status()).isEqualTo(200);
+                assertThat(decided.header("X-Weir-Fallback")).isNull();
+                assertThat(decided.header("RateLimit")).startsWith("\"three\";r=2;");
+                assertThat(caller.get("/health/ready").json().get("status").asText())
+                        .isEqualTo("RUNNING");
+            }
+        }
+    }
+
+    /** Passes connections on to a broker, which then names its own port. */
+    private record Relay(ServerSocket server) implements AutoCloseable {
+
+        static Relay start(int port, String broker) throws IOException {
+            ServerSocket server = new ServerSocket();
+            server.setReuseAddress(true);
+            server.bind(new InetSocketAddress("127.0.0.1", port));
+            int colon = broker.lastIndexOf(':');
+            daemon(() -> {
+                while (true) {
+                    Socket from = server.accept();
+                    Socket to = new Socket(broker.substring(0, colon), Integer.parseInt(broker.substring(colon + 1)));
+                    daemon(() -> pipe(from.getInputStream(), to.getOutputStream()));
+                    daemon(() -> pipe(to.getInputStream(), from.getOutputStream()));
+                }
+            });
+            return new Relay(server);
+        }
+
+        private interface Task {
+            void run() throws IOException;
+        }
+
+        private static void daemon(Task task) {
+            Thread thread = new Thread(() -> {
+                try {
+                    task.run();
+                } catch (IOException e) {
+                    // the test has closed the server, or one side its connection
+                }
+            });
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        private static void pipe(InputStream in, OutputStream out) throws IOException {
+            try (in;
+                    out) {
+                byte[] part = new byte[1 << 16];
+                for (int length = in.read(part); length >= 0; length = in.read(part)) {
+                    out.write(part, 0, length);
+                    out.flush();
+                }
+            }
+        }
+
+        @Override
+        public void close() throws IOException {
+            server.close();
+        }
+    }
+
+    @Test
+    void a_gateway_that_stops_is_not_ready_and_completes_its_requests() throws Exception {
+        Gateway gateway = SharedWeir.get().open(routes());
+        Caller caller = Caller.unchecked(gateway.httpPort());
+        assertThat(caller.get("/health/ready").status()).isEqualTo(200);
+        CompletableFuture<Void> stop = CompletableFuture.runAsync(gateway::close);
+        await("the gateway is not ready", SharedWeir.PATIENCE, () -> {
+            Reply ready = caller.get("/health/ready");
+            return ready.status() == 503 && ready.detail().equals("the gateway is stopping");
+        });
+        assertThat(caller.get("/health/live").status()).isEqualTo(200);
+        Reply served = caller.get("/v1/authorize/three/patient", "X-Api-Key: drain");
+        assertThat(served.status()).isEqualTo(200);
+        assertThat(served.header("Connection")).isEqualTo("close");
+        stop.join();
+        assertThatThrownBy(() -> caller.get("/health/live")).isInstanceOf(IOException.class);
+        gateway.awaitClose();
+    }
+
+    @Test
+    void requests_in_progress_end_before_the_gateway_does() throws Exception {
+        GatewayConfig config = GatewayFile.read("gateway.yaml", ROUTES.replace("drain: 1s", "drain: 0s"))
+                .gateway();
+        Gateway gateway = SharedWeir.get().open(config);
+        Caller caller = Caller.unchecked(gateway.httpPort());
+        for (int i = 0; i < 2; i++) {
+            assertThat(caller.get("/v1/authorize/throttled", "X-Api-Key: progress")
+                            .status())
+                    .isEqualTo(200);
+        }
+        // Each further request of the client is delayed by 200 ms more.
+        CompletableFuture<Integer> waits = CompletableFuture.supplyAsync(() -> {
+            try {
+                return caller.get("/v1/authorize/throttled", "X-Api-Key: progress")
+                        .status();
+            } catch (IOException e) {
+                throw new AssertionError(e);
+            }
+        });
+        await("the request is decided and delayed", SharedWeir.PATIENCE, () -> caller.get("/metrics")
+                .text()
+                .contains("weir_authorize_requests_total{result=\"ALLOWED\",route=\"patient\"} 2.0"));
+        gateway.close();
+        assertThat(waits.join()).isEqualTo(200);
+    }
+
+    @Test
+    void a_used_port_is_named_with_its_setting_and_option() throws Exception {
+        WeirConfig away = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", "127.0.0.1:1");
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            GatewayConfig config = GatewayConfig.DEFAULTS.withHttpPort(taken.getLocalPort());
+            assertThatThrownBy(() -> Gateway.open(away, config, Map.of()))
+                    .isInstanceOf(UnreachableException.class)
+                    .hasMessage("gateway.http-port: cannot listen at 127.0.0.1:" + taken.getLocalPort()
+                            + ": Address already in use (another instance may be running; set another port with"
+                            + " --http-port)");
+        }
+    }
+
+    @Test
+    void an_unknown_host_is_named_with_its_setting() {
+        WeirConfig weir = WeirConfig.builder()
+                .service(WeirConfig.DEFAULTS.service().withHost("no-such-host.invalid"))
+                .build();
+        assertThatThrownBy(() -> Gateway.open(weir, GatewayConfig.DEFAULTS, Map.of()))
+                .isInstanceOf(BadSettingException.class)
+                .hasMessage("service.host: unknown host no-such-host.invalid");
+    }
+
+    @Test
+    void all_addresses_can_be_listened_on() throws Exception {
+        WeirConfig weir = WeirConfig.builder()
+                .service(WeirConfig.DEFAULTS.service().withHost("0.0.0.0"))
+                .kafka("bootstrap.servers", "127.0.0.1:1")
+                .build();
+        try (Gateway gateway = Gateway.open(weir, routes(), Map.of("WEIR_READ_TOKEN", "token-of-a-reader"))) {
+            Caller caller = Caller.unchecked(gateway.httpPort());
+            assertThat(caller.get("/v1/authorize/three/open").status()).isEqualTo(200);
+            assertThat(caller.get("/health/ready").status()).isEqualTo(200);
+            assertThat(caller.get("/metrics").status()).isEqualTo(401);
+            assertThat(caller.withToken("token-of-a-reader").get("/metrics").status())
+                    .isEqualTo(200);
+        }
+    }
+}
