@@ -336,6 +336,7 @@ final class DecisionAttempt implements WritableLeases {
                 request.deadlineMs(),
                 null,
                 null,
+                request.limitOverride(),
                 nowMs,
                 Request.Source.NONE);
     }

@@ -45,8 +45,8 @@ import org.apache.kafka.common.KafkaException;
  * an idempotency key.
  *
  * <p><b>Failures.</b> If the handler throws, the worker pauses and then sends a new request: the same client, tier,
- * cost, attributes, payload and headers, the requestId {@code <first>~<attempt>}, and no deadline and no
- * {@code sizeBytes}, which a release does not contain. The request takes its place in the queue and is charged by its
+ * cost, attributes, payload and headers, the requestId {@code <first>~<attempt>}, and no deadline, {@code sizeBytes}
+ * and {@code limitOverride}, which a release does not contain. The request takes its place in the queue and is charged by its
  * policies like any other. If it is denied, that counts as a failed attempt. If it is allowed at once, because its
  * policy shapes only what exceeds its limits, it is handled at once. If it expires in the queue or is evicted, the
  * worker does not learn of it; the decision is on the decisions topic. After {@link WorkerBuilder#attempts} failed

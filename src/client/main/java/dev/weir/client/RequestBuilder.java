@@ -1,7 +1,9 @@
 package dev.weir.client;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
@@ -33,6 +35,7 @@ public final class RequestBuilder {
     private Instant deadline;
     private byte[] payload;
     private String queue;
+    private LimitOverride limitOverride;
 
     private RequestBuilder(String client) {
         this.client = client;
@@ -152,6 +155,20 @@ public final class RequestBuilder {
     }
 
     /**
+     * Sets the limit of this request. It replaces the number of tokens of the limits whose window is as long as
+     * {@code window}, in policies with {@code allow-override: true}; other limits ignore it. By default there is none.
+     *
+     * @param limit tokens per window, 0 or more; 0 denies every cost above 0
+     * @param window the length of the window, at least 1 ms
+     * @return this builder
+     * @throws ArithmeticException if the window is not within the range of milliseconds in a {@code long}
+     */
+    public RequestBuilder limitOverride(long limit, Duration window) {
+        limitOverride = new LimitOverride(limit, window.toMillis());
+        return this;
+    }
+
+    /**
      * Returns the request, with the current time as its timestamp.
      *
      * @return a new request
@@ -169,6 +186,7 @@ public final class RequestBuilder {
                 deadline == null ? null : (Long) deadline.toEpochMilli(),
                 payload,
                 queue,
+                limitOverride,
                 System.currentTimeMillis(),
                 NOWHERE);
     }

@@ -56,7 +56,7 @@ final class PolicyJson {
         switch (key) {
             case "priority", "limit", "burst", "capacity", "weight", "deny-status" ->
                 json.writeNumber(Long.parseLong(text.replace("_", "")));
-            case "unlimited", "strict", "count-denied" -> json.writeBoolean(text.equals("true"));
+            case "unlimited", "strict", "count-denied", "allow-override" -> json.writeBoolean(text.equals("true"));
             case "max-size" -> {
                 if (BYTES.matcher(text).matches()) {
                     json.writeNumber(Long.parseLong(text));

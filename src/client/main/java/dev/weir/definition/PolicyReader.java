@@ -35,6 +35,7 @@ final class PolicyReader {
             "deny-status",
             "max-delay",
             "max-debt",
+            "allow-override",
             "idempotency",
             "effective-from",
             "effective-until",
@@ -189,18 +190,31 @@ final class PolicyReader {
     }
 
     private static List<Policy.Term> terms(YamlTree tree, String word) {
+        YamlTree allowOverride = tree.get("allow-override");
+        boolean isOverridable = Boolean.TRUE.equals(allowOverride.flag());
         if (SHAPE.equals(word) && !tree.get("limits").isPresent()) {
+            if (isOverridable) {
+                allowOverride.fault("requires limits");
+            }
             return List.of();
         }
         YamlTree limits = tree.get("queue").isPresent() ? tree.get("limits") : tree.require("limits");
         List<Policy.Term> terms = new ArrayList<>();
         for (YamlTree limit : limits.items()) {
-            terms.add(Objects.requireNonNullElse(LimitReader.read(limit), HARMLESS_TERM));
+            Policy.Term term = LimitReader.read(limit);
+            terms.add(Objects.requireNonNullElse(isOverridable ? overridable(term, limit) : term, HARMLESS_TERM));
         }
         if (limits.isList() && terms.isEmpty()) {
             limits.fault("must be 1 to " + Policy.MAX_LIMITS + ", are 0");
         }
         return terms.isEmpty() ? List.of(HARMLESS_TERM) : withMaxDebt(terms, tree.get("max-debt"));
+    }
+
+    /** Returns a limit that requests can override, or null if it has a fault. */
+    private static Policy.Term overridable(Policy.Term term, YamlTree tree) {
+        return term == null
+                ? null
+                : tree.noting(() -> new Policy.Term(term.label(), term.limit(), term.maxDebt(), true));
     }
 
     private static List<Policy.Term> withMaxDebt(List<Policy.Term> terms, YamlTree tree) {
@@ -209,7 +223,7 @@ final class PolicyReader {
             return terms;
         }
         List<Policy.Term> bounded = tree.noting(() -> terms.stream()
-                .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt))
+                .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt, term.allowsOverride()))
                 .toList());
         return bounded == null ? terms : bounded;
     }

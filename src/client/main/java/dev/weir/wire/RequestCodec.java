@@ -1,6 +1,7 @@
 package dev.weir.wire;
 
 import dev.weir.avro.RequestEvent;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -21,7 +22,7 @@ import java.util.stream.Stream;
 public final class RequestCodec {
 
     /** The fingerprint of the schema version that is written and read field by field. Avro reads earlier versions. */
-    private static final long SCHEMA = 0x6937732E96C4103BL;
+    private static final long SCHEMA = 0x722B8BD5BF72E2F6L;
 
     /** How many bytes of an unknown format the message shows. */
     private static final int SHOWN_BYTES = 8;
@@ -49,7 +50,7 @@ public final class RequestCodec {
      * @param registry the schema registry; empty for none
      */
     public RequestCodec(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 2, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 3, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -61,7 +62,7 @@ public final class RequestCodec {
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public RequestCodec(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 2, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 3, registry);
         header = avro.header(registry, topic);
     }
 
@@ -83,6 +84,11 @@ public final class RequestCodec {
         out.writeOptional(request.deadlineMs());
         out.writeOptional(request.payload());
         out.writeOptional(request.queue());
+        LimitOverride override = request.limitOverride();
+        if (out.writePresent(override)) {
+            out.write(override.limit());
+            out.write(override.windowMs());
+        }
         return out.end();
     }
 
@@ -165,8 +171,13 @@ public final class RequestCodec {
                 in.readPresent() ? (Long) in.readLong() : null,
                 in.readPresent() ? in.readBytes() : null,
                 in.readPresent() ? in.readWord(words) : null,
+                in.readPresent() ? new LimitOverride(in.readLong(), in.readLong()) : null,
                 timestampMs,
                 source);
+    }
+
+    private static LimitOverride override(dev.weir.avro.LimitOverride override) {
+        return override == null ? null : new LimitOverride(override.getLimit(), override.getWindowMs());
     }
 
     static Request request(RequestEvent event, long timestampMs, Request.Source source) {
@@ -181,6 +192,7 @@ public final class RequestCodec {
                 AvroBytes.toMs(event.getDeadline()),
                 AvroBytes.toArray(event.getPayload()),
                 event.getQueue(),
+                override(event.getLimitOverride()),
                 timestampMs,
                 source);
     }

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonParseException;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.fault.Fault;
@@ -26,6 +27,7 @@ public final class RequestJson {
 
     private static final JsonFactory FACTORY = PrintableJson.factory();
     private static final Supplier<String> NO_ID = () -> null;
+    private static final List<String> OVERRIDE_FIELDS = List.of("limit", "windowMs");
     private static final Set<String> RECORD_FIELDS = Set.of("timestamp", "partition", "offset");
 
     private RequestJson() {}
@@ -174,6 +176,7 @@ public final class RequestJson {
         Long deadlineMs;
         byte[] payload;
         String queue;
+        LimitOverride limitOverride;
         long timestampMs;
         int partition;
         long offset;
@@ -206,6 +209,7 @@ public final class RequestJson {
                 case "deadline" -> deadlineMs = isNull ? null : (Long) wholeNumber(field, json);
                 case "payload" -> payload = isNull ? null : base64(json);
                 case "queue" -> queue = isNull ? null : string(field, json);
+                case "limitOverride" -> limitOverride = isNull ? null : limitOverride(json);
                 case "timestamp" -> timestampMs = wholeNumber(field, json);
                 case "partition" -> partition = partition(wholeNumber(field, json));
                 case "offset" -> offset = wholeNumber(field, json);
@@ -231,6 +235,7 @@ public final class RequestJson {
                     deadlineMs,
                     payload,
                     queue,
+                    limitOverride,
                     timestampMs,
                     new Request.Source(partition, offset));
         }
@@ -298,6 +303,29 @@ public final class RequestJson {
                 }
             }
             return attributes;
+        }
+
+        private static LimitOverride limitOverride(JsonParser json) throws IOException {
+            if (json.currentToken() != JsonToken.START_OBJECT) {
+                throw new IllegalArgumentException("limitOverride must be an object with limit and windowMs");
+            }
+            Map<String, Long> numbers = new HashMap<>();
+            while (json.nextToken() != JsonToken.END_OBJECT) {
+                String name = json.currentName();
+                if (!OVERRIDE_FIELDS.contains(name)) {
+                    throw new IllegalArgumentException("unknown field 'limitOverride." + name + "'");
+                }
+                json.nextToken();
+                if (numbers.put(name, wholeNumber("limitOverride." + name, json)) != null) {
+                    throw new IllegalArgumentException("limitOverride." + name + " appears twice");
+                }
+            }
+            for (String name : OVERRIDE_FIELDS) {
+                if (!numbers.containsKey(name)) {
+                    throw new IllegalArgumentException("limitOverride." + name + " is required");
+                }
+            }
+            return new LimitOverride(numbers.get("limit"), numbers.get("windowMs"));
         }
 
         private static byte[] base64(JsonParser json) throws IOException {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.definition.PolicyFile.Contents;
 import dev.weir.definition.PolicyFile.Definition;
+import dev.weir.event.LimitOverride;
 import dev.weir.fault.Fault;
 import dev.weir.fault.FaultsException;
 import dev.weir.limit.Blocked;
@@ -567,6 +568,37 @@ class PolicyFileTest {
                 Arguments.of("id: a, max-delay: 2s, " + unlimited, "max-delay: requires on-exceed: throttle"),
                 Arguments.of(
                         "id: a, max-debt: -1, " + unlimited, "max-debt: must be a whole number, 0 or more, is '-1'"),
+                Arguments.of("id: a, allow-override: 1, " + unlimited, "allow-override: must be true or false, is '1'"),
+                Arguments.of(
+                        "id: a, allow-override: true, " + unlimited,
+                        "limits[0]: allow-override requires limits above 0 of fixed-window, without a calendar period,"
+                                + " or of sliding-window-counter, is 'unlimited'"),
+                Arguments.of(
+                        "id: a, allow-override: true, limits: [{algorithm: fixed-window, limit: 1, per: 1s},"
+                                + " {algorithm: gcra, limit: 5, per: 1s}]",
+                        "limits[1]: allow-override requires limits above 0 of fixed-window, without a calendar period,"
+                                + " or of sliding-window-counter, is 'gcra 5/1s'"),
+                Arguments.of(
+                        "id: a, allow-override: true, limits: [{algorithm: fixed-window, limit: 1, per: 1 month}]",
+                        "limits[0]: allow-override requires limits above 0 of fixed-window, without a calendar period,"
+                                + " or of sliding-window-counter, is 'fixed-window 1/1 month UTC'"),
+                Arguments.of(
+                        "id: a, allow-override: true, limits: [{algorithm: fixed-window, limit: 1, per: 1d, timezone: UTC}]",
+                        "limits[0]: allow-override requires limits above 0 of fixed-window, without a calendar period,"
+                                + " or of sliding-window-counter, is 'fixed-window 1/1 day UTC'"),
+                Arguments.of(
+                        "id: a, allow-override: true, limits: [{algorithm: fixed-window, limit: 0}]",
+                        "limits[0]: allow-override requires limits above 0 of fixed-window, without a calendar period,"
+                                + " or of sliding-window-counter, is 'fixed-window 0'"),
+                Arguments.of("id: a, allow-override: true, queue: sms", "allow-override: requires limits"),
+                Arguments.of(
+                        "id: a, allow-override: true, key: endpoint, limits: [{algorithm: fixed-window, limit: 1, per: 1s}]",
+                        "allow-override: must not be true if the quota is shared: it is lent in leases, which do not"
+                                + " depend on requests"),
+                Arguments.of(
+                        "id: a, allow-override: true, lease: client, limits: [{algorithm: fixed-window, limit: 1, per: 1s}]",
+                        "allow-override: must not be true if the quota is shared: it is lent in leases, which do not"
+                                + " depend on requests"),
                 Arguments.of(
                         "id: a, on-exceed: throttle, max-delay: 2d, " + unlimited,
                         "max-delay: must be 1ms to 1d, is 172800000ms"),
@@ -750,6 +782,29 @@ class PolicyFileTest {
     }
 
     @Test
+    void requests_can_override_all_limits_of_a_policy_that_allows_it() throws FaultsException {
+        String yaml = "policies: [{id: a, max-debt: 3, allow-override: %s, limits: ["
+                + "{algorithm: fixed-window, limit: 10, per: 1m}, {algorithm: sliding-window-counter, limit: 5, per: 1s}]}]";
+        Policy policy = policy(yaml.formatted("true"));
+        assertThat(policy.terms())
+                .containsExactly(
+                        new Policy.Term("fixed-window 10/1m", new FixedWindow(10, 60_000, false), 3, true),
+                        new Policy.Term(
+                                "sliding-window-counter 5/1s",
+                                new SlidingWindowCounter(5, 1_000, false, false),
+                                3,
+                                true));
+        assertThat(policy.terms().get(0).overriddenBy(new LimitOverride(2_500, 60_000)))
+                .isEqualTo(new Policy.Term("fixed-window 2500/1m", new FixedWindow(2_500, 60_000, false), 3, true));
+        assertThat(policy(yaml.formatted("false")).allowsOverride()).isFalse();
+        assertThat(PolicyFile.read("policies.yaml", yaml.formatted("true"))
+                        .policies()
+                        .get(0)
+                        .json())
+                .contains("\"allow-override\":true,");
+    }
+
+    @Test
     void json_of_a_queue_has_numbers_for_any_tier_names() throws FaultsException {
         String yaml = "queues: [{id: 7, per: 1 s, limit: 1_000, burst: '2', capacity: 5, look-ahead: 0,"
                 + " tiers: {match: {weight: '3'}, tiers: {priority: -1}, limit: {weight: 1}}}]";
@@ -813,6 +868,10 @@ class PolicyFileTest {
                 withSms("id: a, queue: sms, on-exceed: shape, limits: [{unlimited: true}]"),
                 withSms("id: a, limits: [{unlimited: true}]"),
                 withSms("id: a, limits: [{unlimited: true}], deny-status: 503, idempotency: 30d"),
+                withSms("id: a, allow-override: false, key: [], limits: [{unlimited: true}]"),
+                withSms("id: a, allow-override: true, max-debt: 0, key: [client, x],"
+                        + " limits: [{algorithm: fixed-window, limit: 1, per: 30d, count-denied: true},"
+                        + " {algorithm: sliding-window-counter, limit: 5, per: 1s, strict: true}]"),
                 withSms("id: a, limits: [{unlimited: true}], effective-from: '2026-12-01T00:00:00+01:00'"),
                 withSms("id: a, limits: [{unlimited: true}], on-exceed: throttle, max-delay: 1d"),
                 "",

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
@@ -31,7 +32,8 @@ class JsonTest {
         Request request = RequestJson.read(
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"timestamp\":1000,\"tier\":\"free\","
                         + "\"cost\":-5,\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\"},\"deadline\":2000,"
-                        + "\"payload\":\"AQID\",\"partition\":3,\"offset\":14}",
+                        + "\"payload\":\"AQID\",\"limitOverride\":{\"windowMs\":60000,\"limit\":0},"
+                        + "\"partition\":3,\"offset\":14}",
                 5,
                 SOURCE);
         assertThat(request)
@@ -47,6 +49,7 @@ class JsonTest {
                         2_000L,
                         new byte[] {1, 2, 3},
                         null,
+                        new LimitOverride(0, 60_000),
                         1_000,
                         new Request.Source(3, 14)));
     }
@@ -89,6 +92,13 @@ class JsonTest {
                 "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
                 "{\"payload\":\"***\"}                                 | payload must be a base64 string",
                 "{\"client\":\"\\ud800\"}                                 | client contains an unpaired surrogate",
+                "{\"limitOverride\":5}                                 | limitOverride must be an object with limit and windowMs",
+                "{\"limitOverride\":{\"limit\":5}}                     | limitOverride.windowMs is required",
+                "{\"limitOverride\":{}}                                | limitOverride.limit is required",
+                "{\"limitOverride\":{\"limit\":\"5\"}}                 | limitOverride.limit must be a whole number, is '5'",
+                "{\"limitOverride\":{\"windowMs\":null}}               | limitOverride.windowMs must be a whole number, has no value",
+                "{\"limitOverride\":{\"limit\":1,\"limit\":2}}         | limitOverride.limit appears twice",
+                "{\"limitOverride\":{\"unit\":\"MINUTE\"}}             | unknown field 'limitOverride.unit'",
                 "{\"costs\":1}                                         | unknown field 'costs'",
                 "[]                                                    | is not a JSON object",
                 "{\"requestId\":\"r\",\"client\":\"c\"} x              | is not valid JSON",

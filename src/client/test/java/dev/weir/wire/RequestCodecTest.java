@@ -3,11 +3,13 @@ package dev.weir.wire;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.apache.avro.SchemaNormalization;
@@ -27,6 +29,7 @@ class RequestCodecTest {
             2_000L,
             new byte[] {1, 2, 3},
             null,
+            new LimitOverride(Long.MAX_VALUE, 60_000),
             1_000,
             SOURCE);
 
@@ -34,8 +37,13 @@ class RequestCodecTest {
 
     @Test
     void a_request_survives_a_round_trip() throws UnreadableException {
-        Request read = avro.decode(avro.encode(FULL), 1_000, SOURCE);
-        assertThat(read).usingRecursiveComparison().ignoringCollectionOrder().isEqualTo(FULL);
+        for (Request request : List.of(FULL, FULL.withLimitOverride(null))) {
+            Request read = avro.decode(avro.encode(request), 1_000, SOURCE);
+            assertThat(read)
+                    .usingRecursiveComparison()
+                    .ignoringCollectionOrder()
+                    .isEqualTo(request);
+        }
     }
 
     @Test

@@ -61,7 +61,7 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
             Policy.Term old = index == null ? null : before.terms().get(index);
             Start start = start(old == null ? null : old.limit(), term.limit());
             boolean goesOn = start != Start.RESET && start != Start.UNCOUNTED;
-            long longestWaitMs = goesOn ? longestWaitMs(old.limit(), term.limit()) : 0;
+            long longestWaitMs = goesOn ? longestWaitMs(old.limit(), term) : 0;
             limits.add(new LimitCarryOver(term.label(), start, goesOn ? old.label() : null, longestWaitMs));
             if (goesOn) {
                 carried.add(index);
@@ -102,11 +102,11 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
     }
 
     /** Returns the longest wait, which is that of a limit used up at the start of a window. */
-    private static long longestWaitMs(Limit<?> old, Limit<?> limit) {
-        long windowMs = limit.windowEndsMs(IN_DECEMBER_MS);
+    private static long longestWaitMs(Limit<?> old, Policy.Term term) {
+        long windowMs = term.limit().windowEndsMs(IN_DECEMBER_MS);
         long atMs = windowMs == Long.MAX_VALUE ? 0 : windowMs;
         LimitAccount<?> usedUp = LimitAccount.open(old, atMs).charge(old.capacity(), atMs);
-        long waitMs = usedUp.migrateTo(limit, atMs).waitMs(1, atMs);
+        long waitMs = term.migrate(usedUp, atMs).waitMs(1, atMs);
         return waitMs > usedUp.waitMs(1, atMs) ? waitMs : 0;
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.decision;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.limit.LimitAccount;
@@ -12,6 +13,7 @@ final class LocalCheck extends PolicyCheck {
     private static final long[] NO_WAITS = {};
 
     private final long policyMaxDelayMs;
+    private final LimitOverride override;
     private PolicyState state;
     private LimitAccount<?>[] accounts;
     private int refusingBits; // one bit per limit: there are at most Policy.MAX_LIMITS
@@ -27,6 +29,7 @@ final class LocalCheck extends PolicyCheck {
     LocalCheck(Policy policy, Request request, PolicyStates states) {
         super(policy, request);
         this.policyMaxDelayMs = policy.onExceed() instanceof OnExceed.Throttle throttle ? throttle.maxDelayMs() : 0;
+        this.override = request.limitOverride() != null && policy.allowsOverride() ? request.limitOverride() : null;
         this.state = policy.terms().isEmpty() ? null : states.get(key);
     }
 
@@ -65,9 +68,26 @@ final class LocalCheck extends PolicyCheck {
         }
         accounts = new LimitAccount<?>[state.accounts().size()];
         for (int i = 0; i < accounts.length; i++) {
-            accounts[i] = state.accounts().get(i);
+            accounts[i] = ofRequest(state.accounts().get(i));
             setPermitted(i, request.kind().isCorrection() || accounts[i].permits(request.cost(), clockMs));
         }
+    }
+
+    /** Returns an account of the state with the request's override, if the policy allows one. */
+    private LimitAccount<?> ofRequest(LimitAccount<?> account) {
+        return override == null ? account : account.withTokens(override.limit(), override.windowMs());
+    }
+
+    /** Returns the accounts to store. They have the policy's limits, whatever those of the request are. */
+    private LimitAccount<?>[] toStore() {
+        if (override == null) {
+            return accounts;
+        }
+        LimitAccount<?>[] stored = new LimitAccount<?>[accounts.length];
+        for (int i = 0; i < stored.length; i++) {
+            stored[i] = state.accounts().get(i).withUsageOf(accounts[i]);
+        }
+        return stored;
     }
 
     /** Frees the usage, including that of delayed requests which have not started yet. */
@@ -217,7 +237,7 @@ final class LocalCheck extends PolicyCheck {
             }
         }
         if (charged || adopted) {
-            states.put(key, state.charged(nowMs, chargedAtMs, accounts));
+            states.put(key, state.charged(nowMs, chargedAtMs, toStore()));
         }
         return charged;
     }

@@ -5,6 +5,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import java.util.List;
 
 /**
  * The check of one request against one policy. It is evaluated once; then the policy's limits are charged or left as
@@ -26,6 +27,7 @@ abstract class PolicyCheck {
     private final Role role;
     private final boolean tooLarge;
     private final boolean refund;
+    private final List<Policy.Term> terms;
 
     PolicyCheck(Policy policy, Request request) {
         this.policy = policy;
@@ -34,6 +36,7 @@ abstract class PolicyCheck {
         this.tooLarge = policy.isTooLarge(request) && !request.kind().isCorrection();
         this.refund = request.kind() == RequestKind.SETTLE && request.cost() < 0 && policy.deniesRefunds();
         this.role = role();
+        this.terms = policy.termsFor(request);
     }
 
     private Role role() {
@@ -48,12 +51,12 @@ abstract class PolicyCheck {
     }
 
     final int size() {
-        return policy.terms().size();
+        return terms.size();
     }
 
-    /** Returns one limit with its terms. */
+    /** Returns one limit with its terms, with the request's override if it applies. */
     final Policy.Term term(int index) {
-        return policy.terms().get(index);
+        return terms.get(index);
     }
 
     final boolean isTooLarge() {
@@ -98,9 +101,7 @@ abstract class PolicyCheck {
 
     /** Returns whether the policy sends the request to its queue. */
     final boolean shapes() {
-        return role == Role.SHAPES
-                && !request.kind().isCorrection()
-                && (refuses() || policy.terms().isEmpty());
+        return role == Role.SHAPES && !request.kind().isCorrection() && (refuses() || terms.isEmpty());
     }
 
     /** Returns whether the limits are leased, so that only the leases held here are known. */

@@ -67,8 +67,7 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
             Integer old = pairs.get(i);
             next[i] = old == null
                     ? LimitAccount.open(limits.get(i), nowMs)
-                    : accounts.get(old)
-                            .migrateTo(limits.get(i), policy.terms().get(i).maxDebt(), nowMs);
+                    : policy.terms().get(i).migrate(accounts.get(old), nowMs);
         }
         return new PolicyState(lastChargeMs, lastDelayMs, assignSegments(next, segmentStores), retire(next));
     }

@@ -38,6 +38,8 @@ public enum Rejection {
     COST_TOO_LARGE,
     /** The size is negative. */
     NEGATIVE_SIZE,
+    /** The limit or the window of a {@link LimitOverride} is out of its range. */
+    INVALID_LIMIT_OVERRIDE,
     /** The payload exceeds {@code requests.max-payload}. */
     PAYLOAD_TOO_LARGE,
     /** There are more attributes, or longer ones, than the configuration allows. */

@@ -15,6 +15,7 @@ import java.util.Map;
  * @param deadlineMs the time after which the request is useless, in milliseconds since the epoch; null if there is none
  * @param payload copied unchanged to the release; null if there is none
  * @param queue the queue from which a {@link RequestKind#CANCEL} withdraws the request; null for other kinds
+ * @param limitOverride the limit of this request, where policies allow one; null if it has none
  * @param timestampMs the timestamp of the request, in milliseconds since the epoch
  * @param source the position at which the request was read
  */
@@ -30,8 +31,39 @@ public record Request(
         Long deadlineMs,
         byte[] payload,
         String queue,
+        LimitOverride limitOverride,
         long timestampMs,
         Source source) {
+
+    /** Creates a request without a limit of its own. */
+    public Request(
+            String requestId,
+            String client,
+            RequestKind kind,
+            String tier,
+            long cost,
+            Long sizeBytes,
+            Map<String, String> attributes,
+            Long deadlineMs,
+            byte[] payload,
+            String queue,
+            long timestampMs,
+            Source source) {
+        this(
+                requestId,
+                client,
+                kind,
+                tier,
+                cost,
+                sizeBytes,
+                attributes,
+                deadlineMs,
+                payload,
+                queue,
+                null,
+                timestampMs,
+                source);
+    }
 
     /**
      * The position of a request.
@@ -58,6 +90,25 @@ public record Request(
                 deadlineMs,
                 payload,
                 queue,
+                limitOverride,
+                timestampMs,
+                source);
+    }
+
+    /** Returns this request with another limit of its own; null for none. */
+    public Request withLimitOverride(LimitOverride other) {
+        return new Request(
+                requestId,
+                client,
+                kind,
+                tier,
+                cost,
+                sizeBytes,
+                attributes,
+                deadlineMs,
+                payload,
+                queue,
+                other,
                 timestampMs,
                 source);
     }

@@ -3,15 +3,15 @@ package dev.weir.limit;
 /**
  * A limit on the tokens used in each window of {@code perMs} milliseconds. Windows are aligned to the epoch (UTC).
  *
- * @param limit tokens per window
+ * @param limit tokens per window; 0 denies every cost above 0
  * @param perMs the length of a window, in milliseconds
  * @param countDenied whether denied requests are charged too
  */
 public record FixedWindow(long limit, long perMs, boolean countDenied) implements AlignedWindow {
 
-    /** @throws IllegalArgumentException if {@code limit} or {@code perMs} is not positive or too large */
+    /** @throws IllegalArgumentException if {@code limit} is negative, {@code perMs} is not positive, or one is too large */
     public FixedWindow {
-        Limit.requireCapacity("limit", limit);
+        Limit.requireTokens("limit", limit);
         Limit.requirePositive("per", perMs);
     }
 
@@ -33,6 +33,16 @@ public record FixedWindow(long limit, long perMs, boolean countDenied) implement
     @Override
     public long windowMs(long nowMs) {
         return perMs;
+    }
+
+    @Override
+    public boolean isOverridable() {
+        return true;
+    }
+
+    @Override
+    public FixedWindow withTokens(long tokens, long windowMs) {
+        return windowMs == perMs ? new FixedWindow(tokens, perMs, countDenied) : this;
     }
 
     @Override

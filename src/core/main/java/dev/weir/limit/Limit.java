@@ -109,6 +109,25 @@ public sealed interface Limit<S>
         return nowMs + waitMs(state, capacity(), nowMs);
     }
 
+    /**
+     * Returns whether requests can replace the number of tokens. They can if the state counts tokens by window, whatever
+     * the number, so that the same count serves requests with different numbers.
+     */
+    default boolean isOverridable() {
+        return false;
+    }
+
+    /**
+     * Returns this limit with another number of tokens per window, if it {@linkplain #isOverridable can be overridden}
+     * and its windows are {@code windowMs} long; otherwise this limit. Both limits have the same states.
+     *
+     * @param tokens 0 to {@link #MAX_CAPACITY}; a number that cannot be counted exactly is lowered to the largest one
+     *     that can
+     */
+    default Limit<S> withTokens(long tokens, long windowMs) {
+        return this;
+    }
+
     /** Returns whether usage under {@code old} keeps its times when these terms replace it. */
     default boolean isCompatibleWith(Limit<?> old) {
         return false;
@@ -139,6 +158,14 @@ public sealed interface Limit<S>
     static long requireCapacity(String name, long value) {
         if (value < 1 || value > MAX_CAPACITY) {
             throw new IllegalArgumentException(name + " must be 1 to " + MAX_CAPACITY + ", is " + value);
+        }
+        return value;
+    }
+
+    /** @throws IllegalArgumentException unless {@code value} is 0 to {@link #MAX_CAPACITY} */
+    static long requireTokens(String name, long value) {
+        if (value < 0 || value > MAX_CAPACITY) {
+            throw new IllegalArgumentException(name + " must be 0 to " + MAX_CAPACITY + ", is " + value);
         }
         return value;
     }

@@ -13,6 +13,21 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
         return new LimitAccount<>(limit, limit.initialState(nowMs));
     }
 
+    /** Returns this account with another number of tokens per window; see {@link Limit#withTokens}. */
+    public LimitAccount<S> withTokens(long tokens, long windowMs) {
+        return new LimitAccount<>(limit.withTokens(tokens, windowMs), state);
+    }
+
+    /**
+     * Returns this account with the usage of {@code other}.
+     *
+     * @param other this account, {@linkplain #withTokens with another number of tokens} and after charges
+     */
+    @SuppressWarnings("unchecked") // limits that differ in their tokens only have the same states
+    public LimitAccount<S> withUsageOf(LimitAccount<?> other) {
+        return other.state == state ? this : new LimitAccount<>(limit, (S) other.state);
+    }
+
     /** Returns whether {@code cost} (0 or more) can be taken at {@code nowMs}. A cost of 0 is always permitted. */
     public boolean permits(long cost, long nowMs) {
         return cost == 0 || limit.permits(state, cost, nowMs);
@@ -84,6 +99,14 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
     /** Like {@link #migrateTo(Limit, long, long)}, with a debt of at most one capacity. */
     public <T> LimitAccount<T> migrateTo(Limit<T> terms, long nowMs) {
         return migrateTo(terms, terms.capacity(), nowMs);
+    }
+
+    /**
+     * Returns this account under other terms with all of its usage, as far as it can be counted. For limits that
+     * requests can override: some may be entitled to more than the new limit.
+     */
+    public <T> LimitAccount<T> migrateAllTo(Limit<T> terms, long nowMs) {
+        return new LimitAccount<>(terms, terms.adopt(this, terms.maxUsed(), nowMs));
     }
 
     /**

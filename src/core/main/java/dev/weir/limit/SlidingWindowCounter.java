@@ -9,7 +9,7 @@ package dev.weir.limit;
  *   7 a minute, previous 5, current 3, 18 s into the minute:  ⌊5 · 42/60⌋ + 3 = 6,  one more is permitted
  * </pre>
  *
- * @param limit tokens per window
+ * @param limit tokens per window; 0 denies every cost above 0
  * @param perMs the length of a window, in milliseconds; windows are aligned to the epoch
  * @param strict whether the previous window's share is rounded up instead of down
  * @param countDenied whether denied requests are charged too
@@ -18,10 +18,11 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
         implements Limit<SlidingWindowCounter.Windows> {
 
     /**
-     * @throws IllegalArgumentException if a number is not positive, or if their product is too large to weigh exactly
+     * @throws IllegalArgumentException if {@code limit} is negative, {@code perMs} is not positive, or their product is
+     *     too large to weigh exactly
      */
     public SlidingWindowCounter {
-        Limit.requireCapacity("limit", limit);
+        Limit.requireTokens("limit", limit);
         Limit.requirePositive("per", perMs);
         if (limit > MAX_CAPACITY / perMs) {
             throw new IllegalArgumentException("a limit of " + limit + " per " + perMs
@@ -90,6 +91,18 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
         long credit = Math.max(0, -Math.max(cost, -MAX_LEVEL));
         long owed = Math.min(0, now.current() - credit); // the part of a refund that exceeds this window's count
         return new Windows(now.startMs(), Limit.addToLevel(now.previous(), owed), current);
+    }
+
+    @Override
+    public boolean isOverridable() {
+        return true;
+    }
+
+    @Override
+    public SlidingWindowCounter withTokens(long tokens, long windowMs) {
+        return windowMs == perMs
+                ? new SlidingWindowCounter(Math.min(tokens, MAX_CAPACITY / perMs), perMs, strict, countDenied)
+                : this;
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.weir.policy;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
@@ -10,14 +11,16 @@ import java.util.TreeMap;
  * The SHA-256 hash of a request's content, by which a repeat is compared with the first request without storing that
  * request. Finding two contents with the same hash is infeasible, even for a client that chooses both.
  *
- * <p>The content is the cost, the tier, the size, the attributes and the payload. It excludes the client, the kind and
+ * <p>The content is the cost, the tier, the size, the attributes, the payload and the limit override. It excludes the client, the kind and
  * the requestId, which form the {@link RequestKey}, and what a producer may change when it sends a request again: the
  * timestamp, the deadline and the headers.
  */
 // The hashed bytes are unambiguous: each part has a fixed size or is preceded by its length, and a missing part has the
 // length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.
 //
-//   cost  size  tier  number of attributes  (name  value) in the order of the names  payload
+//   cost  size  tier  number of attributes  (name  value) in the order of the names  payload  override
+//
+// A request without an override adds nothing for it: its hash is the same as before requests could have one.
 public record ContentHash(long first, long second, long third, long fourth) {
 
     private static final int MISSING = -1;
@@ -44,6 +47,13 @@ public record ContentHash(long first, long second, long third, long fourth) {
         digest.update(content.flip());
         if (request.payload() != null) {
             digest.update(request.payload());
+        }
+        LimitOverride override = request.limitOverride();
+        if (override != null) {
+            digest.update(ByteBuffer.allocate(2 * Long.BYTES)
+                    .putLong(override.limit())
+                    .putLong(override.windowMs())
+                    .flip());
         }
         ByteBuffer hash = ByteBuffer.wrap(digest.digest());
         return new ContentHash(hash.getLong(), hash.getLong(), hash.getLong(), hash.getLong());

@@ -1,5 +1,6 @@
 package dev.weir.policy;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -7,6 +8,7 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
 import dev.weir.limit.Unlimited;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,11 +61,20 @@ public record Policy(
      * @param label such as {@code token-bucket 10/1s}
      * @param limit the limit
      * @param maxDebt the most tokens in use beyond the capacity after a {@link RequestKind#SETTLE}
+     * @param allowsOverride whether requests can replace the number of tokens with their {@link LimitOverride}
      */
-    public record Term(String label, Limit<?> limit, long maxDebt) {
+    public record Term(String label, Limit<?> limit, long maxDebt, boolean allowsOverride) {
 
-        /** @throws IllegalArgumentException if a debt of this size cannot be counted exactly */
+        /**
+         * @throws IllegalArgumentException if a debt of this size cannot be counted exactly, or overrides are allowed
+         *     and the limit is not {@linkplain Limit#isOverridable overridable}
+         */
         public Term {
+            if (allowsOverride && !limit.isOverridable()) {
+                throw new IllegalArgumentException(
+                        "allow-override requires limits above 0 of fixed-window, without a calendar period, or of"
+                                + " sliding-window-counter, is '" + label + "'");
+            }
             long most = limit.maxUsed() - limit.capacity();
             if (maxDebt < 0 || (maxDebt > most && isCounted(limit))) {
                 throw new IllegalArgumentException(
@@ -71,9 +82,42 @@ public record Policy(
             }
         }
 
-        /** Creates a term whose debt is at most one more capacity. */
+        /** Creates a term that requests cannot override, and whose debt is at most one more capacity. */
         public Term(String label, Limit<?> limit) {
             this(label, limit, limit.capacity());
+        }
+
+        /** Creates a term that requests cannot override. */
+        public Term(String label, Limit<?> limit, long maxDebt) {
+            this(label, limit, maxDebt, false);
+        }
+
+        /**
+         * Returns this term with the number of tokens of an override; this term if it does not allow overrides or has
+         * a window of another length. The label names the number. A debt is possible up to the same {@code maxDebt}, as
+         * far as it can be counted exactly.
+         */
+        public Term overriddenBy(LimitOverride override) {
+            Limit<?> other = allowsOverride ? limit.withTokens(override.limit(), override.windowMs()) : limit;
+            return other.equals(limit)
+                    ? this
+                    : new Term(labelOf(other), other, Math.min(maxDebt, other.maxUsed() - other.capacity()), true);
+        }
+
+        private String labelOf(Limit<?> other) {
+            String tokens = " " + limit.capacity() + "/";
+            int from = label.indexOf(tokens);
+            return from < 0
+                    ? label
+                    : label.substring(0, from) + " " + other.capacity() + label.substring(from + tokens.length() - 1);
+        }
+
+        /**
+         * Returns an account of an earlier version's limit under this limit, with its usage. If overrides are allowed,
+         * all usage is kept; otherwise as much as {@link LimitAccount#migrateTo(Limit, long, long)} keeps.
+         */
+        public LimitAccount<?> migrate(LimitAccount<?> account, long nowMs) {
+            return allowsOverride ? account.migrateAllTo(limit, nowMs) : account.migrateTo(limit, maxDebt, nowMs);
         }
 
         private static boolean isCounted(Limit<?> limit) {
@@ -126,6 +170,11 @@ public record Policy(
             throw new IllegalArgumentException(
                     "limits must not be empty or count denied requests if the quota is shared");
         }
+        if (terms.stream().anyMatch(Term::allowsOverride)) {
+            throw new IllegalArgumentException(
+                    "allow-override must not be true if the quota is shared: it is lent in leases, which do not depend"
+                            + " on requests");
+        }
     }
 
     /** @throws IllegalArgumentException unless {@code name} is a valid id or layer */
@@ -144,6 +193,24 @@ public record Policy(
     /** Returns the limits of the terms. */
     public List<Limit<?>> limits() {
         return terms.stream().<Limit<?>>map(Term::limit).toList();
+    }
+
+    /** Returns the terms for a request, with its {@link LimitOverride} where they allow one. */
+    public List<Term> termsFor(Request request) {
+        LimitOverride override = request.limitOverride();
+        return override == null || !allowsOverride()
+                ? terms
+                : terms.stream().map(term -> term.overriddenBy(override)).toList();
+    }
+
+    /** Returns whether requests can override limits. */
+    public boolean allowsOverride() {
+        for (Term term : terms) {
+            if (term.allowsOverride) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Returns this policy in force at all times. */

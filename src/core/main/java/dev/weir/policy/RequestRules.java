@@ -1,8 +1,10 @@
 package dev.weir.policy;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.limit.Limit;
 import java.util.Map;
 import java.util.Optional;
 
@@ -55,6 +57,17 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
         }
         if (request.sizeBytes() != null && request.sizeBytes() < 0) {
             return violation(Rejection.NEGATIVE_SIZE, "sizeBytes must be 0 or more, is " + request.sizeBytes());
+        }
+        LimitOverride override = request.limitOverride();
+        if (override != null && (override.limit() < 0 || override.limit() > Limit.MAX_CAPACITY)) {
+            return violation(
+                    Rejection.INVALID_LIMIT_OVERRIDE,
+                    "limitOverride.limit must be 0 to " + Limit.MAX_CAPACITY + ", is " + override.limit());
+        }
+        if (override != null && (override.windowMs() < 1 || override.windowMs() > Limit.MAX_LEVEL)) {
+            return violation(
+                    Rejection.INVALID_LIMIT_OVERRIDE,
+                    "limitOverride.windowMs must be 1 to " + Limit.MAX_LEVEL + ", is " + override.windowMs());
         }
         if (request.payload() != null && request.payload().length > maxPayloadBytes) {
             return violation(

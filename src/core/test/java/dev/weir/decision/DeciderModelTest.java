@@ -3,6 +3,7 @@ package dev.weir.decision;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Decision;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
@@ -60,8 +61,29 @@ class DeciderModelTest {
 
     /** One limit's part in the current decision. */
     private record Part(Policy policy, int index, Limit<?> limit, LimitModel model, boolean permits) {
+
+        /** Returns the part of a limit, with the number of tokens of the request where the policy allows it. */
+        static Part of(Policy policy, int index, LimitModel model, Request request, boolean settles, long nowMs) {
+            Policy.Term term = policy.terms().get(index);
+            LimitOverride override = request.limitOverride();
+            Limit<?> limit = term.limit();
+            LimitModel used = model;
+            if (override != null && term.allowsOverride() && limit.windowMs(nowMs) == override.windowMs()) {
+                limit = limit instanceof SlidingWindowCounter counter
+                        ? new SlidingWindowCounter(
+                                override.limit(), counter.perMs(), counter.strict(), counter.countDenied())
+                        : new FixedWindow(override.limit(), override.windowMs(), limit.countDenied());
+                used = model.withTokens(override.limit());
+            }
+            boolean permits = settles || request.cost() == 0 || request.cost() <= used.available(nowMs);
+            return new Part(policy, index, limit, used, permits);
+        }
+
         String label() {
-            return policy.terms().get(index).label();
+            return policy.terms()
+                    .get(index)
+                    .label()
+                    .replace(" " + policy.terms().get(index).limit().capacity() + "/", " " + limit.capacity() + "/");
         }
     }
 
@@ -155,10 +177,8 @@ class DeciderModelTest {
                 tooLargeFor = tooLargeFor == null ? policy : tooLargeFor;
             }
             for (int i = 0; i < policy.terms().size(); i++) {
-                Limit<?> limit = policy.terms().get(i).limit();
                 LimitModel model = usage(policy, request).models.get(i);
-                boolean permits = settles || request.cost() == 0 || request.cost() <= model.available(nowMs);
-                parts.add(new Part(policy, i, limit, model, permits));
+                parts.add(Part.of(policy, i, model, request, settles, nowMs));
             }
         }
         boolean refused =
@@ -319,6 +339,7 @@ class DeciderModelTest {
                 null,
                 null,
                 null,
+                random.nextBoolean() ? null : new LimitOverride(random.nextLong(16), 1 + random.nextLong(4)),
                 Math.max(0, timestampMs),
                 new Request.Source(0, 0));
     }
@@ -328,17 +349,29 @@ class DeciderModelTest {
         List<Policy> policies = new ArrayList<>();
         for (int i = random.nextInt(3); i >= 0; i--) {
             Limit<?>[] limits = new Limit<?>[1 + random.nextInt(3)];
+            boolean isOverridable = random.nextInt(3) == 0;
             for (int j = 0; j < limits.length; j++) {
-                limits[j] = randomLimit(random);
+                limits[j] = isOverridable ? randomWindow(random) : randomLimit(random);
             }
-            Policy policy =
-                    Samples.inLayer("layer" + (9 - i), Samples.policy("p" + random.nextInt(1_000) + "-" + i, limits));
+            String id = "p" + random.nextInt(1_000) + "-" + i;
+            Policy policy = Samples.inLayer(
+                    "layer" + (9 - i), isOverridable ? Samples.overridable(id, limits) : Samples.policy(id, limits));
             policy = Samples.maxSize(random.nextInt(3) == 0 ? (Long) 90L : null, policy);
             int action = random.nextInt(5);
             policies.add(Samples.onExceed(
                     action == 0 ? OnExceed.OBSERVE : action == 1 ? OnExceed.SHADOW_BAN : OnExceed.DENY, policy));
         }
         return policies;
+    }
+
+    /** Returns a limit that requests can override, with a window that random overrides often have. */
+    private static Limit<?> randomWindow(Random random) {
+        long limit = 1 + random.nextLong(12);
+        long perMs = 1 + random.nextLong(4);
+        boolean countDenied = random.nextInt(4) == 0;
+        return random.nextBoolean()
+                ? new FixedWindow(limit, perMs, countDenied)
+                : new SlidingWindowCounter(limit, perMs, random.nextBoolean(), countDenied);
     }
 
     private static Limit<?> randomLimit(Random random) {

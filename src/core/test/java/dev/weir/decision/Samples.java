@@ -92,6 +92,33 @@ public final class Samples {
                 null);
     }
 
+    /** Returns a policy whose limits requests can override, labelled {@code id/0 LIMIT/w}, {@code id/1 LIMIT/w}, … */
+    static Policy overridable(String id, Limit<?>... limits) {
+        Policy plain = policy(id, limits);
+        List<Policy.Term> terms = new ArrayList<>();
+        for (Policy.Term term : plain.terms()) {
+            String label = term.label() + " " + term.limit().capacity() + "/w";
+            terms.add(new Policy.Term(label, term.limit(), term.maxDebt(), true));
+        }
+        return withTerms(terms, plain);
+    }
+
+    static Policy withTerms(List<Policy.Term> terms, Policy policy) {
+        return new Policy(
+                policy.id(),
+                policy.version(),
+                policy.effective(),
+                policy.layer(),
+                policy.priority(),
+                policy.match(),
+                policy.key(),
+                terms,
+                policy.maxSizeBytes(),
+                policy.onExceed(),
+                policy.idempotencyMs(),
+                policy.sharing());
+    }
+
     public static Policy inLayer(String layer, Policy policy) {
         return changed(policy, layer, policy.key(), policy.maxSizeBytes(), policy.onExceed());
     }
@@ -202,6 +229,7 @@ public final class Samples {
                 request.deadlineMs(),
                 request.payload(),
                 null,
+                request.limitOverride(),
                 request.timestampMs(),
                 request.source());
     }

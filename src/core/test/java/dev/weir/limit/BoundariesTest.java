@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests boundary cases of each algorithm. */
 class BoundariesTest {
@@ -339,13 +340,11 @@ class BoundariesTest {
         @ParameterizedTest
         @MethodSource("notPositive")
         void out_of_range_is_rejected(long number) {
-            assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(number, 1, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(1, number, false));
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> new CalendarWindow(number, CalendarPeriod.DAY, ZoneOffset.UTC, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowLog(number, 1, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowLog(1, number, false));
-            assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowCounter(number, 1, false, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowCounter(1, number, true, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new IntervalBucket(number, 1, 1, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new IntervalBucket(1, number, 1, false));
@@ -357,6 +356,15 @@ class BoundariesTest {
                     .withMessageContaining("burst");
             assertThatIllegalArgumentException().isThrownBy(() -> new LeakyBucket(Rate.of(1, 1), number, false));
             assertThatIllegalArgumentException().isThrownBy(() -> new Gcra(Rate.of(1, 1), number, false));
+        }
+
+        @ParameterizedTest
+        @ValueSource(longs = {Long.MIN_VALUE, -1, MAX_CAPACITY + 1, Long.MAX_VALUE})
+        void overridable_limits_can_be_zero_but_not_negative_or_too_large(long number) {
+            assertThatIllegalArgumentException().isThrownBy(() -> new FixedWindow(number, 1, false));
+            assertThatIllegalArgumentException().isThrownBy(() -> new SlidingWindowCounter(number, 1, false, false));
+            assertThat(new FixedWindow(0, 1, false).capacity()).isZero();
+            assertThat(new SlidingWindowCounter(0, 1, true, false).capacity()).isZero();
         }
 
         @Test

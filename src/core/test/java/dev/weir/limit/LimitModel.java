@@ -32,6 +32,11 @@ public interface LimitModel {
     /** Called for the first request; limits whose windows start there store its time. */
     default void open(long nowMs) {}
 
+    /** Returns the model of the same limit with another number of tokens per window; both count the same usage. */
+    default LimitModel withTokens(long tokens) {
+        throw new UnsupportedOperationException("requests cannot override " + this);
+    }
+
     /** Returns the model of a limit. */
     static LimitModel of(Limit<?> limit) {
         if (limit instanceof FixedWindow window) {
@@ -67,11 +72,21 @@ public interface LimitModel {
     final class OfFixedWindow implements LimitModel {
         private final long limit;
         private final long perMs;
-        private final Map<Long, Long> counts = new HashMap<>();
+        private final Map<Long, Long> counts;
 
         OfFixedWindow(long limit, long perMs) {
+            this(limit, perMs, new HashMap<>());
+        }
+
+        private OfFixedWindow(long limit, long perMs, Map<Long, Long> counts) {
             this.limit = limit;
             this.perMs = perMs;
+            this.counts = counts;
+        }
+
+        @Override
+        public LimitModel withTokens(long tokens) {
+            return new OfFixedWindow(tokens, perMs, counts);
         }
 
         @Override
@@ -194,12 +209,22 @@ public interface LimitModel {
         private final long limit;
         private final long perMs;
         private final boolean strict;
-        private final Map<Long, Long> counts = new HashMap<>();
+        private final Map<Long, Long> counts;
 
         OfCounter(long limit, long perMs, boolean strict) {
+            this(limit, perMs, strict, new HashMap<>());
+        }
+
+        private OfCounter(long limit, long perMs, boolean strict, Map<Long, Long> counts) {
             this.limit = limit;
             this.perMs = perMs;
             this.strict = strict;
+            this.counts = counts;
+        }
+
+        @Override
+        public LimitModel withTokens(long tokens) {
+            return new OfCounter(tokens, perMs, strict, counts);
         }
 
         @Override

@@ -2,8 +2,10 @@ package dev.weir.policy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -60,6 +62,30 @@ class ContentHashTest {
         }
         for (String payload : List.of("", "a", "b", "ab")) {
             requests.add(request(null, 1, null, Map.of(), null, payload, 0));
+        }
+        byte[] asPayload =
+                ByteBuffer.allocate(2 * Long.BYTES).putLong(1).putLong(2).array();
+        for (byte[] payload : new byte[][] {null, {}, asPayload}) {
+            Request request = new Request(
+                    "r",
+                    "c",
+                    RequestKind.CONSUME,
+                    null,
+                    1,
+                    null,
+                    Map.of(),
+                    null,
+                    payload,
+                    null,
+                    0,
+                    new Request.Source(0, 0));
+            for (LimitOverride override :
+                    List.of(new LimitOverride(1, 2), new LimitOverride(2, 1), new LimitOverride(0, 1))) {
+                requests.add(request.withLimitOverride(override));
+            }
+            if (payload == asPayload) {
+                requests.add(request);
+            }
         }
         assertThat(requests.stream().map(ContentHash::of)).doesNotHaveDuplicates();
     }

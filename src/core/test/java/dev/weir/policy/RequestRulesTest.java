@@ -3,6 +3,7 @@ package dev.weir.policy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -12,6 +13,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 class RequestRulesTest {
@@ -82,6 +84,22 @@ class RequestRulesTest {
     void a_value_at_its_bound_is_accepted_and_one_beyond_it_is_rejected_by_name(Request request, Rejection rejection) {
         assertThat(new RequestRules(1, 1, 3, 5).check(request).map(RequestRules.Violation::rejection))
                 .isEqualTo(Optional.ofNullable(rejection));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 1,",
+        "1152921504606846976, 2305843009213693952,",
+        "-1, 1, 'limitOverride.limit must be 0 to 1152921504606846976, is -1'",
+        "1152921504606846977, 1, 'limitOverride.limit must be 0 to 1152921504606846976, is 1152921504606846977'",
+        "5, 0, 'limitOverride.windowMs must be 1 to 2305843009213693952, is 0'",
+        "5, 2305843009213693953, 'limitOverride.windowMs must be 1 to 2305843009213693952, is 2305843009213693953'"
+    })
+    void an_override_is_bounded_like_the_limits_of_policies(long limit, long windowMs, String fault) {
+        Request request = request("r", "c", null, Map.of()).withLimitOverride(new LimitOverride(limit, windowMs));
+        assertThat(rules.check(request))
+                .isEqualTo(Optional.ofNullable(fault)
+                        .map(detail -> new RequestRules.Violation(Rejection.INVALID_LIMIT_OVERRIDE, detail)));
     }
 
     @Test

@@ -117,13 +117,14 @@ final class UnknownState {
     private static long recoveredAtMs(Policy policy, long lastMs) {
         long wholeMs = lastMs;
         for (Policy.Term term : policy.terms()) {
-            wholeMs = Math.max(wholeMs, recoveredAtMs(term.limit(), lastMs));
+            wholeMs = Math.max(wholeMs, recoveredAtMs(term, term.limit(), lastMs));
         }
         return wholeMs;
     }
 
-    private static <S> long recoveredAtMs(Limit<S> limit, long lastMs) {
-        return LimitAccount.open(limit, lastMs).charge(limit.capacity(), lastMs).expiresAtMs(lastMs);
+    private static <S> long recoveredAtMs(Policy.Term term, Limit<S> limit, long lastMs) {
+        long mostUsed = term.allowsOverride() ? limit.maxUsed() : limit.capacity(); // a request may have had any limit
+        return LimitAccount.open(limit, lastMs).charge(mostUsed, lastMs).expiresAtMs(lastMs);
     }
 
     /**

@@ -211,7 +211,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
             for (Map.Entry<String, String> attribute : request.attributes().entrySet()) {
                 bytes += OBJECT_BYTES + text(attribute.getKey()) + text(attribute.getValue());
             }
-            return bytes;
+            return request.limitOverride() == null ? bytes : bytes + OBJECT_BYTES;
         }
 
         private static long text(String text) {
@@ -241,6 +241,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
                     request.deadlineMs(),
                     null,
                     request.queue(),
+                    request.limitOverride(),
                     request.timestampMs(),
                     request.source());
         }

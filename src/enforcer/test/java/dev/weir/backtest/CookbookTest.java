@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.util.RawValue;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.wire.DecisionJson;
@@ -130,6 +131,8 @@ class CookbookTest {
                 boolean number = field.equals("cost") || field.equals("sizeBytes");
                 if (number) {
                     request.put(field, Long.parseLong(value));
+                } else if (field.equals("limitOverride")) {
+                    request.putRawValue(field, new RawValue(value));
                 } else {
                     (FIELDS.contains(field) ? request : attributes).put(field, value);
                 }

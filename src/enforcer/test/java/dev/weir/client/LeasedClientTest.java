@@ -189,6 +189,33 @@ class LeasedClientTest {
     }
 
     @Test
+    void requests_with_limits_of_their_own_are_decided_by_the_enforcer() throws Exception {
+        LiveWeir live = weir(
+                "own-limit.",
+                LONG,
+                "  - {id: all, key: [], lease: client, max-wait: 1m, limits: [" + HOUR.formatted(1000) + "]}\n"
+                        + "  - {id: own, layer: own, match: {endpoint: /own}, allow-override: true,\n"
+                        + "     limits: [{algorithm: fixed-window, limit: 1, per: 30d}]}\n");
+        try (Enforcer enforcer = live.enforce();
+                WeirClient weir = leased(live)) {
+            decided(weir.decide(request("alice")));
+            Request raised = RequestBuilder.of("alice")
+                    .attribute("endpoint", "/own")
+                    .limitOverride(2, Duration.ofDays(30))
+                    .build();
+            assertThat(weir.tryDecide(raised)).isEmpty();
+            Decision decision = decided(weir.decide(raised));
+            assertThat(decision.limitedBy()).isEqualTo("fixed-window 2/30d");
+            assertThat(decision.remaining()).isEqualTo(1);
+            assertThat(decision.source()).isNotEqualTo(Request.Source.NONE);
+            assertThat(weir.stats().sent()).isEqualTo(1);
+            Request without =
+                    RequestBuilder.of("alice").attribute("endpoint", "/own").build();
+            assertThat(decided(weir.decide(without)).outcome()).isEqualTo(Outcome.DENIED);
+        }
+    }
+
+    @Test
     void leased_clients_and_the_topic_together_get_exactly_the_limit() throws Exception {
         int limit = 5_000;
         LiveWeir live = weir(

@@ -369,6 +369,8 @@ class WeirClientTest {
                 "requestId is empty", RequestBuilder.of("a").requestId(""),
                 "kind is required", RequestBuilder.of("a").kind(null),
                 "sizeBytes must be 0 or more, is -7", RequestBuilder.of("a").sizeBytes(-7),
+                "limitOverride.windowMs must be 1 to 2305843009213693952, is 0",
+                        RequestBuilder.of("a").limitOverride(5, Duration.ZERO),
                 "attributes must not contain a null name or value",
                         RequestBuilder.of("a").attribute("b", null),
                 "payload has 65537 bytes; the maximum is 65536",

@@ -28,6 +28,8 @@ class DecideApiTest {
     private static final String POLICIES = """
             policies:
               - {id: three, match: {endpoint: /three}, limits: [{algorithm: sliding-window-log, limit: 3, per: 1h}]}
+              - {id: own, match: {endpoint: /own}, limits: [{algorithm: fixed-window, limit: 3, per: 30d}],
+                 allow-override: true}
               - {id: sms, match: {endpoint: /sms}, queue: sms}
               - {id: shared, match: {endpoint: /shared}, key: [], lease: client, max-wait: 10s, limits: [
                   {algorithm: sliding-window-log, limit: 100, per: 1h}]}
@@ -106,6 +108,41 @@ class DecideApiTest {
         assertThat(caller.post(enforce, "[" + request("bob", "/three") + "]").detail())
                 .isEqualTo("enforce=true needs a body with a single request");
         assertThat(caller.post(enforce, request("bob", "/sms")).status()).isEqualTo(202);
+    }
+
+    @Test
+    void a_request_is_decided_by_its_own_limit_where_the_policy_allows_it() throws Exception {
+        String ten = "{\"client\":\"ola\",\"cost\":8,\"attributes\":{\"endpoint\":\"/own\"},"
+                + "\"limitOverride\":{\"limit\":10,\"windowMs\":2592000000}}";
+        Reply raised = caller.post(DECIDE + "&enforce=true", ten);
+        assertThat(raised.status()).isEqualTo(200);
+        assertThat(raised.json().get("limit").asInt()).isEqualTo(10);
+        assertThat(raised.json().get("limitedBy").asText()).isEqualTo("fixed-window 10/30d");
+        assertThat(raised.header("RateLimit")).startsWith("\"own\";r=2;t=");
+        assertThat(raised.header("RateLimit-Policy")).isEqualTo("\"own\";q=10;w=2592000");
+        Reply own = caller.post(DECIDE + "&enforce=true", request("ola", "/own"));
+        assertThat(own.status()).isEqualTo(429);
+        assertThat(own.header("RateLimit-Policy")).isEqualTo("\"own\";q=3;w=2592000");
+        JsonNode batch = caller.post(
+                        DECIDE,
+                        "[" + ten.replace(":8,", ":1,").replace(":10,", ":9,") + "," + ten.replace(":10,", ":0,") + "]")
+                .json();
+        assertThat(batch.findValuesAsText("outcome")).containsExactly("ALLOWED", "DENIED");
+        assertThat(batch.findValuesAsText("remaining")).containsExactly("0", "0");
+        await("the usage is known", PATIENCE, () -> {
+            JsonNode limit =
+                    caller.get("/v1/usage/ola?attribute.endpoint=/own").json().at("/usage/0/limits/0");
+            return limit.path("used").asInt() == 9
+                    && limit.path("limit").asInt() == 3
+                    && limit.path("remaining").asInt(1) == 0;
+        });
+        assertThat(caller.post("/v1/peek", ten.replace(":10,", ":20,"))
+                        .json()
+                        .get("remaining")
+                        .asInt())
+                .isEqualTo(3);
+        assertThat(caller.post(DECIDE, ten.replace(":10,", ":-1,")).detail())
+                .isEqualTo("limitOverride.limit must be 0 to 1152921504606846976, is -1");
     }
 
     @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
@@ -77,6 +78,49 @@ class DecidingTest {
                         .withLimit(
                                 new PolicyVersion("p", 4),
                                 new LimitStatus("sliding-window-log 2/1s", 2L, 1_000L, 0L, 900L)));
+    }
+
+    @Test
+    void a_limit_of_a_request_decides_it_and_usage_is_one_count_in_avro_and_json() throws Exception {
+        weir.apply(
+                "policies: [{id: p, allow-override: true, limits: [{algorithm: sliding-window-counter, limit: 2, per: 1m},"
+                        + " {algorithm: fixed-window, limit: 50, per: 1h}]}]",
+                1);
+        LimitOverride ten = new LimitOverride(10, 60_000);
+        Decision raised = weir.ask(request("r1", "alice", 8).withLimitOverride(ten));
+        assertThat(raised.withContext(DecisionContext.UNKNOWN))
+                .isEqualTo(new Decision(
+                                new Decision.Identity("r1", "alice", new Request.Source(0, 0)),
+                                new Decision.Status(Outcome.ALLOWED, Reason.WITHIN_LIMITS, 200),
+                                new Decision.Timing(1, 0L, null))
+                        .withLimit(
+                                new PolicyVersion("p", 1),
+                                new LimitStatus("sliding-window-counter 10/1m", 10L, 60_000L, 2L, 112_500L)));
+        weir.pass(Duration.ofSeconds(5)); // the state is written
+        Decision own = weir.ask("alice", 2);
+        assertThat(own.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(own.limit()).isEqualTo(2);
+        assertThat(own.remaining()).isZero();
+        String json = "{\"requestId\":\"j\",\"client\":\"alice\",\"limitOverride\":{\"limit\":9,\"windowMs\":60000}}";
+        Decision lowered = weir.ask("alice", json.getBytes(StandardCharsets.UTF_8), 3);
+        assertThat(lowered.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(lowered.remaining()).isZero();
+        assertThat(weir.ask(request("r2", "alice", 1).withLimitOverride(new LimitOverride(99, 3_600_000)))
+                        .limitedBy())
+                .isEqualTo("sliding-window-counter 2/1m");
+    }
+
+    @Test
+    void a_changed_policy_keeps_what_limits_of_requests_admitted() throws Exception {
+        String policy =
+                "policies: [{id: p, allow-override: true, limits: [{algorithm: sliding-window-counter, limit: %d,"
+                        + " per: 1m}]}]";
+        weir.apply(policy.formatted(2), 1);
+        weir.ask(request("r1", "alice", 80).withLimitOverride(new LimitOverride(100, 60_000)));
+        weir.apply(policy.formatted(3), 2);
+        Decision after = weir.ask(request("r2", "alice", 1).withLimitOverride(new LimitOverride(100, 60_000)));
+        assertThat(after.policyVersion()).isEqualTo(2);
+        assertThat(after.remaining()).isEqualTo(19);
     }
 
     @Test
@@ -323,6 +367,10 @@ class DecidingTest {
                 new Bad("COST_TOO_LARGE", "cost must be at most ", request("r", "alice", Long.MAX_VALUE)),
                 new Bad("TIER_TOO_LONG", "tier has 257 characters", request("t".repeat(257), null, Map.of(), null, 1)),
                 new Bad("NEGATIVE_SIZE", "sizeBytes must be 0 or more, is -1", request(null, -1L, Map.of(), null, 1)),
+                new Bad(
+                        "INVALID_LIMIT_OVERRIDE",
+                        "limitOverride.limit must be 0 to 1152921504606846976, is -1",
+                        request("r", "alice", 1).withLimitOverride(new LimitOverride(-1, 1))),
                 new Bad(
                         "NO_QUEUE",
                         "queue must be the one named in the QUEUED decision, is '\\u001b[2J\\u000ax'",

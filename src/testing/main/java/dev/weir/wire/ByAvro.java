@@ -7,6 +7,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
 import dev.weir.event.LeaseUsage;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import java.nio.ByteBuffer;
@@ -18,7 +19,7 @@ public final class ByAvro {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
-    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 1);
+    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 3);
     private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 6);
     private static final AvroBytes<dev.weir.avro.LeaseUsage> LEASE_USAGE =
             new AvroBytes<>(new dev.weir.avro.LeaseUsage(), 0);
@@ -51,6 +52,7 @@ public final class ByAvro {
                 request.deadlineMs(),
                 null,
                 request.queue(),
+                request.limitOverride(),
                 request.timestampMs(),
                 request.source());
     }
@@ -67,7 +69,12 @@ public final class ByAvro {
                 .setDeadline(AvroBytes.toInstant(request.deadlineMs()))
                 .setPayload(AvroBytes.toBuffer(request.payload()))
                 .setQueue(request.queue())
+                .setLimitOverride(override(request.limitOverride()))
                 .build());
+    }
+
+    private static dev.weir.avro.LimitOverride override(LimitOverride override) {
+        return override == null ? null : new dev.weir.avro.LimitOverride(override.limit(), override.windowMs());
     }
 
     public static byte[] encode(Decision decision) {

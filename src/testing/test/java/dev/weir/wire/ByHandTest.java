@@ -9,6 +9,7 @@ import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.LeaseUsage;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
@@ -240,6 +241,7 @@ class ByHandTest {
                 orNull(this::number),
                 payload(),
                 orNull(this::text),
+                orNull(() -> new LimitOverride(number(), number())),
                 number(),
                 new Request.Source(random.nextInt(), number()));
     }

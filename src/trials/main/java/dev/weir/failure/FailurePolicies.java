@@ -51,11 +51,13 @@ public final class FailurePolicies {
                 match: {endpoint: "/pages/**"}
                 key: [client, endpoint]
                 limits: [{algorithm: sliding-window-counter, limit: 10, per: 2s, strict: true}]
+                allow-override: true
                 max-size: 64KiB
               - id: payments
                 layer: calls
                 match: {endpoint: /payments}
                 limits: [{algorithm: fixed-window, limit: 15, per: 5s}]
+                allow-override: true
                 idempotency: 10m
               - id: exports
                 layer: calls
@@ -124,7 +126,7 @@ public final class FailurePolicies {
             "id: platinum, match: {tier: platinum}, limits: [{algorithm: leaky-bucket, limit: %1$d, per: 1s, burst: %2$d}]",
             "id: exports, layer: calls, match: {endpoint: /exports}, on-exceed: throttle, max-delay: 1s,"
                     + " limits: [{algorithm: gcra, limit: %1$d, per: 2s, burst: 3}]",
-            "id: payments, layer: calls, match: {endpoint: /payments}, idempotency: 10m,"
+            "id: payments, layer: calls, match: {endpoint: /payments}, idempotency: 10m, allow-override: true,"
                     + " limits: [{algorithm: fixed-window, limit: %1$d, per: 5s}]");
 
     private final Random random;

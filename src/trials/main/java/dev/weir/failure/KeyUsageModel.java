@@ -62,15 +62,16 @@ sealed interface KeyUsageModel {
     }
 
     /**
-     * Records a cost that is charged even if it does not fit: up to one capacity beyond the limit, but all of it for a
-     * denial that counts in a log. A cost below 0 is a refund. Because the usage is rounded down here, one token less
-     * may be charged than by the enforcer.
+     * Records a cost that is charged even if it does not fit: up to {@code mostUsed}, but all of it for a denial that
+     * counts in a log. A cost below 0 is a refund. Because the usage is rounded down here, one token less may be
+     * charged than by the enforcer.
      *
+     * @param mostUsed the most tokens in use afterwards
      * @return the part of the cost that was recorded
      */
-    default long bookBeyond(PolicyTerms terms, long cost, boolean isDenial, long atMs) {
+    default long bookBeyond(PolicyTerms terms, long mostUsed, long cost, boolean isDenial, long atMs) {
         boolean isBounded = terms.counts() && !(isDenial && terms.algorithm().equals("sliding-window-log"));
-        long room = isBounded ? Math.max(0, 2 * terms.capacity() - inUse(atMs) - 1) : Long.MAX_VALUE;
+        long room = isBounded ? Math.max(0, mostUsed - inUse(atMs) - 1) : Long.MAX_VALUE;
         long booked = Math.min(cost, room);
         book(booked, atMs);
         return booked;

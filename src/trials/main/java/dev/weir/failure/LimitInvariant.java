@@ -148,14 +148,14 @@ final class LimitInvariant {
         long atMs = putOff ? nowMs + decision.delayMs() : usage.notBefore(nowMs);
         usage.goBy(version, nowMs, usage.notBefore(nowMs));
         for (int i = 0; i < version.limits().size(); i++) {
-            PolicyTerms terms = version.limits().get(i);
+            PolicyTerms terms = version.limits().get(i).of(request);
             boolean settles = request.kind() == RequestKind.SETTLE;
             if (settles || (!admitted && terms.countDenied())) {
-                usage.correct(i, request.cost(), !settles, nowMs, usage.notBefore(nowMs));
+                usage.correct(i, terms, request.cost(), !settles, nowMs, usage.notBefore(nowMs));
             } else if (admitted) {
                 notes.count("admissions");
                 limits.add(List.of(version.policy().id(), version.policy().version(), i));
-                long excess = usage.admit(i, request.cost(), nowMs, atMs);
+                long excess = usage.admit(i, terms, request.cost(), nowMs, atMs);
                 if (excess > 0) {
                     notes.fault(Oracle.at(request) + ", policy "
                             + version.policy().id() + " version "

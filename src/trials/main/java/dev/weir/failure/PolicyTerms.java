@@ -3,6 +3,8 @@ package dev.weir.failure;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.weir.event.LimitOverride;
+import dev.weir.event.Request;
 import dev.weir.policy.DurationsAndSizes;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,8 +14,16 @@ import java.util.List;
  *
  * @param algorithm the name of the algorithm, {@value #INTERVAL} with {@code refill: interval}, or {@value #UNLIMITED}
  * @param perMs the window in ms, 0 if there is none
+ * @param overridable whether requests can bring another limit
  */
-record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean strict, boolean countDenied) {
+record PolicyTerms(
+        String algorithm,
+        long limit,
+        long perMs,
+        long burst,
+        boolean strict,
+        boolean countDenied,
+        boolean overridable) {
 
     static final String UNLIMITED = "unlimited";
     static final String INTERVAL = "token-bucket interval";
@@ -24,8 +34,9 @@ record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean
     static List<PolicyTerms> of(String definition) {
         try {
             List<PolicyTerms> limits = new ArrayList<>();
-            for (JsonNode limit : JSON.readTree(definition).path("limits")) {
-                limits.add(read(limit));
+            JsonNode policy = JSON.readTree(definition);
+            for (JsonNode limit : policy.path("limits")) {
+                limits.add(read(limit, policy.path("allow-override").asBoolean()));
             }
             return limits;
         } catch (JsonProcessingException e) {
@@ -33,9 +44,9 @@ record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean
         }
     }
 
-    private static PolicyTerms read(JsonNode json) {
+    private static PolicyTerms read(JsonNode json, boolean overridable) {
         if (json.path("unlimited").asBoolean()) {
-            return new PolicyTerms(UNLIMITED, Long.MAX_VALUE, 0, Long.MAX_VALUE, false, false);
+            return new PolicyTerms(UNLIMITED, Long.MAX_VALUE, 0, Long.MAX_VALUE, false, false, false);
         }
         if (json.has("timezone")) {
             throw new IllegalArgumentException("calendar windows are not supported here");
@@ -48,7 +59,16 @@ record PolicyTerms(String algorithm, long limit, long perMs, long burst, boolean
                 json.has("per") ? DurationsAndSizes.durationMs(json.get("per").asText()) : 0,
                 json.path("burst").asLong(limit),
                 json.path("strict").asBoolean(),
-                json.path("count-denied").asBoolean());
+                json.path("count-denied").asBoolean(),
+                overridable);
+    }
+
+    /** Returns the terms that decide a request, which can have a limit of its own. */
+    PolicyTerms of(Request request) {
+        LimitOverride override = request.limitOverride();
+        return !overridable || override == null || override.windowMs() != perMs
+                ? this
+                : new PolicyTerms(algorithm, override.limit(), perMs, override.limit(), strict, countDenied, true);
     }
 
     /** Returns the maximum cost that fits at once. */

@@ -58,22 +58,32 @@ final class PolicyUsageModel {
         tallies = changed;
     }
 
-    /** Records a cost that is charged whether it fits or not. A refund is ignored if nothing is in use. */
-    void correct(int limit, long cost, boolean isDenial, long requestMs, long atMs) {
+    /**
+     * Records a cost that is charged whether it fits or not. A refund is ignored if nothing is in use.
+     *
+     * @param asked the terms of the request
+     */
+    void correct(int limit, PolicyTerms asked, long cost, boolean isDenial, long requestMs, long atMs) {
         PolicyTerms terms = version.limits().get(limit);
         refundedMs = cost < 0 ? Math.max(refundedMs, requestMs) : refundedMs;
         if (cost == 0 || (cost < 0 && (tallies.isEmpty() || tallies.get(limit).isUnused(atMs)))) {
             return;
         }
         open(atMs);
-        long booked = tallies.get(limit).bookBeyond(terms, cost, isDenial, atMs);
-        if (booked != 0 && terms.counts()) {
+        boolean counts = terms.counts();
+        long mostUsed = counts ? asked.capacity() + (isDenial ? asked : terms).capacity() : Long.MAX_VALUE;
+        long booked = tallies.get(limit).bookBeyond(terms, mostUsed, cost, isDenial, atMs);
+        if (booked != 0 && counts) {
             advance(requestMs, atMs);
         }
     }
 
-    /** Records an admitted cost. Returns by how much the usage exceeds the limit; 0 or less if it does not. */
-    long admit(int limit, long cost, long requestMs, long atMs) {
+    /**
+     * Records an admitted cost. Returns by how much the usage exceeds the limit; 0 or less if it does not.
+     *
+     * @param asked the terms of the request, which differ from those of the policy in a window's limit at most
+     */
+    long admit(int limit, PolicyTerms asked, long cost, long requestMs, long atMs) {
         if (cost == 0) {
             return 0;
         }
@@ -82,7 +92,9 @@ final class PolicyUsageModel {
         if (version.limits().get(limit).counts()) {
             advance(requestMs, atMs);
         }
-        return cost > 0 ? tallies.get(limit).excess(atMs) : 0;
+        long more =
+                asked.limit() - version.limits().get(limit).limit(); // a window's excess is its usage less its limit
+        return cost > 0 ? tallies.get(limit).excess(atMs) - more : 0;
     }
 
     /** Starts to count at the first charge. */

@@ -1,6 +1,7 @@
 package dev.weir.failure;
 
 import dev.weir.backtest.DemoTrace;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import java.io.IOException;
@@ -27,11 +28,14 @@ public final class TraceWorkload implements Iterator<Request> {
     private static final double SKEW = 1.1;
     private static final int MAX_COST = 4;
     private static final int RECENT = 500;
+    private static final int MAX_OVERRIDE = 40;
+    private static final int[] OVERRIDE_WINDOWS_MS = {0, 0, 1_000, 2_000, 2_000, 5_000, 5_000};
     private static final int MIN_DEADLINE_MS = 200;
     private static final int MAX_DEADLINE_MS = 20_000;
     private static final Request.Source UNSENT = new Request.Source(0, 0);
 
     private static final String[] TIERS = {"free", "academic", "commercial", "gold", "platinum", "staff", null};
+    private static final Set<String> OVERRIDING = Set.of("/pages/1", "/pages/2", "/payments");
     private static final Set<String> QUEUED = Set.of("/sms", "/mail", "/images");
 
     private static final String[] ENDPOINTS = {
@@ -49,6 +53,7 @@ public final class TraceWorkload implements Iterator<Request> {
     };
 
     private final Random random;
+    private final Random overrides;
     private final LongSupplier clockMs;
     private final double[] upTo = new double[CLIENTS];
     private final List<Request> trace;
@@ -60,6 +65,7 @@ public final class TraceWorkload implements Iterator<Request> {
     /** @param clockMs the current time, ms since the epoch */
     public TraceWorkload(long seed, LongSupplier clockMs) {
         random = new Random(seed);
+        overrides = new Random(~seed);
         this.clockMs = clockMs;
         double sum = 0;
         for (int rank = 0; rank < CLIENTS; rank++) {
@@ -142,8 +148,15 @@ public final class TraceWorkload implements Iterator<Request> {
                 hasDeadline ? (Long) (nowMs + deadlineInMs) : null,
                 waits ? new byte[] {(byte) made, (byte) (made >> 8)} : null,
                 null,
+                OVERRIDING.contains(endpoint) ? override() : null,
                 nowMs,
                 UNSENT);
+    }
+
+    /** Returns a limit for a request, which sometimes has none, or a window that no limit has. */
+    private LimitOverride override() {
+        int windowMs = OVERRIDE_WINDOWS_MS[overrides.nextInt(OVERRIDE_WINDOWS_MS.length)];
+        return windowMs == 0 ? null : new LimitOverride(overrides.nextInt(MAX_OVERRIDE), windowMs);
     }
 
     /** Returns the next request of the trace, which is repeated endlessly. */
@@ -163,6 +176,7 @@ public final class TraceWorkload implements Iterator<Request> {
                 request.deadlineMs(),
                 request.payload(),
                 request.queue(),
+                request.limitOverride(),
                 clockMs.getAsLong(),
                 UNSENT);
     }
@@ -180,6 +194,7 @@ public final class TraceWorkload implements Iterator<Request> {
                 null,
                 null,
                 queue,
+                other.limitOverride(),
                 clockMs.getAsLong(),
                 UNSENT);
     }

@@ -35,6 +35,7 @@ final class DecideCalls {
             "{\"client\":\"żółw \\ud83d\\ude00\",\"kind\":\"PEEK\",\"payload\":\"AQID\",\"sizeBytes\":9}",
             "{\"client\":\"bob\",\"kind\":\"SETTLE\",\"cost\":-2,\"attributes\":{}}",
             "{\"client\":\"bob\",\"requestId\":\"r7\",\"kind\":\"CANCEL\",\"queue\":\"q1\"}",
+            "{\"client\":\"bob\",\"limitOverride\":{\"limit\":9,\"windowMs\":60000},\"cost\":3}",
             "{\"client\":\"carol\",\"deadline\":2000,\"attributes\":{\"endpoint\":\"/a\"}}");
 
     private static final RequestRules RULES = WeirConfig.DEFAULTS.requests().rules();

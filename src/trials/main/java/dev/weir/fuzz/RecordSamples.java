@@ -179,6 +179,7 @@ final class RecordSamples {
                         + "\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\",\"ż\":\"\\ud83d\\ude00\"},\"deadline\":2000,"
                         + "\"payload\":\"AQID\",\"partition\":3,\"offset\":14}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"CANCEL\",\"queue\":\"sms\",\"tier\":null,\"payload\":null}",
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"limitOverride\":{\"limit\":9,\"windowMs\":60000}}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\"}");
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.fuzz;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.Glob;
@@ -59,6 +60,7 @@ final class RequestSamples {
                 DEADLINES[random.nextInt(DEADLINES.length)],
                 random.nextInt(4) == 0 ? new byte[] {1, 2, 3} : null,
                 kind == RequestKind.CANCEL ? "sms" : null,
+                random.nextInt(4) > 0 ? null : new LimitOverride(Math.abs(cost), 1 + random.nextLong(100_000)),
                 TIMES[random.nextInt(TIMES.length)],
                 new Request.Source(0, 7));
     }

@@ -162,6 +162,7 @@ enum InjectedFlaw {
                         r.deadlineMs(),
                         r.payload(),
                         r.queue(),
+                        r.limitOverride(),
                         r.timestampMs(),
                         r.source());
     }

@@ -149,6 +149,7 @@ final class SimulatedProducers {
                 of.deadlineMs(),
                 of.payload(),
                 of.queue(),
+                of.limitOverride(),
                 0,
                 NOWHERE);
     }

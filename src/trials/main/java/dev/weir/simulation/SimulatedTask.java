@@ -393,6 +393,7 @@ final class SimulatedTask {
                 r.deadlineMs(),
                 r.payload(),
                 r.queue(),
+                r.limitOverride(),
                 timestampMs,
                 r.source());
     }

@@ -109,6 +109,25 @@ class OracleTest {
     }
 
     @Test
+    void an_admission_above_the_limit_of_the_request_is_found() {
+        assertThat(LimitInvariant.check(
+                                evidence,
+                                new DecisionsByRequest(evidence.decisions()),
+                                new PolicyVersionHistory(evidence.rules()))
+                        .isOk())
+                .isTrue();
+        int index = indexOf(decision -> decision.reason() == Reason.LIMIT_EXCEEDED
+                && List.of("pages", "payments").contains(decision.policyId())
+                && decision.limit() > 15
+                && !decision.repeated()
+                && !isPeek(decision));
+        change(index, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
+        Breach found = LimitInvariant.check(
+                evidence, new DecisionsByRequest(evidence.decisions()), new PolicyVersionHistory(evidence.rules()));
+        assertThat(found.isOk()).isFalse();
+    }
+
+    @Test
     void an_excess_admission_of_a_misplaced_request_is_found() {
         evidence = copy(misplaced);
         int index = indexOf(decision -> decision.reason() == Reason.LIMIT_EXCEEDED
