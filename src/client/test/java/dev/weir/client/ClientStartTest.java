@@ -54,11 +54,18 @@ class ClientStartTest {
         return WeirClient.builder(Map.of("bootstrap.servers", address, "client.id", id));
     }
 
-    private List<String> threads() {
-        return Thread.getAllStackTraces().keySet().stream()
-                .map(Thread::getName)
-                .filter(name -> name.endsWith(id) || name.startsWith("weir-client-"))
-                .toList();
+    /** Returns the names of the threads of clients that do not end. */
+    private List<String> threadsLeft() throws InterruptedException {
+        List<String> left = new ArrayList<>();
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (thread.getName().endsWith(id) || thread.getName().startsWith("weir-client-")) {
+                thread.join(PATIENCE.toMillis()); // close() does not wait for the last steps of a thread
+                if (thread.isAlive()) {
+                    left.add(thread.getName());
+                }
+            }
+        }
+        return left;
     }
 
     @ParameterizedTest
@@ -95,7 +102,7 @@ class ClientStartTest {
             assertThat(weir.decide(REQUEST, PATIENCE, Fallback.FAIL_OPEN))
                     .isCompletedWithValue(ClientDecision.fallback(true, NoDecisionReason.CLOSED));
             assertThat(weir.awaitReady(PATIENCE)).isFalse();
-            assertThat(threads()).isEmpty();
+            assertThat(threadsLeft()).isEmpty();
         }
     }
 
@@ -141,7 +148,7 @@ class ClientStartTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void an_invalid_setting_is_rejected_and_leaves_no_thread(boolean leased) {
+    void an_invalid_setting_is_rejected_and_leaves_no_thread(boolean leased) throws Exception {
         Map<String, String> invalid =
                 Map.of("bootstrap.servers", "127.0.0.1:1", "client.id", id, "producer.acks", "some");
         assertThatThrownBy(() -> WeirClient.builder(invalid).leased(leased).start())
@@ -150,7 +157,7 @@ class ClientStartTest {
         assertThatThrownBy(() -> client("no port").leased(leased).start())
                 .isInstanceOf(KafkaException.class)
                 .hasRootCauseMessage("Invalid url in bootstrap.servers: no port");
-        assertThat(threads()).isEmpty();
+        assertThat(threadsLeft()).isEmpty();
     }
 
     @Test
@@ -171,18 +178,18 @@ class ClientStartTest {
         try (connector) {
             assertThat(resolved).succeedsWithin(PATIENCE);
         }
-        assertThat(threads()).isEmpty();
+        assertThat(threadsLeft()).isEmpty();
     }
 
     @ParameterizedTest
     @MethodSource("addresses")
-    void a_worker_starts_and_closes_without_brokers(String address) {
+    void a_worker_starts_and_closes_without_brokers(String address) throws Exception {
         Map<String, Object> kafka = Map.of("bootstrap.servers", address, "client.id", id, "group.id", "g");
         ReleaseWorker worker = ReleaseWorker.builder(kafka, task -> {}).start();
         if (address.equals(UNKNOWN_HOST)) {
             assertThat(worker.failure()).isPresent();
         }
         worker.close();
-        assertThat(threads()).isEmpty();
+        assertThat(threadsLeft()).isEmpty();
     }
 }
