@@ -1,0 +1,162 @@
+package dev.weir.gateway.envoy;
+
+import dev.weir.gateway.GatewayDecider;
+import dev.weir.gateway.envoy.proto.RateLimitResponse;
+import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
+import io.grpc.MethodDescriptor;
+import io.grpc.Server;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.ServiceDescriptor;
+import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
+import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
+import io.grpc.protobuf.services.HealthStatusManager;
+import io.grpc.protobuf.services.ProtoReflectionServiceV1;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/**
+ * A gRPC server with Envoy's rate limit service, and the services for health and reflection. It decides nothing itself,
+ * and closes nothing that it was given.
+ */
+public final class EnvoyServer implements AutoCloseable {
+
+    /** The name under which envoyproxy/ratelimit reports its health. */
+    private static final String HEALTH_OF_REFERENCE = "ratelimit";
+
+    /** Logs bad messages and connections with stack traces; callers get a status, and {@link #stats} counts them. */
+    private static final Logger TRANSPORT_LOG = Logger.getLogger("io.grpc.netty.shaded.io.grpc.netty");
+
+    private static final int MAX_HEADER_BYTES = 16 << 10;
+    private static final long MIN_KEEP_ALIVE_SECONDS = 5;
+    private static final long FORCED_CLOSE_SECONDS = 5;
+
+    private final EnvoyConfig config;
+    private final EnvoyCounters counters = new EnvoyCounters();
+    private final HealthStatusManager health = new HealthStatusManager();
+    private final ScheduledThreadPoolExecutor timer;
+    private final ForkJoinPool executor;
+    private final Server server;
+    private final AtomicBoolean isStopping = new AtomicBoolean();
+
+    private EnvoyServer(EnvoyConfig config, InetSocketAddress address, GatewayDecider decider) throws IOException {
+        this.config = config;
+        TRANSPORT_LOG.setLevel(Level.SEVERE);
+        timer = new ScheduledThreadPoolExecutor(1, task -> {
+            Thread thread = new Thread(task, "weir-envoy-timer");
+            thread.setDaemon(true);
+            return thread;
+        });
+        timer.setRemoveOnCancelPolicy(true);
+        executor = new ForkJoinPool(config.threads(), ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
+        CallBounds bounds = config.bounds();
+        server = NettyServerBuilder.forAddress(address)
+                .executor(executor)
+                .maxInboundMessageSize(bounds.maxMessageBytes())
+                .maxInboundMetadataSize(MAX_HEADER_BYTES)
+                .maxConcurrentCallsPerConnection(bounds.maxCalls())
+                .permitKeepAliveTime(MIN_KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
+                .permitKeepAliveWithoutCalls(true)
+                .addTransportFilter(new ConnectionBound(bounds.maxConnections(), counters.connections))
+                .addService(service(new RateLimitHandler(config, decider, timer, counters)))
+                .addService(health.getHealthService())
+                .addService(ProtoReflectionServiceV1.newInstance())
+                .build();
+        health.setStatus(RateLimitServiceGrpc.SERVICE_NAME, ServingStatus.SERVING);
+        health.setStatus(HEALTH_OF_REFERENCE, ServingStatus.SERVING);
+        try {
+            server.start();
+        } catch (IOException | RuntimeException e) {
+            stopThreads();
+            throw e;
+        }
+    }
+
+    /**
+     * Starts a server.
+     *
+     * @param config the configuration
+     * @param address where to listen; port 0 for any free port
+     * @param decider decides the requests
+     * @return a server that accepts calls
+     * @throws IOException if the address cannot be bound
+     */
+    public static EnvoyServer start(EnvoyConfig config, InetSocketAddress address, GatewayDecider decider)
+            throws IOException {
+        return new EnvoyServer(config, address, decider);
+    }
+
+    private static ServerServiceDefinition service(RateLimitHandler handler) {
+        ServiceDescriptor generated = RateLimitServiceGrpc.getServiceDescriptor();
+        MethodDescriptor<ReceivedMessage, RateLimitResponse> method =
+                RateLimitServiceGrpc.getShouldRateLimitMethod().toBuilder(
+                                new MessageReader(),
+                                RateLimitServiceGrpc.getShouldRateLimitMethod().getResponseMarshaller())
+                        .build();
+        ServiceDescriptor service = ServiceDescriptor.newBuilder(generated.getName())
+                .setSchemaDescriptor(generated.getSchemaDescriptor())
+                .addMethod(method)
+                .build();
+        return ServerServiceDefinition.builder(service)
+                .addMethod(method, handler)
+                .build();
+    }
+
+    /**
+     * Returns the port on which the server listens.
+     *
+     * @return the port, also after the server was closed
+     */
+    public int port() {
+        return server.getPort();
+    }
+
+    /**
+     * Returns the counts since the start.
+     *
+     * @return the counts, which are read one after the other
+     */
+    public EnvoyStats stats() {
+        return counters.stats();
+    }
+
+    /**
+     * Reports that the server is not serving, so that health checks send callers to other gateways. Calls are still
+     * decided.
+     */
+    public void reportStopping() {
+        if (isStopping.compareAndSet(false, true)) {
+            health.enterTerminalState();
+        }
+    }
+
+    /**
+     * Stops the server: it reports that it is not serving, accepts no more calls, and completes those in progress within
+     * the configured time. Calls that are still in progress then are cancelled.
+     */
+    @Override
+    public void close() {
+        reportStopping();
+        server.shutdown();
+        try {
+            if (!server.awaitTermination(config.drain().toMillis(), TimeUnit.MILLISECONDS)) {
+                server.shutdownNow();
+                server.awaitTermination(FORCED_CLOSE_SECONDS, TimeUnit.SECONDS);
+            }
+        } catch (InterruptedException e) {
+            server.shutdownNow();
+            Thread.currentThread().interrupt();
+        }
+        stopThreads();
+    }
+
+    private void stopThreads() {
+        timer.shutdownNow();
+        executor.shutdown();
+    }
+}
