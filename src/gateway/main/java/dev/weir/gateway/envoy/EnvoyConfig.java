@@ -1,6 +1,7 @@
 package dev.weir.gateway.envoy;
 
 import java.time.Duration;
+import java.util.Optional;
 
 /**
  * The configuration of the rate limit service.
@@ -10,9 +11,15 @@ import java.time.Duration;
  * @param bounds the bounds of calls
  * @param threads the threads that run calls
  * @param drain the longest time to complete the calls in progress when the server is closed
+ * @param tls the files for TLS; empty for plain text
  */
 public record EnvoyConfig(
-        EnvoyMapping mapping, ResponseContents contents, CallBounds bounds, int threads, Duration drain) {
+        EnvoyMapping mapping,
+        ResponseContents contents,
+        CallBounds bounds,
+        int threads,
+        Duration drain,
+        Optional<EnvoyTls> tls) {
 
     /** The configuration without a file. */
     public static final EnvoyConfig DEFAULTS = new EnvoyConfig(
@@ -20,15 +27,6 @@ public record EnvoyConfig(
             ResponseContents.DEFAULTS,
             CallBounds.DEFAULTS,
             Math.max(2, Runtime.getRuntime().availableProcessors()),
-            Duration.ofSeconds(5));
-
-    /** Returns a copy with another mapping. */
-    public EnvoyConfig withMapping(EnvoyMapping other) {
-        return new EnvoyConfig(other, contents, bounds, threads, drain);
-    }
-
-    /** Returns a copy with other bounds. */
-    public EnvoyConfig withBounds(CallBounds other) {
-        return new EnvoyConfig(mapping, contents, other, threads, drain);
-    }
+            Duration.ofSeconds(5),
+            Optional.empty());
 }

@@ -4,6 +4,7 @@ import dev.weir.client.Fallback;
 import dev.weir.definition.YamlTree;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Glob;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -53,7 +54,8 @@ public final class EnvoySection {
             "max-calls",
             "max-connections",
             "threads",
-            "drain");
+            "drain",
+            "tls");
 
     private static final int MAX_RULES = 1000;
     private static final int MAX_KEYS = 16;
@@ -99,7 +101,28 @@ public final class EnvoySection {
                         number(section.get("max-calls"), 1, 1_000_000, bounds.maxCalls()),
                         number(section.get("max-connections"), 1, 100_000, bounds.maxConnections())),
                 number(section.get("threads"), 1, MAX_THREADS, defaults.threads()),
-                read(section.get("drain"), EnvoySection::drain, defaults.drain()));
+                read(section.get("drain"), EnvoySection::drain, defaults.drain()),
+                tls(section.get("tls")));
+    }
+
+    private static Optional<EnvoyTls> tls(YamlTree mapping) {
+        if (!mapping.isPresent()) {
+            return Optional.empty();
+        }
+        mapping.fields(List.of("certificate", "key", "client-ca"));
+        Path certificate = read(mapping.require("certificate"), EnvoySection::path, null);
+        Path key = read(mapping.require("key"), EnvoySection::path, null);
+        Path clientCa = read(mapping.get("client-ca"), EnvoySection::path, null);
+        return certificate == null || key == null
+                ? Optional.empty()
+                : Optional.of(new EnvoyTls(certificate, key, Optional.ofNullable(clientCa)));
+    }
+
+    private static Path path(String text) {
+        if (text.isBlank()) {
+            throw new IllegalArgumentException("must be a file, is '" + text + "'");
+        }
+        return Path.of(text);
     }
 
     private static DescriptorMapping mapping(YamlTree tree, DescriptorMapping defaults) {
@@ -205,7 +228,8 @@ public final class EnvoySection {
     }
 
     private static <T> T read(YamlTree value, Function<String, T> reading, T otherwise) {
-        return value.isPresent() ? Objects.requireNonNullElse(value.read(reading), otherwise) : otherwise;
+        T read = value.isPresent() ? value.read(reading) : null;
+        return read == null ? otherwise : read;
     }
 
     private static Duration timeout(String text) {

@@ -3,8 +3,10 @@ package dev.weir.gateway.envoy;
 import dev.weir.gateway.GatewayDecider;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
+import io.grpc.InsecureServerCredentials;
 import io.grpc.MethodDescriptor;
 import io.grpc.Server;
+import io.grpc.ServerCredentials;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.ServiceDescriptor;
 import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
@@ -54,8 +56,17 @@ public final class EnvoyServer implements AutoCloseable {
         });
         timer.setRemoveOnCancelPolicy(true);
         executor = new ForkJoinPool(config.threads(), ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
+        ServerCredentials credentials;
+        try {
+            credentials = config.tls().isPresent()
+                    ? config.tls().get().credentials(timer)
+                    : InsecureServerCredentials.create();
+        } catch (RuntimeException e) {
+            stopThreads();
+            throw e;
+        }
         CallBounds bounds = config.bounds();
-        server = NettyServerBuilder.forAddress(address)
+        server = NettyServerBuilder.forAddress(address, credentials)
                 .executor(executor)
                 .maxInboundMessageSize(bounds.maxMessageBytes())
                 .maxInboundMetadataSize(MAX_HEADER_BYTES)
@@ -85,6 +96,7 @@ public final class EnvoyServer implements AutoCloseable {
      * @param decider decides the requests
      * @return a server that accepts calls
      * @throws IOException if the address cannot be bound
+     * @throws IllegalArgumentException if a file for TLS cannot be read
      */
     public static EnvoyServer start(EnvoyConfig config, InetSocketAddress address, GatewayDecider decider)
             throws IOException {

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.client.Fallback;
 import dev.weir.fault.FaultsException;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -42,6 +44,7 @@ class EnvoySectionTest {
                 max-connections: 8
                 threads: 9
                 drain: 0
+                tls: {certificate: a.crt, key: a.key, client-ca: ca.crt}
                 """);
         DescriptorMapping mapping = config.mapping().otherwise();
         assertThat(mapping.client()).containsExactly("x-org", "remote_address");
@@ -62,6 +65,8 @@ class EnvoySectionTest {
         assertThat(config.bounds()).isEqualTo(new CallBounds(5, 6, 65_536, 7, 8));
         assertThat(config.threads()).isEqualTo(9);
         assertThat(config.drain()).isZero();
+        assertThat(config.tls())
+                .contains(new EnvoyTls(Path.of("a.crt"), Path.of("a.key"), Optional.of(Path.of("ca.crt"))));
     }
 
     @ParameterizedTest
@@ -74,6 +79,7 @@ class EnvoySectionTest {
             {charge: never}                    | gateway.yaml:1: charge: must be one of always, if-allowed, is 'never'
             {merge: 'yes'}                     | gateway.yaml:1: merge: must be true or false without quotes, is 'yes'
             {max-message: 1B}                  | gateway.yaml:1: max-message: must be 1KiB to 16MiB, is '1B'
+            {tls: {key: a}}                    | gateway.yaml:1: tls.certificate: is required
             {max-descriptors: 0}               | gateway.yaml:1: max-descriptors: must be a whole number from 1 to 1000, is '0'
             {rules: [{client: a}]}             | gateway.yaml:1: rules[0].match: is required
             {rules: [{match: {a: []}}]}        | gateway.yaml:1: rules[0].match.a: must have a pattern

@@ -22,11 +22,13 @@ import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
+import dev.weir.testing.TestCertificate;
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.TlsChannelCredentials;
 import io.grpc.health.v1.HealthCheckRequest;
 import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.health.v1.HealthGrpc;
@@ -37,15 +39,18 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -56,6 +61,9 @@ class EnvoyServerTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(20);
     private static final ClientDecision ALLOWED = Decisions.of(Decisions.allowed("p", Decisions.tenAMinute(7)));
+
+    @TempDir
+    static Path directory;
 
     private final FakeDecider decider = new FakeDecider(request -> completedFuture(ALLOWED));
     private final List<AutoCloseable> opened = new ArrayList<>();
@@ -465,6 +473,48 @@ class EnvoyServerTest {
         await("the call is in progress", PATIENCE, () -> decider.asked().size() == 1);
         server.close();
         assertThatThrownBy(() -> call.get(20, TimeUnit.SECONDS)).hasCauseInstanceOf(StatusRuntimeException.class);
+    }
+
+    @Test
+    void tls_requires_a_certificate_of_the_caller_if_its_authority_is_configured() throws Exception {
+        TestCertificate ofServer = TestCertificate.make(directory, "server", "EC");
+        TestCertificate ofCaller = TestCertificate.make(directory, "caller", "EC");
+        TestCertificate stranger = TestCertificate.make(directory, "stranger", "EC");
+        start(config("tls: {certificate: " + ofServer.certificate() + ", key: " + ofServer.key() + ", client-ca: "
+                + ofCaller.certificate() + "}"));
+        assertThat(askOverTls(ofServer, Optional.of(ofCaller))).isEqualTo(Status.Code.OK);
+        assertThat(askOverTls(ofServer, Optional.of(stranger))).isEqualTo(Status.Code.UNAVAILABLE);
+        assertThat(askOverTls(ofServer, Optional.empty())).isEqualTo(Status.Code.UNAVAILABLE);
+        Status plain = failure(
+                () -> RateLimitServiceGrpc.newBlockingStub(channel).shouldRateLimit(request(descriptor("a", "1"))));
+        assertThat(plain.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+        assertThat(decider.asked()).hasSize(1);
+    }
+
+    private Status.Code askOverTls(TestCertificate server, Optional<TestCertificate> caller) throws Exception {
+        TlsChannelCredentials.Builder credentials = TlsChannelCredentials.newBuilder()
+                .trustManager(server.certificate().toFile());
+        if (caller.isPresent()) {
+            credentials.keyManager(
+                    caller.get().certificate().toFile(), caller.get().key().toFile());
+        }
+        ManagedChannel secure = NettyChannelBuilder.forAddress("127.0.0.1", this.server.port(), credentials.build())
+                .build();
+        opened.add(0, secure::shutdownNow);
+        try {
+            RateLimitServiceGrpc.newBlockingStub(secure).shouldRateLimit(request(descriptor("a", "1")));
+            return Status.Code.OK;
+        } catch (StatusRuntimeException e) {
+            return e.getStatus().getCode();
+        }
+    }
+
+    @Test
+    void a_file_for_tls_that_cannot_be_read_is_named() {
+        assertThatThrownBy(() -> start(config("tls: {certificate: /no/such.crt, key: /no/such.key}")))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageStartingWith(
+                        "envoy.tls: certificate /no/such.crt or key /no/such.key cannot be read as PEM");
     }
 
     @Test

@@ -26,6 +26,7 @@ import dev.weir.gateway.envoy.proto.RateLimitResponse.RateLimit.Unit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -307,5 +308,35 @@ class ResponseBuilderTest {
                         .getRawBody()
                         .isEmpty())
                 .isTrue();
+    }
+
+    /** Law: there is a status for each descriptor, and the codes are consistent, also without quotas. */
+    @Test
+    void codes_and_statuses_are_consistent() {
+        Random random = new Random(5);
+        for (int round = 0; round < 1_000; round++) {
+            List<RequestAnswer> answers = new ArrayList<>();
+            int size = 1 + random.nextInt(5);
+            for (int i = 0; i < size; i++) {
+                ClientDecision decision =
+                        switch (random.nextInt(4)) {
+                            case 0 -> Decisions.fallback(random.nextBoolean(), NoDecisionReason.NO_LEASE);
+                            case 1 -> Decisions.of(allowed("p" + i, tenAMinute(random.nextInt(10))));
+                            case 2 -> Decisions.of(denied("p" + i, tenAMinute(0)));
+                            default -> Decisions.of(decision(Outcome.ALLOWED, Reason.NO_POLICY, 200));
+                        };
+                answers.add(answer(DescriptorMapping.DEFAULTS, 1, decision));
+            }
+            RateLimitResponse response = build(answers.toArray(RequestAnswer[]::new));
+            assertThat(response.getStatusesCount()).isEqualTo(size);
+            boolean isOver = response.getStatusesList().stream().anyMatch(one -> one.getCode() == Code.OVER_LIMIT);
+            assertThat(response.getOverallCode()).isEqualTo(isOver ? Code.OVER_LIMIT : Code.OK);
+            for (int i = 0; i < size; i++) {
+                DescriptorStatus status = response.getStatuses(i);
+                assertThat(status.getCode() == Code.OK)
+                        .isEqualTo(answers.get(i).decision().allowed());
+                assertThat(status.hasCurrentLimit()).isEqualTo(answers.get(i).hasLimit());
+            }
+        }
     }
 }
