@@ -34,7 +34,7 @@ final class CallReader {
         }
         if (count > bounds.maxDescriptors()) {
             throw BadCallException.invalid("descriptors[" + bounds.maxDescriptors() + "]: there are " + count
-                    + " descriptors; the maximum is " + bounds.maxDescriptors() + " (envoy.max-descriptors)");
+                    + " descriptors; the maximum is " + bounds.maxDescriptors() + " (gateway.envoy.max-descriptors)");
         }
         long callHits = Math.max(1, Integer.toUnsignedLong(message.getHitsAddend()));
         List<CallDescriptor> descriptors = new ArrayList<>(count);
@@ -79,7 +79,7 @@ final class CallReader {
     private void checkCount(int entries, String place) throws BadCallException {
         if (entries > bounds.maxEntries()) {
             throw BadCallException.invalid(place + " has " + entries + " entries; the maximum is " + bounds.maxEntries()
-                    + " (envoy.max-entries)");
+                    + " (gateway.envoy.max-entries)");
         }
     }
 }

@@ -2,6 +2,7 @@ package dev.weir.gateway.envoy;
 
 import dev.weir.client.Fallback;
 import dev.weir.policy.DurationsAndSizes;
+import dev.weir.service.RequestDecider;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -35,7 +36,7 @@ public record DescriptorMapping(
     public static final Duration MIN_TIMEOUT = Duration.ofMillis(1);
 
     /** The longest timeout. */
-    public static final Duration MAX_TIMEOUT = Duration.ofSeconds(10);
+    public static final Duration MAX_TIMEOUT = RequestDecider.MAX_TIMEOUT;
 
     /** The mapping without a configuration. */
     public static final DescriptorMapping DEFAULTS = new DescriptorMapping(
@@ -59,6 +60,11 @@ public record DescriptorMapping(
         tier = List.copyOf(tier);
         requestId = List.copyOf(requestId);
         attributes = Map.copyOf(attributes);
+        requireTimeout(timeout);
+    }
+
+    /** @throws IllegalArgumentException if the timeout is out of range */
+    static void requireTimeout(Duration timeout) {
         if (timeout.compareTo(MIN_TIMEOUT) < 0 || timeout.compareTo(MAX_TIMEOUT) > 0) {
             throw new IllegalArgumentException("timeout must be " + DurationsAndSizes.duration(MIN_TIMEOUT.toMillis())
                     + " to " + DurationsAndSizes.duration(MAX_TIMEOUT.toMillis()) + ", is "

@@ -1,5 +1,6 @@
 package dev.weir.gateway.envoy;
 
+import dev.weir.service.RequestDecider;
 import java.time.Duration;
 import java.util.Optional;
 
@@ -27,6 +28,6 @@ public record EnvoyConfig(
             ResponseContents.DEFAULTS,
             CallBounds.DEFAULTS,
             Math.max(2, Runtime.getRuntime().availableProcessors()),
-            Duration.ofSeconds(5),
+            RequestDecider.MAX_TIMEOUT,
             Optional.empty());
 }

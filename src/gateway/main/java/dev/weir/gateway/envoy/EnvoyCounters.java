@@ -5,6 +5,7 @@ import io.grpc.Status;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongConsumer;
 
 /** The counters of a rate limit service. Thread-safe. */
 final class EnvoyCounters {
@@ -16,10 +17,17 @@ final class EnvoyCounters {
     private final LongAdder exhausted = new LongAdder();
     private final LongAdder failed = new LongAdder();
     private final LongAdder cancelled = new LongAdder();
+    private final LongConsumer durationsNanos;
     final AtomicInteger inProgress = new AtomicInteger();
     final AtomicInteger connections = new AtomicInteger();
 
-    void responded(RateLimitResponse.Code code, List<RequestAnswer> answers) {
+    /** @param durationsNanos receives the time from each call to its response */
+    EnvoyCounters(LongConsumer durationsNanos) {
+        this.durationsNanos = durationsNanos;
+    }
+
+    void responded(RateLimitResponse.Code code, List<RequestAnswer> answers, long nanos) {
+        durationsNanos.accept(nanos);
         (code == RateLimitResponse.Code.OK ? ok : overLimit).increment();
         for (RequestAnswer answer : answers) {
             if (answer.fallback().isPresent()) {

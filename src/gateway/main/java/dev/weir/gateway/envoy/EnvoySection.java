@@ -54,7 +54,6 @@ public final class EnvoySection {
             "max-calls",
             "max-connections",
             "threads",
-            "drain",
             "tls");
 
     private static final int MAX_RULES = 1000;
@@ -63,7 +62,6 @@ public final class EnvoySection {
     private static final int MAX_PATTERNS = 1000;
     private static final int MAX_BODY_LENGTH = 4096;
     private static final int MAX_THREADS = 256;
-    private static final long MAX_DRAIN_MS = 60_000;
 
     private EnvoySection() {}
 
@@ -101,7 +99,7 @@ public final class EnvoySection {
                         number(section.get("max-calls"), 1, 1_000_000, bounds.maxCalls()),
                         number(section.get("max-connections"), 1, 100_000, bounds.maxConnections())),
                 number(section.get("threads"), 1, MAX_THREADS, defaults.threads()),
-                read(section.get("drain"), EnvoySection::drain, defaults.drain()),
+                defaults.drain(),
                 tls(section.get("tls")));
     }
 
@@ -233,22 +231,9 @@ public final class EnvoySection {
     }
 
     private static Duration timeout(String text) {
-        return inRange(
-                DurationsAndSizes.durationMs(text),
-                DescriptorMapping.MIN_TIMEOUT.toMillis(),
-                DescriptorMapping.MAX_TIMEOUT.toMillis());
-    }
-
-    private static Duration drain(String text) {
-        return inRange(DurationsAndSizes.durationOrZeroMs(text), 0, MAX_DRAIN_MS);
-    }
-
-    private static Duration inRange(long ms, long minMs, long maxMs) {
-        if (ms < minMs || ms > maxMs) {
-            throw new IllegalArgumentException("must be " + (minMs == 0 ? "0" : DurationsAndSizes.duration(minMs))
-                    + " to " + DurationsAndSizes.duration(maxMs) + ", is " + DurationsAndSizes.duration(ms));
-        }
-        return Duration.ofMillis(ms);
+        Duration timeout = Duration.ofMillis(DurationsAndSizes.durationMs(text));
+        DescriptorMapping.requireTimeout(timeout);
+        return timeout;
     }
 
     private static int messageBytes(String text) {

@@ -1,8 +1,8 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.gateway.GatewayDecider;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
+import dev.weir.service.RequestDecider;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.MethodDescriptor;
 import io.grpc.Server;
@@ -14,11 +14,14 @@ import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.HealthStatusManager;
 import io.grpc.protobuf.services.ProtoReflectionServiceV1;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongConsumer;
+import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -39,15 +42,25 @@ public final class EnvoyServer implements AutoCloseable {
     private static final long FORCED_CLOSE_SECONDS = 5;
 
     private final EnvoyConfig config;
-    private final EnvoyCounters counters = new EnvoyCounters();
+    private final EnvoyCounters counters;
     private final HealthStatusManager health = new HealthStatusManager();
     private final ScheduledThreadPoolExecutor timer;
     private final ForkJoinPool executor;
     private final Server server;
     private final AtomicBoolean isStopping = new AtomicBoolean();
 
-    private EnvoyServer(EnvoyConfig config, InetSocketAddress address, GatewayDecider decider) throws IOException {
+    /**
+     * Where a server listens, and for whom.
+     *
+     * @param address the address; port 0 for any free port
+     * @param callers whether connections from an address are accepted
+     * @param durationsNanos receives the time from each call to its response, on any thread
+     */
+    public record Endpoint(InetSocketAddress address, Predicate<InetAddress> callers, LongConsumer durationsNanos) {}
+
+    private EnvoyServer(EnvoyConfig config, Endpoint endpoint, RequestDecider decider) throws IOException {
         this.config = config;
+        counters = new EnvoyCounters(endpoint.durationsNanos());
         TRANSPORT_LOG.setLevel(Level.SEVERE);
         timer = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, "weir-envoy-timer");
@@ -66,14 +79,15 @@ public final class EnvoyServer implements AutoCloseable {
             throw e;
         }
         CallBounds bounds = config.bounds();
-        server = NettyServerBuilder.forAddress(address, credentials)
+        server = NettyServerBuilder.forAddress(endpoint.address(), credentials)
                 .executor(executor)
                 .maxInboundMessageSize(bounds.maxMessageBytes())
                 .maxInboundMetadataSize(MAX_HEADER_BYTES)
                 .maxConcurrentCallsPerConnection(bounds.maxCalls())
                 .permitKeepAliveTime(MIN_KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
                 .permitKeepAliveWithoutCalls(true)
-                .addTransportFilter(new ConnectionBound(bounds.maxConnections(), counters.connections))
+                .addTransportFilter(
+                        new ConnectionBound(bounds.maxConnections(), counters.connections, endpoint.callers()))
                 .addService(service(new RateLimitHandler(config, decider, timer, counters)))
                 .addService(health.getHealthService())
                 .addService(ProtoReflectionServiceV1.newInstance())
@@ -92,15 +106,14 @@ public final class EnvoyServer implements AutoCloseable {
      * Starts a server.
      *
      * @param config the configuration
-     * @param address where to listen; port 0 for any free port
+     * @param endpoint where to listen
      * @param decider decides the requests
      * @return a server that accepts calls
      * @throws IOException if the address cannot be bound
      * @throws IllegalArgumentException if a file for TLS cannot be read
      */
-    public static EnvoyServer start(EnvoyConfig config, InetSocketAddress address, GatewayDecider decider)
-            throws IOException {
-        return new EnvoyServer(config, address, decider);
+    public static EnvoyServer start(EnvoyConfig config, Endpoint endpoint, RequestDecider decider) throws IOException {
+        return new EnvoyServer(config, endpoint, decider);
     }
 
     private static ServerServiceDefinition service(RateLimitHandler handler) {

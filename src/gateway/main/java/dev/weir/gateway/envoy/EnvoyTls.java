@@ -53,6 +53,6 @@ public record EnvoyTls(Path certificate, Path key, Optional<Path> clientCa) {
 
     private static IllegalArgumentException unreadable(String files, Exception cause) {
         return new IllegalArgumentException(
-                "envoy.tls: " + files + " cannot be read as PEM: " + cause.getMessage(), cause);
+                "gateway.envoy.tls: " + files + " cannot be read as PEM: " + cause.getMessage(), cause);
     }
 }

@@ -4,7 +4,8 @@ import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionException;
 import dev.weir.client.NoDecisionReason;
-import dev.weir.gateway.GatewayDecider;
+import dev.weir.service.RequestDecider;
+import dev.weir.topics.UnreachableException;
 import io.grpc.Deadline;
 import io.grpc.Status;
 import java.time.Duration;
@@ -74,8 +75,13 @@ final class PendingCall {
         return rateLimit;
     }
 
+    /** Returns the time since the call began. */
+    long nanos() {
+        return System.nanoTime() - startNanos;
+    }
+
     /** Sends the requests. The result can arrive before this returns. */
-    void start(GatewayDecider decider) {
+    void start(RequestDecider decider) {
         long longestNanos = 0;
         for (MappedRequest request : requests) {
             long waitNanos = waitNanos(request);
@@ -103,7 +109,7 @@ final class PendingCall {
     }
 
     private static CompletableFuture<ClientDecision> decision(
-            GatewayDecider decider, MappedRequest request, long waitNanos) {
+            RequestDecider decider, MappedRequest request, long waitNanos) {
         Duration timeout = Duration.ofNanos(Math.max(MIN_WAIT_NANOS, waitNanos - waitNanos / 20));
         try {
             return decider.decide(request.request(), timeout, request.mapping().fallback());
@@ -182,6 +188,9 @@ final class PendingCall {
     private static Status status(MappedRequest request, Throwable failure) {
         if (failure instanceof NoDecisionException none) {
             return noDecision(request, none.reason());
+        }
+        if (failure instanceof UnreachableException) { // the client has not started
+            return noDecision(request, NoDecisionReason.NOT_WRITTEN);
         }
         if (failure instanceof IllegalArgumentException) {
             return Status.INVALID_ARGUMENT.withDescription(request.place() + ": " + failure.getMessage());

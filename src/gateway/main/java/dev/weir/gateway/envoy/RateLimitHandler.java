@@ -1,7 +1,7 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.gateway.GatewayDecider;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
+import dev.weir.service.RequestDecider;
 import io.grpc.Context;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
@@ -22,7 +22,7 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
     private final EnvoyConfig config;
     private final CallReader reader;
     private final ResponseBuilder responses;
-    private final GatewayDecider decider;
+    private final RequestDecider decider;
     private final ScheduledExecutorService timer;
     private final EnvoyCounters counters;
     private final String idPrefix =
@@ -30,7 +30,7 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
     private final AtomicLong ids = new AtomicLong();
 
     RateLimitHandler(
-            EnvoyConfig config, GatewayDecider decider, ScheduledExecutorService timer, EnvoyCounters counters) {
+            EnvoyConfig config, RequestDecider decider, ScheduledExecutorService timer, EnvoyCounters counters) {
         this.config = config;
         reader = new CallReader(config.bounds(), config.mapping().isMerged());
         responses = new ResponseBuilder(config.contents());
@@ -47,8 +47,8 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
             counters.inProgress.decrementAndGet();
             close(
                     call,
-                    Status.RESOURCE_EXHAUSTED.withDescription(
-                            "the gateway has " + max + " calls in progress, which is the maximum (envoy.max-calls)"));
+                    Status.RESOURCE_EXHAUSTED.withDescription("the gateway has " + max
+                            + " calls in progress, which is the maximum (gateway.envoy.max-calls)"));
             return new ServerCall.Listener<>() {};
         }
         call.request(2); // a second message is a fault
@@ -124,7 +124,7 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
                 fail(e);
                 return;
             }
-            counters.responded(response.getOverallCode(), answers);
+            counters.responded(response.getOverallCode(), answers, ended.nanos());
             call.sendHeaders(new Metadata());
             call.sendMessage(response);
             call.close(Status.OK, new Metadata());

@@ -139,11 +139,12 @@ class EnvoyExampleTest {
 
     @Test
     void the_reference_shows_the_defaults_of_the_configuration() throws Exception {
-        List<String> sections = blocks(REFERENCE, "envoy:");
+        List<String> sections = blocks(REFERENCE, "gateway:");
         assertThat(sections).hasSize(2);
         for (String section : sections) {
             String keys = new YAMLMapper()
-                    .writeValueAsString(new YAMLMapper().readTree(section).get("envoy"));
+                    .writeValueAsString(
+                            new YAMLMapper().readTree(section).get("gateway").get("envoy"));
             EnvoyConfig config = SectionText.read(keys);
             if (section.equals(sections.get(0))) {
                 assertThat(config).isEqualTo(EnvoyConfig.DEFAULTS);

@@ -11,7 +11,6 @@ import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.gateway.GatewayDecider;
 import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
 import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
@@ -20,6 +19,7 @@ import dev.weir.gateway.envoy.proto.RateLimitResponse.DescriptorStatus;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
+import dev.weir.service.RequestDecider;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import io.grpc.ManagedChannel;
@@ -91,7 +91,7 @@ class EnvoyLiveTest {
     private static EmbeddedBroker broker;
     private static Enforcer enforcer;
     private static WeirClient weir;
-    private static GatewayDecider decider;
+    private static RequestDecider decider;
 
     @BeforeAll
     static void start() throws Exception {
@@ -130,8 +130,11 @@ class EnvoyLiveTest {
     }
 
     private static EnvoyServer serve(String section) throws Exception {
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
         return EnvoyServer.start(
-                SectionText.read(section), new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), decider);
+                SectionText.read(section),
+                new EnvoyServer.Endpoint(address, InetAddress::isLoopbackAddress, nanos -> {}),
+                decider);
     }
 
     private static RateLimitDescriptor descriptor(int hits, boolean isRefund, String... pairs) {

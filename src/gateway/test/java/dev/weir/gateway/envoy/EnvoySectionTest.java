@@ -43,7 +43,6 @@ class EnvoySectionTest {
                 max-calls: 7
                 max-connections: 8
                 threads: 9
-                drain: 0
                 tls: {certificate: a.crt, key: a.key, client-ca: ca.crt}
                 """);
         DescriptorMapping mapping = config.mapping().otherwise();
@@ -64,7 +63,6 @@ class EnvoySectionTest {
         assertThat(config.contents()).isEqualTo(new ResponseContents(false, false, "slow down"));
         assertThat(config.bounds()).isEqualTo(new CallBounds(5, 6, 65_536, 7, 8));
         assertThat(config.threads()).isEqualTo(9);
-        assertThat(config.drain()).isZero();
         assertThat(config.tls())
                 .contains(new EnvoyTls(Path.of("a.crt"), Path.of("a.key"), Optional.of(Path.of("ca.crt"))));
     }
@@ -74,7 +72,6 @@ class EnvoySectionTest {
             {cliont: a}                        | gateway.yaml:1: cliont: unknown key; did you mean "client"?
             {timeout: 0ms}                     | gateway.yaml:1: timeout: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '0ms'
             {timeout: 11s}                     | gateway.yaml:1: timeout: must be 1ms to 10s, is 11s
-            {drain: 2m}                        | gateway.yaml:1: drain: must be 0 to 1m, is 2m
             {on-timeout: open}                 | gateway.yaml:1: on-timeout: must be one of allow, deny, error, is 'open'
             {charge: never}                    | gateway.yaml:1: charge: must be one of always, if-allowed, is 'never'
             {merge: 'yes'}                     | gateway.yaml:1: merge: must be true or false without quotes, is 'yes'

@@ -47,7 +47,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -67,6 +69,7 @@ class EnvoyServerTest {
 
     private final FakeDecider decider = new FakeDecider(request -> completedFuture(ALLOWED));
     private final List<AutoCloseable> opened = new ArrayList<>();
+    private final List<Long> durations = new CopyOnWriteArrayList<>();
     private EnvoyServer server;
     private ManagedChannel channel;
 
@@ -78,7 +81,13 @@ class EnvoyServerTest {
     }
 
     private RateLimitServiceGrpc.RateLimitServiceBlockingStub start(EnvoyConfig config) throws Exception {
-        server = EnvoyServer.start(config, new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), decider);
+        return start(config, InetAddress::isLoopbackAddress);
+    }
+
+    private RateLimitServiceGrpc.RateLimitServiceBlockingStub start(EnvoyConfig config, Predicate<InetAddress> callers)
+            throws Exception {
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        server = EnvoyServer.start(config, new EnvoyServer.Endpoint(address, callers, durations::add), decider);
         channel = connect();
         opened.add(server);
         return RateLimitServiceGrpc.newBlockingStub(channel);
@@ -129,6 +138,7 @@ class EnvoyServerTest {
         assertThat(decider.asked().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(475));
         await("the call has ended", PATIENCE, () -> server.stats().inProgress() == 0);
         assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 1));
+        assertThat(durations).hasSize(1).allMatch(nanos -> nanos > 0);
     }
 
     @ParameterizedTest
@@ -236,7 +246,7 @@ class EnvoyServerTest {
                 () -> RateLimitServiceGrpc.newBlockingStub(other).shouldRateLimit(request(descriptor("a", "1"))));
         assertThat(status.getCode()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
         assertThat(status.getDescription())
-                .isEqualTo("the gateway has 2 calls in progress, which is the maximum (envoy.max-calls)");
+                .isEqualTo("the gateway has 2 calls in progress, which is the maximum (gateway.envoy.max-calls)");
         decider.asked().forEach(asked -> waiting.add(asked.answer()));
         waiting.forEach(answer -> answer.complete(ALLOWED));
         for (ListenableFuture<RateLimitResponse> call : calls) {
@@ -261,6 +271,15 @@ class EnvoyServerTest {
                         .shouldRateLimit(request(descriptor("a", "1")))
                         .getOverallCode())
                 .isEqualTo(Code.OK);
+    }
+
+    @Test
+    void connections_from_other_addresses_are_closed() throws Exception {
+        var stub = start(EnvoyConfig.DEFAULTS, address -> false).withDeadlineAfter(5, TimeUnit.SECONDS);
+        Status status = failure(() -> stub.shouldRateLimit(request(descriptor("a", "1"))));
+        assertThat(status.getCode()).isNotEqualTo(Status.Code.DEADLINE_EXCEEDED);
+        assertThat(decider.asked()).isEmpty();
+        await("the connection is closed", PATIENCE, () -> server.stats().connections() == 0);
     }
 
     @Test
@@ -337,8 +356,8 @@ class EnvoyServerTest {
             no-descriptors   | descriptors must not be empty
             no-entries       | descriptors[1].entries must not be empty
             no-key           | descriptors[1].entries[0].key must not be empty
-            many-descriptors | descriptors[32]: there are 5000 descriptors; the maximum is 32 (envoy.max-descriptors)
-            many-entries     | descriptors[1] has 33 entries; the maximum is 32 (envoy.max-entries)
+            many-descriptors | descriptors[32]: there are 5000 descriptors; the maximum is 32 (gateway.envoy.max-descriptors)
+            many-entries     | descriptors[1] has 33 entries; the maximum is 32 (gateway.envoy.max-entries)
             many-hits        | descriptors[0].hits_addend must be at most 9223372036854775807, is 18446744073709551615
             """)
     void an_invalid_call_names_the_fault_and_charges_nothing(String what, String description) throws Exception {
@@ -467,7 +486,14 @@ class EnvoyServerTest {
     @Test
     void calls_that_do_not_end_are_cancelled_when_the_server_stops() throws Exception {
         decider.become(request -> new CompletableFuture<>());
-        start(config("{timeout: 10s, drain: 10ms}"));
+        EnvoyConfig config = config("timeout: 10s");
+        start(new EnvoyConfig(
+                config.mapping(),
+                config.contents(),
+                config.bounds(),
+                config.threads(),
+                Duration.ofMillis(10),
+                config.tls()));
         ListenableFuture<RateLimitResponse> call =
                 RateLimitServiceGrpc.newFutureStub(channel).shouldRateLimit(request(descriptor("a", "1")));
         await("the call is in progress", PATIENCE, () -> decider.asked().size() == 1);
@@ -514,7 +540,7 @@ class EnvoyServerTest {
         assertThatThrownBy(() -> start(config("tls: {certificate: /no/such.crt, key: /no/such.key}")))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageStartingWith(
-                        "envoy.tls: certificate /no/such.crt or key /no/such.key cannot be read as PEM");
+                        "gateway.envoy.tls: certificate /no/such.crt or key /no/such.key cannot be read as PEM");
     }
 
     @Test

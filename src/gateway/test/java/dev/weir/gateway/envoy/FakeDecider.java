@@ -3,7 +3,7 @@ package dev.weir.gateway.envoy;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.event.Request;
-import dev.weir.gateway.GatewayDecider;
+import dev.weir.service.RequestDecider;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -11,7 +11,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 
 /** A decider that records what it is asked. */
-final class FakeDecider implements GatewayDecider {
+final class FakeDecider implements RequestDecider {
 
     /** A request as the decider received it. */
     record Asked(Request request, Duration timeout, Fallback fallback, CompletableFuture<ClientDecision> answer) {}
