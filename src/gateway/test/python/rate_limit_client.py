@@ -22,7 +22,7 @@ PUBLIC_NAMES = {
 }
 NOT_IN_WEIR = {"Response.quota", "Status.quota"}
 OK, OVER_LIMIT = 1, 2
-MINUTE, HOUR = 2, 3
+HOUR, MONTH = 3, 5
 
 
 def compiled(directory, file):
@@ -176,10 +176,24 @@ def check_requests(client):
 
 
 def check_override(client):
-    response = client.ask_one("edge", ("remote_address", "10.1.0.2"), limit=(100, MINUTE))
+    def ask(limit):
+        return client.ask_one("plan", ("user_id", "planned"), limit=limit).statuses[0]
+
+    # Usage is counted together, whatever the limits are. A limit with another unit than the policy's is ignored.
+    assert ask((2, MONTH)).current_limit.requests_per_unit == 2
+    assert (ask((2, MONTH)).code, ask((2, MONTH)).code) == (OK, OVER_LIMIT)
+    raised = ask((100, MONTH))
+    assert (raised.code, raised.current_limit.requests_per_unit, raised.limit_remaining) == (OK, 100, 97), raised
+    assert (raised.current_limit.unit, raised.current_limit.name) == (MONTH, "per-plan")
+    done("descriptors[].limit.requests_per_unit")
+    ignored = ask((100, HOUR))
+    assert (ignored.current_limit.requests_per_unit, ignored.limit_remaining) == (10, 6), ignored
+    done("descriptors[].limit.unit")
+    # A policy that does not allow it ignores the limit.
+    response = client.ask_one("edge", ("remote_address", "10.1.0.2"), limit=(100, HOUR))
     limit = response.statuses[0].current_limit
     assert (limit.requests_per_unit, limit.unit) == (3, HOUR), response
-    done("descriptors[].limit.requests_per_unit", "descriptors[].limit.unit", "descriptors[].limit")
+    done("descriptors[].limit")
 
 
 def check_responses(client):

@@ -5,6 +5,7 @@ import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /** Checks messages and reads them as calls. A fault names the descriptor and, if a setting sets the bound, the setting. */
@@ -65,7 +66,9 @@ final class CallReader {
             throw BadCallException.invalid(
                     place + ".hits_addend must be at most " + Long.MAX_VALUE + ", is " + Long.toUnsignedString(hits));
         }
-        return new CallDescriptor(entries, hits, message.getIsNegativeHits());
+        Optional<CallLimit> limit =
+                message.hasLimit() ? Optional.of(CallLimit.of(message.getLimit(), place)) : Optional.empty();
+        return new CallDescriptor(entries, hits, message.getIsNegativeHits(), limit);
     }
 
     private void checkMerged(List<CallDescriptor> descriptors) throws BadCallException {

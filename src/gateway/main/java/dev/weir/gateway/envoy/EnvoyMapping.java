@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -54,7 +55,7 @@ public record EnvoyMapping(List<DescriptorRule> rules, DescriptorMapping otherwi
      * Returns the requests of a call, in the order of its descriptors.
      *
      * @param ids returns a new id for each request that the mapping gives none
-     * @throws BadCallException if the call is merged and its descriptors have different hits
+     * @throws BadCallException if the call is merged and its descriptors have different hits or limits
      */
     List<MappedRequest> map(RateLimitCall call, Supplier<String> ids) throws BadCallException {
         List<CallDescriptor> descriptors = call.descriptors();
@@ -71,15 +72,21 @@ public record EnvoyMapping(List<DescriptorRule> rules, DescriptorMapping otherwi
     private static CallDescriptor merged(List<CallDescriptor> descriptors) throws BadCallException {
         CallDescriptor first = descriptors.get(0);
         Set<DescriptorEntry> entries = new LinkedHashSet<>();
+        Optional<CallLimit> limit = Optional.empty();
         for (int i = 0; i < descriptors.size(); i++) {
             CallDescriptor descriptor = descriptors.get(i);
             if (descriptor.hits() != first.hits() || descriptor.isRefund() != first.isRefund()) {
                 throw BadCallException.invalid("descriptors[" + i + "] has " + hits(descriptor) + " and descriptors[0] "
                         + hits(first) + "; with merge: true, all descriptors must have the same hits");
             }
+            if (limit.isPresent() && descriptor.limit().isPresent() && !limit.equals(descriptor.limit())) {
+                throw BadCallException.invalid("descriptors[" + i + "].limit differs from that of an earlier descriptor;"
+                        + " with merge: true, there can be one");
+            }
+            limit = limit.or(descriptor::limit);
             entries.addAll(descriptor.entries());
         }
-        return new CallDescriptor(List.copyOf(entries), first.hits(), first.isRefund());
+        return new CallDescriptor(List.copyOf(entries), first.hits(), first.isRefund(), limit);
     }
 
     private static String hits(CallDescriptor descriptor) {
@@ -104,6 +111,7 @@ public record EnvoyMapping(List<DescriptorRule> rules, DescriptorMapping otherwi
             builder.kind(mapping.settles() ? RequestKind.SETTLE : RequestKind.CONSUME)
                     .cost(descriptor.hits());
         }
+        descriptor.limit().ifPresent(limit -> builder.limitOverride(limit.requests(), limit.window()));
         return new MappedRequest(builder.build(), first, size, mapping);
     }
 

@@ -68,6 +68,10 @@ class EnvoyLiveTest {
                 limits: [{algorithm: gcra, limit: 5, per: 1m}]
               - {id: soft, match: {domain: shadow}, on-exceed: observe, limits: [
                   {algorithm: sliding-window-log, limit: 1, per: 1h}]}
+              - id: per-plan
+                match: {domain: plan}
+                allow-override: true
+                limits: [{algorithm: fixed-window, limit: 10, per: 30d}]
               - {id: free, match: {domain: internal}, limits: [{unlimited: true}]}
               - id: per-org
                 layer: org

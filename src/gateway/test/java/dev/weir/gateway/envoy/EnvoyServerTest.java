@@ -13,6 +13,7 @@ import com.google.protobuf.UnknownFieldSet;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.event.Decision;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
@@ -22,6 +23,7 @@ import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
+import dev.weir.gateway.envoy.proto.RateLimitUnit;
 import dev.weir.testing.TestCertificate;
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
@@ -165,6 +167,18 @@ class EnvoyServerTest {
         Request request = decider.asked().get(0).request();
         assertThat(request.kind()).hasToString(kind);
         assertThat(request.cost()).isEqualTo(cost);
+    }
+
+    @Test
+    void a_limit_of_a_descriptor_is_passed_on() throws Exception {
+        RateLimitDescriptor limited = descriptor("a", "1").toBuilder()
+                .setLimit(RateLimitDescriptor.RateLimitOverride.newBuilder()
+                        .setRequestsPerUnit(-1)
+                        .setUnit(RateLimitUnit.HOUR))
+                .build();
+        start(EnvoyConfig.DEFAULTS).shouldRateLimit(request(limited));
+        assertThat(decider.asked().get(0).request().limitOverride())
+                .isEqualTo(new LimitOverride(4_294_967_295L, 3_600_000));
     }
 
     @ParameterizedTest
@@ -344,6 +358,14 @@ class EnvoyServerTest {
                 yield many.build();
             }
             case "many-entries" -> request(good, large.build());
+            case "no-unit" ->
+                request(good.toBuilder()
+                        .setLimit(RateLimitDescriptor.RateLimitOverride.newBuilder().setRequestsPerUnit(1))
+                        .build());
+            case "other-unit" ->
+                request(good.toBuilder()
+                        .setLimit(RateLimitDescriptor.RateLimitOverride.newBuilder().setUnitValue(99))
+                        .build());
             case "many-hits" ->
                 request(good.toBuilder().setHitsAddend(UInt64Value.of(-1)).build());
             default -> throw new AssertionError(what);
@@ -358,6 +380,8 @@ class EnvoyServerTest {
             no-key           | descriptors[1].entries[0].key must not be empty
             many-descriptors | descriptors[32]: there are 5000 descriptors; the maximum is 32 (gateway.envoy.max-descriptors)
             many-entries     | descriptors[1] has 33 entries; the maximum is 32 (gateway.envoy.max-entries)
+            no-unit          | descriptors[0].limit.unit must be SECOND, MINUTE, HOUR, DAY, MONTH or YEAR, is 0
+            other-unit       | descriptors[0].limit.unit must be SECOND, MINUTE, HOUR, DAY, MONTH or YEAR, is 99
             many-hits        | descriptors[0].hits_addend must be at most 9223372036854775807, is 18446744073709551615
             """)
     void an_invalid_call_names_the_fault_and_charges_nothing(String what, String description) throws Exception {
