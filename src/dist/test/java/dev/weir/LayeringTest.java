@@ -163,9 +163,9 @@ class LayeringTest {
             .resideInAnyPackage("io.javalin..", "jakarta..", "org.eclipse.jetty..");
 
     @ArchTest
-    static final ArchRule grpc_stays_in_the_gateways_service_for_envoy = noClasses()
+    static final ArchRule grpc_stays_in_the_service_for_envoy_and_the_interceptor = noClasses()
             .that()
-            .resideOutsideOfPackage("dev.weir.gateway.envoy..")
+            .resideOutsideOfPackages("dev.weir.gateway.envoy..", "dev.weir.grpc..")
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.grpc..", "com.google.protobuf..");

@@ -64,7 +64,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class EnvoyServerTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(20);
-    private static final ClientDecision ALLOWED = Decisions.of(Decisions.allowed("p", Decisions.tenAMinute(7)));
+    private static final ClientDecision ALLOWED = SampleDecisions.of(SampleDecisions.allowed("p", SampleDecisions.tenAMinute(7)));
 
     @TempDir
     static Path directory;
@@ -302,8 +302,8 @@ class EnvoyServerTest {
                         new Decision.Identity("r", "c", Request.Source.NONE),
                         Decision.Status.allowed(Reason.THROTTLED),
                         new Decision.Timing(0, 0L, 300L))
-                .withLimit(new PolicyVersion("p", 1), Decisions.tenAMinute(0));
-        decider.become(request -> completedFuture(Decisions.of(throttled)));
+                .withLimit(new PolicyVersion("p", 1), SampleDecisions.tenAMinute(0));
+        decider.become(request -> completedFuture(SampleDecisions.of(throttled)));
         var stub = start(EnvoyConfig.DEFAULTS);
         long startNanos = System.nanoTime();
         assertThat(stub.shouldRateLimit(request(descriptor("a", "1"))).getOverallCode())
@@ -571,7 +571,7 @@ class EnvoyServerTest {
     void quotas_count_per_descriptor_over_the_network() throws Exception {
         decider.become(request -> completedFuture(
                 request.client().equals("spent")
-                        ? Decisions.of(Decisions.denied("p", Decisions.tenAMinute(0)))
+                        ? SampleDecisions.of(SampleDecisions.denied("p", SampleDecisions.tenAMinute(0)))
                         : ALLOWED));
         var stub = start(config("quota: true"));
         assertThat(stub.shouldRateLimit(request(descriptor("user_id", "spent"), descriptor("user_id", "other")))

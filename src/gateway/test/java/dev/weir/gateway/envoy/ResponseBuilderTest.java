@@ -1,9 +1,9 @@
 package dev.weir.gateway.envoy;
 
-import static dev.weir.gateway.envoy.Decisions.allowed;
-import static dev.weir.gateway.envoy.Decisions.decision;
-import static dev.weir.gateway.envoy.Decisions.denied;
-import static dev.weir.gateway.envoy.Decisions.tenAMinute;
+import static dev.weir.gateway.envoy.SampleDecisions.allowed;
+import static dev.weir.gateway.envoy.SampleDecisions.decision;
+import static dev.weir.gateway.envoy.SampleDecisions.denied;
+import static dev.weir.gateway.envoy.SampleDecisions.tenAMinute;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.Duration;
@@ -58,7 +58,7 @@ class ResponseBuilderTest {
     }
 
     private static RequestAnswer answer(Decision decision) {
-        return answer(DescriptorMapping.DEFAULTS, 1, Decisions.of(decision));
+        return answer(DescriptorMapping.DEFAULTS, 1, SampleDecisions.of(decision));
     }
 
     private static RateLimitResponse build(RequestAnswer... answers) {
@@ -200,7 +200,7 @@ class ResponseBuilderTest {
                 .mapToObj(each -> answer(
                         Character.toLowerCase(each) == 'q' ? QUOTA : DescriptorMapping.DEFAULTS,
                         1,
-                        Decisions.of(
+                        SampleDecisions.of(
                                 Character.isUpperCase(each)
                                         ? denied("p", tenAMinute(0))
                                         : allowed("p", tenAMinute(1)))))
@@ -211,7 +211,7 @@ class ResponseBuilderTest {
     @Test
     void the_status_of_a_merged_call_is_repeated_for_each_descriptor() {
         RateLimitResponse response =
-                build(answer(DescriptorMapping.DEFAULTS, 3, Decisions.of(denied("p", tenAMinute(0)))));
+                build(answer(DescriptorMapping.DEFAULTS, 3, SampleDecisions.of(denied("p", tenAMinute(0)))));
         assertThat(response.getStatusesList()).hasSize(3).allMatch(status -> status.getCode() == Code.OVER_LIMIT);
         assertThat(response.getDynamicMetadata()
                         .getFieldsOrThrow("descriptors")
@@ -226,7 +226,7 @@ class ResponseBuilderTest {
                 RequestBuilder.of("c").kind(RequestKind.SETTLE).cost(-3).build(), 0, 1, DescriptorMapping.DEFAULTS);
         Decision denied = decision(Outcome.DENIED, Reason.SHARED_LIMIT_REFUND, 429)
                 .withLimit(new PolicyVersion("shared", 1), LimitStatus.of("refund", null));
-        RateLimitResponse response = build(RequestAnswer.of(refund, Decisions.of(denied), true));
+        RateLimitResponse response = build(RequestAnswer.of(refund, SampleDecisions.of(denied), true));
         assertThat(response.getOverallCode()).isEqualTo(Code.OK);
         assertThat(response.getStatuses(0).hasCurrentLimit()).isFalse();
         assertThat(text(response.getDynamicMetadata(), "reason")).isEqualTo("SHARED_LIMIT_REFUND");
@@ -252,9 +252,9 @@ class ResponseBuilderTest {
     @CsvSource({"true, OK", "false, OVER_LIMIT"})
     void a_fallback_is_marked(boolean isAllowed, Code code) {
         RateLimitResponse response = build(
-                answer(DescriptorMapping.DEFAULTS, 1, Decisions.fallback(isAllowed, NoDecisionReason.TIMED_OUT)),
-                answer(DescriptorMapping.DEFAULTS, 1, Decisions.fallback(true, NoDecisionReason.CIRCUIT_OPEN)),
-                answer(DescriptorMapping.DEFAULTS, 1, Decisions.fallback(true, NoDecisionReason.TIMED_OUT)));
+                answer(DescriptorMapping.DEFAULTS, 1, SampleDecisions.fallback(isAllowed, NoDecisionReason.TIMED_OUT)),
+                answer(DescriptorMapping.DEFAULTS, 1, SampleDecisions.fallback(true, NoDecisionReason.CIRCUIT_OPEN)),
+                answer(DescriptorMapping.DEFAULTS, 1, SampleDecisions.fallback(true, NoDecisionReason.TIMED_OUT)));
         assertThat(response.getOverallCode()).isEqualTo(code);
         assertThat(response.getStatuses(0).getCode()).isEqualTo(code);
         assertThat(response.getStatuses(0).hasCurrentLimit()).isFalse();
@@ -320,10 +320,10 @@ class ResponseBuilderTest {
             for (int i = 0; i < size; i++) {
                 ClientDecision decision =
                         switch (random.nextInt(4)) {
-                            case 0 -> Decisions.fallback(random.nextBoolean(), NoDecisionReason.NO_LEASE);
-                            case 1 -> Decisions.of(allowed("p" + i, tenAMinute(random.nextInt(10))));
-                            case 2 -> Decisions.of(denied("p" + i, tenAMinute(0)));
-                            default -> Decisions.of(decision(Outcome.ALLOWED, Reason.NO_POLICY, 200));
+                            case 0 -> SampleDecisions.fallback(random.nextBoolean(), NoDecisionReason.NO_LEASE);
+                            case 1 -> SampleDecisions.of(allowed("p" + i, tenAMinute(random.nextInt(10))));
+                            case 2 -> SampleDecisions.of(denied("p" + i, tenAMinute(0)));
+                            default -> SampleDecisions.of(decision(Outcome.ALLOWED, Reason.NO_POLICY, 200));
                         };
                 answers.add(answer(DescriptorMapping.DEFAULTS, 1, decision));
             }

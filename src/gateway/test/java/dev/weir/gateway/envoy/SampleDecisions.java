@@ -11,11 +11,11 @@ import dev.weir.event.Request;
 import java.util.Optional;
 
 /** Decisions as a client returns them. */
-final class Decisions {
+final class SampleDecisions {
 
     private static final long NOW_MS = 1_700_000_000_000L;
 
-    private Decisions() {}
+    private SampleDecisions() {}
 
     static ClientDecision of(Decision decision) {
         return new ClientDecision(decision.outcome() == Outcome.ALLOWED, Optional.of(decision), Optional.empty());
