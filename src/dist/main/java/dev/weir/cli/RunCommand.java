@@ -323,7 +323,7 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
         Enforcer enforcer = running.enforcer();
         String where = where(config, running.service())
                 + running.gateway()
-                        .map(one -> ", gateway on " + one.url() + " and, for gRPC, on port " + one.grpcPort())
+                        .map(one -> ", gateway for gRPC on port " + one.grpcPort() + ", gateway on " + one.url())
                         .orElse("");
         LOG.info("Instance {} is starting: {}", enforcer.id(), where);
         enforcer.begin();

@@ -80,8 +80,9 @@ public record EnvoyMapping(List<DescriptorRule> rules, DescriptorMapping otherwi
                         + hits(first) + "; with merge: true, all descriptors must have the same hits");
             }
             if (limit.isPresent() && descriptor.limit().isPresent() && !limit.equals(descriptor.limit())) {
-                throw BadCallException.invalid("descriptors[" + i + "].limit differs from that of an earlier descriptor;"
-                        + " with merge: true, there can be one");
+                throw BadCallException.invalid(
+                        "descriptors[" + i + "].limit differs from that of an earlier descriptor;"
+                                + " with merge: true, there can be one");
             }
             limit = limit.or(descriptor::limit);
             entries.addAll(descriptor.entries());

@@ -205,20 +205,21 @@ class EnvoyMappingTest {
 
     @Test
     void a_limit_of_a_descriptor_is_the_override_of_its_request() throws Exception {
-        CallDescriptor limited = new CallDescriptor(
-                entries("a=1"), 1, false, Optional.of(new CallLimit(7, Duration.ofMinutes(1))));
+        CallDescriptor limited =
+                new CallDescriptor(entries("a=1"), 1, false, Optional.of(new CallLimit(7, Duration.ofMinutes(1))));
         List<Request> requests = map(EnvoyMapping.DEFAULTS, call(limited, descriptor("b=1")));
         assertThat(requests).extracting(Request::limitOverride).containsExactly(new LimitOverride(7, 60_000), null);
         EnvoyMapping merged = section("merge: true");
         assertThat(map(merged, call(descriptor("b=1"), limited, descriptor("c=1"))))
                 .extracting(Request::limitOverride)
                 .containsExactly(new LimitOverride(7, 60_000));
-        CallDescriptor other = new CallDescriptor(
-                entries("b=1"), 1, false, Optional.of(new CallLimit(8, Duration.ofMinutes(1))));
+        CallDescriptor other =
+                new CallDescriptor(entries("b=1"), 1, false, Optional.of(new CallLimit(8, Duration.ofMinutes(1))));
         assertThatThrownBy(() -> map(merged, call(limited, other)))
                 .isInstanceOf(BadCallException.class)
-                .hasMessage("descriptors[1].limit differs from that of an earlier descriptor; with merge: true, there can"
-                        + " be one");
+                .hasMessage(
+                        "descriptors[1].limit differs from that of an earlier descriptor; with merge: true, there can"
+                                + " be one");
     }
 
     @Test

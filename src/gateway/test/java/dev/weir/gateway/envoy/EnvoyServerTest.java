@@ -64,7 +64,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class EnvoyServerTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(20);
-    private static final ClientDecision ALLOWED = SampleDecisions.of(SampleDecisions.allowed("p", SampleDecisions.tenAMinute(7)));
+    private static final ClientDecision ALLOWED =
+            SampleDecisions.of(SampleDecisions.allowed("p", SampleDecisions.tenAMinute(7)));
 
     @TempDir
     static Path directory;
@@ -360,11 +361,13 @@ class EnvoyServerTest {
             case "many-entries" -> request(good, large.build());
             case "no-unit" ->
                 request(good.toBuilder()
-                        .setLimit(RateLimitDescriptor.RateLimitOverride.newBuilder().setRequestsPerUnit(1))
+                        .setLimit(RateLimitDescriptor.RateLimitOverride.newBuilder()
+                                .setRequestsPerUnit(1))
                         .build());
             case "other-unit" ->
                 request(good.toBuilder()
-                        .setLimit(RateLimitDescriptor.RateLimitOverride.newBuilder().setUnitValue(99))
+                        .setLimit(RateLimitDescriptor.RateLimitOverride.newBuilder()
+                                .setUnitValue(99))
                         .build());
             case "many-hits" ->
                 request(good.toBuilder().setHitsAddend(UInt64Value.of(-1)).build());
