@@ -47,7 +47,6 @@ class BuildTest {
                 "org.openjdk.jmh.Main",
                 "io.github.bucket4j.Bucket",
                 "io.github.resilience4j.ratelimiter.RateLimiter",
-                "com.google.common.util.concurrent.RateLimiter",
                 "dev.weir.bench.DecideBench"
             })
     void benchmarks_are_not_in_the_jar(String type) {

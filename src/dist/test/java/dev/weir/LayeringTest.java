@@ -163,6 +163,14 @@ class LayeringTest {
             .resideInAnyPackage("io.javalin..", "jakarta..", "org.eclipse.jetty..");
 
     @ArchTest
+    static final ArchRule grpc_stays_in_the_service_for_envoy_and_the_interceptor = noClasses()
+            .that()
+            .resideOutsideOfPackages("dev.weir.gateway.envoy..", "dev.weir.grpc..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("io.grpc..", "com.google.protobuf..");
+
+    @ArchTest
     static final ArchRule only_the_command_line_and_the_gateway_use_the_service = noClasses()
             .that()
             .resideOutsideOfPackages("dev.weir.service..", "dev.weir.gateway..", "dev.weir.cli")

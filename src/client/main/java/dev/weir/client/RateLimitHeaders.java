@@ -4,6 +4,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -39,6 +40,7 @@ import java.util.Map;
 //                   would slow down because of them.
 public final class RateLimitHeaders {
 
+    private static final String RETRY_AFTER = "Retry-After";
     private static final long MAX_INTEGER = 999_999_999_999_999L;
 
     private RateLimitHeaders() {}
@@ -71,7 +73,49 @@ public final class RateLimitHeaders {
                     name + ";r=" + remaining(decision) + (effectiveMs == null ? "" : ";t=" + seconds(effectiveMs)));
         }
         if (includesRetryAfter(decision)) {
-            fields.put("Retry-After", Long.toString(seconds(decision.retryAfterMs())));
+            fields.put(RETRY_AFTER, Long.toString(seconds(decision.retryAfterMs())));
+        }
+        return Collections.unmodifiableMap(fields);
+    }
+
+    /**
+     * Returns the fields of {@link #of(Decision)} for several decisions on one HTTP request, as lists with an item for
+     * each policy. If several decisions have the same policy, its item is that of the decision with the least remaining.
+     * {@code Retry-After} is the longest one; it is omitted if a later attempt cannot succeed.
+     *
+     * <pre>
+     *   RateLimit-Policy: "per-client";q=100;w=60, "per-path";q=5;w=1
+     *   RateLimit: "per-client";r=42;t=30, "per-path";r=0;t=1
+     * </pre>
+     *
+     * @param decisions the decisions
+     * @return the values by field name, unmodifiable and in the order above
+     */
+    public static Map<String, String> of(List<Decision> decisions) {
+        Map<String, Decision> byPolicy = new LinkedHashMap<>();
+        Decision latest = null;
+        boolean canSucceed = true;
+        for (Decision decision : decisions) {
+            if (includesRemaining(decision)) {
+                byPolicy.merge(
+                        decision.policyId(), decision, (one, other) -> remaining(other) < remaining(one) ? other : one);
+            }
+            if (includesRetryAfter(decision)) {
+                latest = latest == null || decision.retryAfterMs() > latest.retryAfterMs() ? decision : latest;
+            } else if (isRefused(decision)) {
+                canSucceed = false;
+            }
+        }
+        Map<String, String> fields = new LinkedHashMap<>();
+        for (Decision decision : byPolicy.values()) {
+            of(decision).forEach((name, item) -> {
+                if (!name.equals(RETRY_AFTER)) {
+                    fields.merge(name, item, (list, next) -> list + ", " + next);
+                }
+            });
+        }
+        if (latest != null && canSucceed) {
+            fields.put(RETRY_AFTER, Long.toString(seconds(latest.retryAfterMs())));
         }
         return Collections.unmodifiableMap(fields);
     }
@@ -105,8 +149,12 @@ public final class RateLimitHeaders {
     }
 
     private static boolean includesRetryAfter(Decision decision) {
+        return isRefused(decision) && decision.retryAfterMs() != null;
+    }
+
+    private static boolean isRefused(Decision decision) {
         boolean refused = decision.outcome() == Outcome.DENIED || decision.outcome() == Outcome.EXPIRED;
-        return refused && !decision.shadowBanned() && decision.retryAfterMs() != null;
+        return refused && !decision.shadowBanned();
     }
 
     /**

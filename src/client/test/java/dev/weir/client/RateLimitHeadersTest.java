@@ -295,4 +295,29 @@ class RateLimitHeadersTest {
                 .containsExactly(new StructuredList.Item("a\"\\", Map.of("q", -1L, "x", true)));
         assertThat(StructuredList.parse("")).isEmpty();
     }
+
+    @Test
+    void several_decisions_are_lists_with_an_item_for_each_policy() {
+        Decision served = decision("client", Treatment.ALLOWED, 100L, 60_000L, 42L, 30_000L, 0L);
+        Decision denied = decision("path", Treatment.DENIED, 5L, 1_000L, 0L, 1_000L, 700L);
+        Decision less = decision("client", Treatment.ALLOWED, 100L, 60_000L, 41L, 31_000L, 0L);
+        Decision observed = decision("shadow", Treatment.OBSERVED, 1L, 1_000L, 0L, 1_000L, 9_000L);
+        assertThat(RateLimitHeaders.of(List.of(served, denied, less, observed)))
+                .isEqualTo(Map.of(
+                        "RateLimit-Policy", "\"client\";q=100;w=60, \"path\";q=5;w=1",
+                        "RateLimit", "\"client\";r=41;t=31, \"path\";r=0;t=1",
+                        "Retry-After", "1"));
+        assertThat(RateLimitHeaders.of(List.of(served))).isEqualTo(RateLimitHeaders.of(served));
+        assertThat(RateLimitHeaders.of(List.of())).isEmpty();
+    }
+
+    @Test
+    void retry_after_is_the_longest_one_and_absent_if_no_retry_can_succeed() {
+        Decision soon = decision("a", Treatment.DENIED, 5L, 1_000L, 0L, 1_000L, 700L);
+        Decision later = decision("b", Treatment.DENIED, 5L, 60_000L, 0L, 60_000L, 20_001L);
+        Decision never = decision("c", Treatment.DENIED, 5L, 60_000L, 0L, 60_000L, null);
+        assertThat(RateLimitHeaders.of(List.of(soon, later))).containsEntry("Retry-After", "21");
+        assertThat(RateLimitHeaders.of(List.of(later, soon))).containsEntry("Retry-After", "21");
+        assertThat(RateLimitHeaders.of(List.of(later, never))).doesNotContainKey("Retry-After");
+    }
 }

@@ -15,8 +15,8 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         description = {
             "Runs a gateway until it is stopped (Ctrl-C, SIGTERM).",
-            "Proxies such as nginx, Caddy, Traefik and Envoy ask it over HTTP whether to pass a request on. It has no"
-                    + " state, needs a running enforcer, and starts without brokers too."
+            "Proxies such as nginx, Caddy, Traefik and Envoy ask it over HTTP or gRPC whether to pass a request on. It"
+                    + " has no state, needs a running enforcer, and starts without brokers too."
         },
         footer = {
             "",
@@ -50,7 +50,7 @@ final class GatewayCommand implements Callable<Integer>, ServerCommand {
         GatewayFile.Contents read = options.read(cluster.file());
         Gateway gateway = Gateway.open(cluster.withBrokers(read.weir()), read.gateway(), System.getenv());
         Runtime.getRuntime().addShutdownHook(new Thread(gateway::close, "stop"));
-        print("weir gateway is ready: HTTP on " + gateway.url());
+        print("weir gateway is ready: gRPC on port " + gateway.grpcPort() + ", HTTP on " + gateway.url());
         gateway.awaitClose();
         return 0;
     }

@@ -6,6 +6,7 @@ import dev.weir.gateway.GatewayConfig;
 import dev.weir.gateway.GatewayFile;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.function.BiFunction;
 import picocli.CommandLine.Option;
 
 /** The options of commands that run a gateway. */
@@ -18,6 +19,13 @@ final class GatewayOptions {
                     + " or " + GatewayConfig.DEFAULT_HTTP_PORT + ").")
     private Integer httpPort;
 
+    @Option(
+            names = "--grpc-port",
+            paramLabel = "PORT",
+            description = "The port of the gateway for gRPC; 0 selects a free port (default: that of the configuration,"
+                    + " or " + GatewayConfig.DEFAULT_GRPC_PORT + ").")
+    private Integer grpcPort;
+
     /**
      * Reads a configuration file, and applies the options.
      *
@@ -28,12 +36,17 @@ final class GatewayOptions {
         GatewayFile.Contents read = file.isPresent()
                 ? UserFiles.read(file.get(), GatewayFile::read)
                 : new GatewayFile.Contents(ConfigFile.defaults(System.getenv()), GatewayConfig.DEFAULTS);
+        GatewayConfig config = with("--http-port", httpPort, read.gateway(), GatewayConfig::withHttpPort);
+        return new GatewayFile.Contents(
+                read.weir(), with("--grpc-port", grpcPort, config, GatewayConfig::withGrpcPort));
+    }
+
+    private static GatewayConfig with(
+            String option, Integer port, GatewayConfig config, BiFunction<GatewayConfig, Integer, GatewayConfig> set) {
         try {
-            return httpPort == null
-                    ? read
-                    : new GatewayFile.Contents(read.weir(), read.gateway().withHttpPort(httpPort));
+            return port == null ? config : set.apply(config, port);
         } catch (IllegalArgumentException e) {
-            throw new InputException("--http-port: " + e.getMessage(), e);
+            throw new InputException(option + ": " + e.getMessage(), e);
         }
     }
 }

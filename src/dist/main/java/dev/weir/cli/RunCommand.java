@@ -322,7 +322,9 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
     private void run(WeirConfig config, RunningEnforcer running) throws InterruptedException {
         Enforcer enforcer = running.enforcer();
         String where = where(config, running.service())
-                + running.gateway().map(one -> ", gateway on " + one.url()).orElse("");
+                + running.gateway()
+                        .map(one -> ", gateway for gRPC on port " + one.grpcPort() + ", gateway on " + one.url())
+                        .orElse("");
         LOG.info("Instance {} is starting: {}", enforcer.id(), where);
         enforcer.begin();
         while (!enforcer.isRunningWithin(PROGRESS_INTERVAL)) {

@@ -84,7 +84,7 @@ class GatewayCommandTest {
                 .start();
         try (BufferedReader out = gateway.inputReader()) {
             String ready = out.readLine();
-            assertThat(ready).startsWith("weir gateway is ready: HTTP on http://127.0.0.1:");
+            assertThat(ready).matches("weir gateway is ready: gRPC on port \\d+, HTTP on http://127.0.0.1:\\d+");
             Caller caller = Caller.unchecked(Integer.parseInt(ready.substring(ready.lastIndexOf(':') + 1)));
             assertThat(caller.get("/v1/authorize").header("X-Weir-Fallback")).isNotEmpty();
             gateway.destroy();

@@ -5,6 +5,9 @@ import static io.javalin.http.HandlerType.POST;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service.TokenRule;
+import dev.weir.gateway.envoy.EnvoyMetrics;
+import dev.weir.gateway.envoy.EnvoyServer;
+import dev.weir.gateway.envoy.EnvoyTls;
 import dev.weir.metrics.ProcessMetrics;
 import dev.weir.service.DecideApi;
 import dev.weir.service.DecidingClient;
@@ -27,6 +30,8 @@ import dev.weir.topics.UnreachableException;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -56,6 +61,7 @@ public final class Gateway implements AutoCloseable {
     private final ProcessMetrics processMetrics;
     private final DecidingClient client;
     private final InFlightRequests inFlight;
+    private final EnvoyServer envoy;
     private final ServiceServer server;
     private final CountDownLatch stopped = new CountDownLatch(1);
     private volatile boolean isDraining;
@@ -94,6 +100,7 @@ public final class Gateway implements AutoCloseable {
                 new AuthorizeMetrics(metrics.registry().getPrometheusRegistry(), AuthorizeHandler.routeIds(config)),
                 () -> isDraining);
         inFlight = new InFlightRequests(authorize);
+        envoy = startEnvoy(config);
         server = ServiceServer.start(
                 new ServiceServer.Endpoint(listener, tls, access, guard),
                 new ServiceServer.Limits(
@@ -101,6 +108,33 @@ public final class Gateway implements AutoCloseable {
                 routes(weir),
                 settings -> {},
                 Optional.of(inFlight));
+    }
+
+    /** A caller must be a trusted proxy or have a certificate. */
+    private EnvoyServer startEnvoy(GatewayConfig config) {
+        boolean hasCertificates =
+                config.envoy().tls().flatMap(EnvoyTls::clientCa).isPresent();
+        EnvoyMetrics envoyMetrics = new EnvoyMetrics(metrics.registry().getPrometheusRegistry(), () -> envoy.stats());
+        int port = config.effectiveGrpcPort();
+        try {
+            InetAddress host = ((InetSocketAddress) listener.socket().getLocalAddress()).getAddress();
+            return EnvoyServer.start(
+                    config.envoy(),
+                    new EnvoyServer.Endpoint(
+                            new InetSocketAddress(host, port),
+                            caller -> hasCertificates || config.address().isTrusted(caller),
+                            envoyMetrics),
+                    client);
+        } catch (IOException e) {
+            client.close();
+            throw new UnreachableException(
+                    "gateway.grpc-port: cannot listen at port " + port + ": " + e.getMessage()
+                            + " (another instance may be running; set another port with --grpc-port)",
+                    e);
+        } catch (IllegalArgumentException e) {
+            client.close();
+            throw new BadSettingException(e.getMessage(), e);
+        }
     }
 
     /**
@@ -170,6 +204,10 @@ public final class Gateway implements AutoCloseable {
         return server.port();
     }
 
+    public int grpcPort() {
+        return envoy.port();
+    }
+
     /** Waits until the gateway is closed. */
     public void awaitClose() throws InterruptedException {
         stopped.await();
@@ -187,6 +225,7 @@ public final class Gateway implements AutoCloseable {
             }
             closed = true;
         }
+        envoy.reportStopping();
         isDraining = true; // from now on, connections are closed after their next response
         try {
             TimeUnit.MILLISECONDS.sleep(drain.toMillis());
@@ -197,6 +236,7 @@ public final class Gateway implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+        envoy.close();
         server.close();
         guard.close();
         client.close();

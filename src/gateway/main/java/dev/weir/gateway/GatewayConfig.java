@@ -2,47 +2,60 @@ package dev.weir.gateway;
 
 import dev.weir.config.Setting;
 import dev.weir.config.WeirConfig.Service;
+import dev.weir.gateway.envoy.EnvoyConfig;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
  * The configuration of a gateway: the section {@code gateway} of its file. The other sections are those of an enforcer.
  *
  * @param httpPort the port for HTTP, 0 to 65535; 0 for any free port
+ * @param grpcPort the port for gRPC, 0 to 65535; 0 for any free port. Empty for any free port if {@code httpPort} is 0, and
+ *     otherwise for {@link #DEFAULT_GRPC_PORT}
  * @param maxConnections how many connections the port accepts, 16 to 100,000
  * @param drain how long the gateway reports that it is not ready before it stops, 0 to 1 min
  * @param address finds the addresses of clients
  * @param original how proxies pass on the request that they have received
  * @param routes how requests are decided: the first matching route applies, or {@link AuthorizeRoute#DEFAULT}
+ * @param envoy the rate limit service for Envoy, on the port for gRPC
  */
 public record GatewayConfig(
         int httpPort,
+        Optional<Integer> grpcPort,
         int maxConnections,
         Duration drain,
         ForwardedAddress address,
         OriginalRequest original,
-        List<AuthorizeRoute> routes) {
+        List<AuthorizeRoute> routes,
+        EnvoyConfig envoy) {
 
     public static final int DEFAULT_HTTP_PORT = 8690;
+    public static final int DEFAULT_GRPC_PORT = 8691;
 
     static final int MAX_ROUTES = 1_000;
     static final Setting<Integer> HTTP_PORT = Setting.count("gateway.http-port", 0, Service.MAX_PORT);
+    static final Setting<Optional<Integer>> GRPC_PORT =
+            Setting.count("gateway.grpc-port", 0, Service.MAX_PORT).optional();
     static final Setting<Integer> MAX_CONNECTIONS = Setting.count("gateway.max-connections", 16, 100_000);
     static final Setting<Duration> DRAIN = Setting.durationOrZero("gateway.drain", Duration.ofMinutes(1));
 
     public static final GatewayConfig DEFAULTS = new GatewayConfig(
             DEFAULT_HTTP_PORT,
+            Optional.empty(),
             4_096,
             Duration.ZERO,
             new ForwardedAddress(
                     Stream.of("127.0.0.0/8", "::1/128").map(AddressRange::parse).toList(), 64),
             OriginalRequest.X_FORWARDED,
-            List.of());
+            List.of(),
+            EnvoyConfig.DEFAULTS);
 
     /** @throws IllegalArgumentException if a value is out of its range; the message starts with the key */
     public GatewayConfig {
         HTTP_PORT.require(httpPort);
+        GRPC_PORT.require(grpcPort);
         MAX_CONNECTIONS.require(maxConnections);
         DRAIN.require(drain);
         routes = List.copyOf(routes);
@@ -50,7 +63,17 @@ public record GatewayConfig(
 
     /** Returns a copy with another port. */
     public GatewayConfig withHttpPort(int other) {
-        return new GatewayConfig(other, maxConnections, drain, address, original, routes);
+        return new GatewayConfig(other, grpcPort, maxConnections, drain, address, original, routes, envoy);
+    }
+
+    /** Returns a copy with another port for gRPC. */
+    public GatewayConfig withGrpcPort(int other) {
+        return new GatewayConfig(httpPort, Optional.of(other), maxConnections, drain, address, original, routes, envoy);
+    }
+
+    /** Returns the port for gRPC, 0 for any free port. */
+    int effectiveGrpcPort() {
+        return grpcPort.orElse(httpPort == 0 ? 0 : DEFAULT_GRPC_PORT);
     }
 
     /** Returns the route of a request. */

@@ -7,6 +7,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.definition.YamlTree;
 import dev.weir.fault.FaultsException;
 import dev.weir.gateway.AuthorizeRoute.Part;
+import dev.weir.gateway.envoy.EnvoySection;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Glob;
 import java.io.IOException;
@@ -75,6 +76,7 @@ public final class GatewayFile {
     private static GatewayConfig section(ConfigSection section, GatewayConfig defaults) {
         return new GatewayConfig(
                 section.read(GatewayConfig.HTTP_PORT, defaults.httpPort()),
+                section.read(GatewayConfig.GRPC_PORT, defaults.grpcPort()),
                 section.read(GatewayConfig.MAX_CONNECTIONS, defaults.maxConnections()),
                 section.read(GatewayConfig.DRAIN, defaults.drain()),
                 new ForwardedAddress(
@@ -84,7 +86,8 @@ public final class GatewayFile {
                         ipv6PrefixLength(
                                 section.get("ipv6-prefix"), defaults.address().ipv6PrefixLength())),
                 read(section.get("original-request"), OriginalRequest::of, defaults.original()),
-                routes(section.get("routes")));
+                routes(section.get("routes")),
+                EnvoySection.read(section.get("envoy")));
     }
 
     private static <T> T read(YamlTree value, Function<String, T> reading, T otherwise) {

@@ -86,7 +86,7 @@ final class SharedWeir {
 
     /** Opens a gateway on a port, and waits until it has reached the broker. */
     Gateway open(GatewayConfig gateway, int port) {
-        Gateway opened = Gateway.open(config, gateway.withHttpPort(port), Map.of());
+        Gateway opened = Gateway.open(config, gateway.withHttpPort(port).withGrpcPort(0), Map.of());
         await("the gateway has reached the broker", PATIENCE, opened::isConnected);
         return opened;
     }

@@ -88,6 +88,7 @@ class GatewayFailureTest {
                       lead: 300ms
                     gateway:
                       http-port: %d
+                      grpc-port: 0
                     """.formatted(bootstrapServers, TERM.toSeconds(), port));
         }
 

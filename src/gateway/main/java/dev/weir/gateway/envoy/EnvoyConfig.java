@@ -1,0 +1,33 @@
+package dev.weir.gateway.envoy;
+
+import dev.weir.service.RequestDecider;
+import java.time.Duration;
+import java.util.Optional;
+
+/**
+ * The configuration of the rate limit service.
+ *
+ * @param mapping how calls become requests
+ * @param contents what responses contain
+ * @param bounds the bounds of calls
+ * @param threads the threads that run calls
+ * @param drain the longest time to complete the calls in progress when the server is closed
+ * @param tls the files for TLS; empty for plain text
+ */
+public record EnvoyConfig(
+        EnvoyMapping mapping,
+        ResponseContents contents,
+        CallBounds bounds,
+        int threads,
+        Duration drain,
+        Optional<EnvoyTls> tls) {
+
+    /** The configuration without a file. */
+    public static final EnvoyConfig DEFAULTS = new EnvoyConfig(
+            EnvoyMapping.DEFAULTS,
+            ResponseContents.DEFAULTS,
+            CallBounds.DEFAULTS,
+            Math.max(2, Runtime.getRuntime().availableProcessors()),
+            RequestDecider.MAX_TIMEOUT,
+            Optional.empty());
+}

@@ -1,0 +1,63 @@
+package dev.weir.gateway.envoy;
+
+import dev.weir.gateway.envoy.proto.RateLimitResponse;
+import io.grpc.Status;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongConsumer;
+
+/** The counters of a rate limit service. Thread-safe. */
+final class EnvoyCounters {
+
+    private final LongAdder ok = new LongAdder();
+    private final LongAdder overLimit = new LongAdder();
+    private final LongAdder fallbacks = new LongAdder();
+    private final LongAdder invalid = new LongAdder();
+    private final LongAdder exhausted = new LongAdder();
+    private final LongAdder failed = new LongAdder();
+    private final LongAdder cancelled = new LongAdder();
+    private final LongConsumer durationsNanos;
+    final AtomicInteger inProgress = new AtomicInteger();
+    final AtomicInteger connections = new AtomicInteger();
+
+    /** @param durationsNanos receives the time from each call to its response */
+    EnvoyCounters(LongConsumer durationsNanos) {
+        this.durationsNanos = durationsNanos;
+    }
+
+    void responded(RateLimitResponse.Code code, List<RequestAnswer> answers, long nanos) {
+        durationsNanos.accept(nanos);
+        (code == RateLimitResponse.Code.OK ? ok : overLimit).increment();
+        for (RequestAnswer answer : answers) {
+            if (answer.fallback().isPresent()) {
+                fallbacks.increment();
+            }
+        }
+    }
+
+    void failed(Status status) {
+        switch (status.getCode()) {
+            case INVALID_ARGUMENT -> invalid.increment();
+            case RESOURCE_EXHAUSTED -> exhausted.increment();
+            default -> failed.increment();
+        }
+    }
+
+    void cancelled() {
+        cancelled.increment();
+    }
+
+    EnvoyStats stats() {
+        return new EnvoyStats(
+                ok.sum(),
+                overLimit.sum(),
+                fallbacks.sum(),
+                invalid.sum(),
+                exhausted.sum(),
+                failed.sum(),
+                cancelled.sum(),
+                inProgress.get(),
+                connections.get());
+    }
+}

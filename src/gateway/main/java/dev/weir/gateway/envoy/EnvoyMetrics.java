@@ -1,0 +1,70 @@
+package dev.weir.gateway.envoy;
+
+import dev.weir.processor.EnforcerMetrics;
+import io.prometheus.metrics.core.metrics.CounterWithCallback;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.util.function.LongConsumer;
+import java.util.function.Supplier;
+
+/** The metrics of a rate limit service. Thread-safe. */
+public final class EnvoyMetrics implements LongConsumer {
+
+    private static final double MS_PER_SECOND = 1_000;
+    private static final double NANOS_PER_SECOND = 1e9;
+
+    private final Histogram duration = Histogram.builder()
+            .name("weir_envoy_duration_seconds")
+            .help("Time from a call of the rate limit service to its response")
+            .classicOnly()
+            .classicUpperBounds(EnforcerMetrics.LATENCIES_MS.stream()
+                    .mapToDouble(ms -> ms / MS_PER_SECOND)
+                    .toArray())
+            .build();
+
+    /**
+     * Registers the metrics.
+     *
+     * @param registry the registry
+     * @param stats returns the counts of the service
+     */
+    public EnvoyMetrics(PrometheusRegistry registry, Supplier<EnvoyStats> stats) {
+        registry.register(duration);
+        CounterWithCallback.builder()
+                .name("weir_envoy_calls")
+                .help("Calls of the rate limit service, by result")
+                .labelNames("result")
+                .callback(value -> {
+                    EnvoyStats now = stats.get();
+                    value.call(now.ok(), "OK");
+                    value.call(now.overLimit(), "OVER_LIMIT");
+                    value.call(now.invalid(), "INVALID");
+                    value.call(now.exhausted(), "EXHAUSTED");
+                    value.call(now.failed(), "FAILED");
+                    value.call(now.cancelled(), "CANCELLED");
+                })
+                .register(registry);
+        CounterWithCallback.builder()
+                .name("weir_envoy_fallbacks")
+                .help("Requests of the rate limit service that the fallback decided")
+                .callback(value -> value.call(stats.get().fallbacks()))
+                .register(registry);
+        GaugeWithCallback.builder()
+                .name("weir_envoy_in_flight")
+                .help("Calls of the rate limit service in progress")
+                .callback(value -> value.call(stats.get().inProgress()))
+                .register(registry);
+        GaugeWithCallback.builder()
+                .name("weir_envoy_connections")
+                .help("Open connections to the rate limit service")
+                .callback(value -> value.call(stats.get().connections()))
+                .register(registry);
+    }
+
+    /** Observes the time from a call to its response. */
+    @Override
+    public void accept(long nanos) {
+        duration.observe(nanos / NANOS_PER_SECOND);
+    }
+}

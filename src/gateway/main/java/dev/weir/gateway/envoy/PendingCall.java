@@ -1,0 +1,223 @@
+package dev.weir.gateway.envoy;
+
+import dev.weir.client.ClientDecision;
+import dev.weir.client.Fallback;
+import dev.weir.client.NoDecisionException;
+import dev.weir.client.NoDecisionReason;
+import dev.weir.service.RequestDecider;
+import dev.weir.topics.UnreachableException;
+import io.grpc.Deadline;
+import io.grpc.Status;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A call whose requests are being decided. It ends once: when all requests are decided, at its timeout, or when it is
+ * cancelled.
+ */
+// Times of a call with a timeout of 100 ms and a gRPC deadline of 60 ms:
+//
+//   0                          51       54       60
+//   |--------------------------|--------|--------|
+//   requests are sent          |        |        the caller gives up
+//                              |        the fallback decides what is still missing
+//                              the decider must have answered
+//
+// The last tenth of the deadline is for the way back; the last twentieth of the rest lets the decider name its reason.
+final class PendingCall {
+
+    private static final Logger LOG = LoggerFactory.getLogger(PendingCall.class);
+
+    private static final long MIN_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long MAX_DELAY_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private final RateLimitCall rateLimit;
+    private final List<MappedRequest> requests;
+    private final Deadline deadline; // null if there is none
+    private final ScheduledExecutorService timer;
+    private final BiConsumer<PendingCall, CallResult> whenEnded;
+    private final long startNanos = System.nanoTime();
+    private final List<CompletableFuture<ClientDecision>> decisions = new ArrayList<>();
+    private final AtomicBoolean isDecided = new AtomicBoolean();
+    private final AtomicBoolean hasEnded = new AtomicBoolean();
+    private volatile Future<?> scheduled;
+
+    /**
+     * @param deadline the time at which the caller gives up, null if there is none
+     * @param whenEnded receives the result, on any thread; not if the call is cancelled
+     */
+    PendingCall(
+            RateLimitCall rateLimit,
+            List<MappedRequest> requests,
+            Deadline deadline,
+            ScheduledExecutorService timer,
+            BiConsumer<PendingCall, CallResult> whenEnded) {
+        this.rateLimit = rateLimit;
+        this.requests = requests;
+        this.deadline = deadline;
+        this.timer = timer;
+        this.whenEnded = whenEnded;
+    }
+
+    RateLimitCall rateLimit() {
+        return rateLimit;
+    }
+
+    /** Returns the time since the call began. */
+    long nanos() {
+        return System.nanoTime() - startNanos;
+    }
+
+    /** Sends the requests. The result can arrive before this returns. */
+    void start(RequestDecider decider) {
+        long longestNanos = 0;
+        for (MappedRequest request : requests) {
+            long waitNanos = waitNanos(request);
+            decisions.add(
+                    waitNanos < MIN_WAIT_NANOS ? new CompletableFuture<>() : decision(decider, request, waitNanos));
+            longestNanos = Math.max(longestNanos, waitNanos);
+        }
+        if (decisions.stream().allMatch(CompletableFuture::isDone) || longestNanos < MIN_WAIT_NANOS) {
+            decided();
+            return;
+        }
+        schedule(this::decided, longestNanos);
+        var unused = CompletableFuture.allOf(decisions.toArray(CompletableFuture[]::new))
+                .whenComplete((all, failure) -> decided());
+    }
+
+    private long waitNanos(MappedRequest request) {
+        long leftNanos = request.mapping().timeout().toNanos() - (System.nanoTime() - startNanos);
+        return Math.min(leftNanos, untilDeadlineNanos());
+    }
+
+    /** Returns for how long a response can still arrive in time. */
+    private long untilDeadlineNanos() {
+        return deadline == null ? Long.MAX_VALUE : deadline.timeRemaining(TimeUnit.NANOSECONDS) / 10 * 9;
+    }
+
+    private static CompletableFuture<ClientDecision> decision(
+            RequestDecider decider, MappedRequest request, long waitNanos) {
+        Duration timeout = Duration.ofNanos(Math.max(MIN_WAIT_NANOS, waitNanos - waitNanos / 20));
+        try {
+            return decider.decide(request.request(), timeout, request.mapping().fallback());
+        } catch (RuntimeException e) {
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    private void schedule(Runnable task, long nanos) {
+        scheduled = timer.schedule(task, nanos, TimeUnit.NANOSECONDS);
+        if (hasEnded.get()) {
+            scheduled.cancel(false);
+        }
+    }
+
+    /** Ends the call, after the delay that throttling policies impose. */
+    private void decided() {
+        if (!isDecided.compareAndSet(false, true)) {
+            return;
+        }
+        cancelSchedule();
+        CallResult result = result();
+        long delayNanos = 0;
+        if (result instanceof CallResult.Answered answered
+                && answered.answers().stream().noneMatch(RequestAnswer::isOverLimit)) {
+            for (RequestAnswer answer : answered.answers()) {
+                delayNanos =
+                        Math.max(delayNanos, TimeUnit.MILLISECONDS.toNanos(RequestAnswer.delayMs(answer.decision())));
+            }
+        }
+        if (delayNanos > 0) {
+            schedule(() -> end(result), delayNanos);
+        } else {
+            end(result);
+        }
+    }
+
+    private void end(CallResult result) {
+        if (hasEnded.compareAndSet(false, true)) {
+            whenEnded.accept(this, result);
+        }
+    }
+
+    private CallResult result() {
+        long waitableMs = TimeUnit.NANOSECONDS.toMillis(Math.min(MAX_DELAY_NANOS, untilDeadlineNanos()));
+        List<RequestAnswer> answers = new ArrayList<>(requests.size());
+        for (int i = 0; i < requests.size(); i++) {
+            MappedRequest request = requests.get(i);
+            CompletableFuture<ClientDecision> future = decisions.get(i);
+            ClientDecision decision;
+            try {
+                decision = future.isDone() ? future.get() : withoutDecision(request, future);
+            } catch (ExecutionException | CompletionException e) {
+                return new CallResult.Failed(status(request, e.getCause()));
+            } catch (InterruptedException | RuntimeException e) {
+                return new CallResult.Failed(status(request, e));
+            }
+            if (decision == null) {
+                return new CallResult.Failed(noDecision(request, NoDecisionReason.TIMED_OUT));
+            }
+            answers.add(RequestAnswer.of(request, decision, RequestAnswer.delayMs(decision) <= waitableMs));
+        }
+        return new CallResult.Answered(answers);
+    }
+
+    /** Returns the decision of the fallback, null if that is an error. */
+    private static ClientDecision withoutDecision(MappedRequest request, CompletableFuture<ClientDecision> future) {
+        future.cancel(false);
+        Fallback fallback = request.mapping().fallback();
+        return fallback == Fallback.FAIL
+                ? null
+                : new ClientDecision(
+                        fallback == Fallback.FAIL_OPEN, Optional.empty(), Optional.of(NoDecisionReason.TIMED_OUT));
+    }
+
+    private static Status status(MappedRequest request, Throwable failure) {
+        if (failure instanceof NoDecisionException none) {
+            return noDecision(request, none.reason());
+        }
+        if (failure instanceof UnreachableException) { // the client has not started
+            return noDecision(request, NoDecisionReason.NOT_WRITTEN);
+        }
+        if (failure instanceof IllegalArgumentException) {
+            return Status.INVALID_ARGUMENT.withDescription(request.place() + ": " + failure.getMessage());
+        }
+        LOG.warn("A request of Envoy could not be decided", failure);
+        return Status.INTERNAL.withDescription(request.place() + ": the gateway failed; see its log");
+    }
+
+    private static Status noDecision(MappedRequest request, NoDecisionReason reason) {
+        return Status.UNAVAILABLE.withDescription(request.place() + ": no decision, " + reason);
+    }
+
+    /** Ends the call without a result. Requests that were sent may still be charged. Returns false if it has ended. */
+    boolean cancel() {
+        if (!hasEnded.compareAndSet(false, true)) {
+            return false;
+        }
+        isDecided.set(true);
+        cancelSchedule();
+        decisions.forEach(decision -> decision.cancel(false));
+        return true;
+    }
+
+    private void cancelSchedule() {
+        Future<?> task = scheduled;
+        if (task != null) {
+            task.cancel(false);
+        }
+    }
+}

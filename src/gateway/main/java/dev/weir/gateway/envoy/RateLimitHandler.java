@@ -1,0 +1,156 @@
+package dev.weir.gateway.envoy;
+
+import dev.weir.gateway.envoy.proto.RateLimitResponse;
+import dev.weir.service.RequestDecider;
+import io.grpc.Context;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.Status;
+import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Handles calls of {@code ShouldRateLimit}. Calls above the maximum number are rejected before they are read. */
+final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateLimitResponse> {
+
+    private static final Logger LOG = LoggerFactory.getLogger(RateLimitHandler.class);
+
+    private final EnvoyConfig config;
+    private final CallReader reader;
+    private final ResponseBuilder responses;
+    private final RequestDecider decider;
+    private final ScheduledExecutorService timer;
+    private final EnvoyCounters counters;
+    private final String idPrefix =
+            "envoy-" + Long.toUnsignedString(ThreadLocalRandom.current().nextLong(), Character.MAX_RADIX) + "-";
+    private final AtomicLong ids = new AtomicLong();
+
+    RateLimitHandler(
+            EnvoyConfig config, RequestDecider decider, ScheduledExecutorService timer, EnvoyCounters counters) {
+        this.config = config;
+        reader = new CallReader(config.bounds(), config.mapping().isMerged());
+        responses = new ResponseBuilder(config.contents());
+        this.decider = decider;
+        this.timer = timer;
+        this.counters = counters;
+    }
+
+    @Override
+    public ServerCall.Listener<ReceivedMessage> startCall(
+            ServerCall<ReceivedMessage, RateLimitResponse> call, Metadata headers) {
+        int max = config.bounds().maxCalls();
+        if (counters.inProgress.incrementAndGet() > max) {
+            counters.inProgress.decrementAndGet();
+            close(
+                    call,
+                    Status.RESOURCE_EXHAUSTED.withDescription("the gateway has " + max
+                            + " calls in progress, which is the maximum (gateway.envoy.max-calls)"));
+            return new ServerCall.Listener<>() {};
+        }
+        call.request(2); // a second message is a fault
+        return new CallListener(call);
+    }
+
+    private void close(ServerCall<?, ?> call, Status status) {
+        counters.failed(status);
+        call.close(status, new Metadata());
+    }
+
+    /** Receives the events of one call, one after the other. */
+    private final class CallListener extends ServerCall.Listener<ReceivedMessage> {
+
+        private final ServerCall<ReceivedMessage, RateLimitResponse> call;
+        private ReceivedMessage message;
+        private volatile boolean isClosed;
+        private PendingCall pending;
+
+        CallListener(ServerCall<ReceivedMessage, RateLimitResponse> call) {
+            this.call = call;
+        }
+
+        @Override
+        public void onMessage(ReceivedMessage received) {
+            if (message != null && !isClosed) {
+                end(Status.INVALID_ARGUMENT.withDescription("the call has more than one message"));
+            }
+            message = received;
+        }
+
+        @Override
+        public void onHalfClose() {
+            if (isClosed || call.isCancelled()) {
+                return;
+            }
+            if (message == null) {
+                end(Status.INVALID_ARGUMENT.withDescription("the call has no message"));
+                return;
+            }
+            try {
+                decide();
+            } catch (BadCallException e) {
+                end(e.status());
+            } catch (RuntimeException e) {
+                fail(e);
+            }
+        }
+
+        private void decide() throws BadCallException {
+            if (message instanceof ReceivedMessage.Unreadable unreadable) {
+                throw BadCallException.invalid(unreadable.fault());
+            }
+            ReceivedMessage.Readable readable = (ReceivedMessage.Readable) message;
+            RateLimitCall rateLimit = reader.read(readable.request());
+            List<MappedRequest> requests = config.mapping().map(rateLimit, () -> idPrefix + ids.incrementAndGet());
+            PendingCall begun =
+                    new PendingCall(rateLimit, requests, Context.current().getDeadline(), timer, this::respond);
+            pending = begun;
+            begun.start(decider);
+        }
+
+        private void respond(PendingCall ended, CallResult result) {
+            if (result instanceof CallResult.Failed failed) {
+                end(failed.status());
+                return;
+            }
+            List<RequestAnswer> answers = ((CallResult.Answered) result).answers();
+            RateLimitResponse response;
+            try {
+                response = responses.build(ended.rateLimit(), answers);
+            } catch (RuntimeException e) {
+                fail(e);
+                return;
+            }
+            counters.responded(response.getOverallCode(), answers, ended.nanos());
+            call.sendHeaders(new Metadata());
+            call.sendMessage(response);
+            call.close(Status.OK, new Metadata());
+        }
+
+        private void fail(RuntimeException failure) {
+            LOG.warn("A call of the rate limit service failed", failure);
+            end(Status.INTERNAL.withDescription("the gateway failed; see its log"));
+        }
+
+        private void end(Status status) {
+            isClosed = true;
+            close(call, status);
+        }
+
+        @Override
+        public void onCancel() {
+            counters.inProgress.decrementAndGet();
+            if (pending == null ? !isClosed : pending.cancel()) {
+                counters.cancelled();
+            }
+        }
+
+        @Override
+        public void onComplete() {
+            counters.inProgress.decrementAndGet();
+        }
+    }
+}

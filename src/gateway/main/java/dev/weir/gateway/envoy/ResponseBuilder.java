@@ -1,0 +1,133 @@
+package dev.weir.gateway.envoy;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Duration;
+import dev.weir.client.NoDecisionReason;
+import dev.weir.client.RateLimitHeaders;
+import dev.weir.event.Decision;
+import dev.weir.gateway.envoy.proto.HeaderValue;
+import dev.weir.gateway.envoy.proto.RateLimitResponse;
+import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
+import dev.weir.gateway.envoy.proto.RateLimitResponse.DescriptorStatus;
+import dev.weir.gateway.envoy.proto.RateLimitResponse.RateLimit;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/**
+ * Builds responses.
+ *
+ * <p>The call is over the limit if one of its requests is. Requests with a quota count together: only if all of them are
+ * over the limit, they are one that is.
+ */
+final class ResponseBuilder {
+
+    /** The header with the reasons why Weir has not decided, for the response and for the request. */
+    static final String FALLBACK_HEADER = "x-weir-fallback";
+
+    private static final long MAX_UINT32 = 0xFFFF_FFFFL;
+    private static final int NANOS_PER_MS = 1_000_000;
+    private static final int MS_PER_SECOND = 1_000;
+
+    private final ResponseContents contents;
+
+    ResponseBuilder(ResponseContents contents) {
+        this.contents = contents;
+    }
+
+    /** @param answers the answers to all requests of the call, in the order of its descriptors */
+    RateLimitResponse build(RateLimitCall call, List<RequestAnswer> answers) {
+        Code code = isOverLimit(answers) ? Code.OVER_LIMIT : Code.OK;
+        RateLimitResponse.Builder response = RateLimitResponse.newBuilder().setOverallCode(code);
+        for (RequestAnswer answer : answers) {
+            DescriptorStatus status = status(answer);
+            for (int i = 0; i < answer.request().size(); i++) {
+                response.addStatuses(status);
+            }
+        }
+        if (contents.hasHeaders()) {
+            addHeaders(response, answers);
+        }
+        addFallbacks(response, answers);
+        if (code == Code.OVER_LIMIT && !contents.overLimitBody().isEmpty()) {
+            response.setRawBody(ByteString.copyFromUtf8(contents.overLimitBody()));
+        }
+        if (contents.hasMetadata()) {
+            response.setDynamicMetadata(CallMetadata.of(call, code, answers));
+        }
+        return response.build();
+    }
+
+    private static boolean isOverLimit(List<RequestAnswer> answers) {
+        int quotas = 0;
+        int exceededQuotas = 0;
+        for (RequestAnswer answer : answers) {
+            if (answer.request().mapping().isQuota()) {
+                quotas++;
+                exceededQuotas += answer.isOverLimit() ? 1 : 0;
+            } else if (answer.isOverLimit()) {
+                return true;
+            }
+        }
+        return quotas > 0 && quotas == exceededQuotas;
+    }
+
+    private static DescriptorStatus status(RequestAnswer answer) {
+        DescriptorStatus.Builder status =
+                DescriptorStatus.newBuilder().setCode(answer.isOverLimit() ? Code.OVER_LIMIT : Code.OK);
+        if (answer.hasLimit()) {
+            Decision decision = answer.weir().orElseThrow();
+            status.setCurrentLimit(RateLimit.newBuilder()
+                            .setName(decision.policyId())
+                            .setRequestsPerUnit(uint32(decision.limit()))
+                            .setUnit(LimitUnit.of(decision.limitedBy(), decision.windowMs())))
+                    .setLimitRemaining(uint32(decision.remaining()));
+            if (decision.resetAfterMs() != null) {
+                status.setDurationUntilReset(duration(decision.resetAfterMs()));
+            }
+        } else if (answer.isUnlimited()) {
+            status.setLimitRemaining(uint32(MAX_UINT32));
+        }
+        return status.build();
+    }
+
+    /** Returns the bits of an unsigned number, of the largest one if the value is larger. */
+    private static int uint32(long value) {
+        return (int) Math.max(0, Math.min(MAX_UINT32, value));
+    }
+
+    private static Duration duration(long ms) {
+        return Duration.newBuilder()
+                .setSeconds(ms / MS_PER_SECOND)
+                .setNanos((int) (ms % MS_PER_SECOND) * NANOS_PER_MS)
+                .build();
+    }
+
+    private static void addHeaders(RateLimitResponse.Builder response, List<RequestAnswer> answers) {
+        List<Decision> decisions = answers.stream()
+                .map(RequestAnswer::weir)
+                .flatMap(Optional::stream)
+                .toList();
+        RateLimitHeaders.of(decisions)
+                .forEach((name, value) ->
+                        response.addResponseHeadersToAdd(header(name.toLowerCase(Locale.ROOT), value)));
+    }
+
+    private static void addFallbacks(RateLimitResponse.Builder response, List<RequestAnswer> answers) {
+        String reasons = answers.stream()
+                .map(RequestAnswer::fallback)
+                .flatMap(Optional::stream)
+                .map(NoDecisionReason::name)
+                .distinct()
+                .collect(Collectors.joining(", "));
+        if (!reasons.isEmpty()) {
+            response.addResponseHeadersToAdd(header(FALLBACK_HEADER, reasons))
+                    .addRequestHeadersToAdd(header(FALLBACK_HEADER, reasons));
+        }
+    }
+
+    private static HeaderValue header(String name, String value) {
+        return HeaderValue.newBuilder().setKey(name).setValue(value).build();
+    }
+}

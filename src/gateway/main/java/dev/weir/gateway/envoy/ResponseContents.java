@@ -1,0 +1,14 @@
+package dev.weir.gateway.envoy;
+
+/**
+ * What responses contain besides codes and statuses.
+ *
+ * @param hasHeaders whether they add {@code RateLimit}, {@code RateLimit-Policy} and {@code Retry-After} to the response
+ * @param hasMetadata whether they have dynamic metadata
+ * @param overLimitBody the body of the response to a request that is over the limit; empty for that of the proxy
+ */
+public record ResponseContents(boolean hasHeaders, boolean hasMetadata, String overLimitBody) {
+
+    /** The contents without a configuration. */
+    public static final ResponseContents DEFAULTS = new ResponseContents(true, true, "");
+}

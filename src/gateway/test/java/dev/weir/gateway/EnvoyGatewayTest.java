@@ -1,0 +1,118 @@
+package dev.weir.gateway;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
+import dev.weir.gateway.envoy.proto.RateLimitRequest;
+import dev.weir.gateway.envoy.proto.RateLimitResponse;
+import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
+import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
+import dev.weir.service.Caller;
+import dev.weir.topics.UnreachableException;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** Calls Envoy's rate limit service of a gateway, with a real broker and an enforcer. */
+class EnvoyGatewayTest {
+
+    private static GatewayConfig section(String yaml) throws Exception {
+        return GatewayFile.read("gateway.yaml", yaml).gateway();
+    }
+
+    private static RateLimitResponse ask(Gateway gateway, String... pairs) throws InterruptedException {
+        RateLimitDescriptor.Builder descriptor = RateLimitDescriptor.newBuilder();
+        for (int i = 0; i < pairs.length; i += 2) {
+            descriptor.addEntries(
+                    RateLimitDescriptor.Entry.newBuilder().setKey(pairs[i]).setValue(pairs[i + 1]));
+        }
+        ManagedChannel channel = NettyChannelBuilder.forAddress("127.0.0.1", gateway.grpcPort())
+                .usePlaintext()
+                .build();
+        try {
+            return RateLimitServiceGrpc.newBlockingStub(channel)
+                    .withDeadlineAfter(30, TimeUnit.SECONDS)
+                    .shouldRateLimit(RateLimitRequest.newBuilder()
+                            .setDomain("edge")
+                            .addDescriptors(descriptor)
+                            .build());
+        } finally {
+            channel.shutdownNow().awaitTermination(5, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
+    void calls_are_decided_by_weir_and_counted() throws Exception {
+        try (Gateway gateway = SharedWeir.get().open(section("gateway: {envoy: {timeout: 10s}}"))) {
+            for (int remaining = 2; remaining >= 0; remaining--) {
+                RateLimitResponse allowed = ask(gateway, "path", "/three/envoy", "user_id", "envoy-1");
+                assertThat(allowed.getOverallCode()).isEqualTo(Code.OK);
+                assertThat(allowed.getStatuses(0).getLimitRemaining()).isEqualTo(remaining);
+            }
+            assertThat(ask(gateway, "path", "/three/envoy", "user_id", "envoy-1")
+                            .getOverallCode())
+                    .isEqualTo(Code.OVER_LIMIT);
+            assertThat(Caller.unchecked(gateway.httpPort()).get("/metrics").text())
+                    .contains("weir_envoy_calls_total{result=\"OK\"} 3.0")
+                    .contains("weir_envoy_calls_total{result=\"OVER_LIMIT\"} 1.0")
+                    .contains("weir_envoy_duration_seconds_count 4")
+                    .contains("weir_envoy_in_flight 0.0");
+        }
+    }
+
+    @Test
+    void leased_policies_are_decided_in_the_gateway() throws Exception {
+        try (Gateway gateway = SharedWeir.get().open(section("gateway: {envoy: {timeout: 10s}}"))) {
+            for (int i = 0; i < 5; i++) {
+                assertThat(ask(gateway, "path", "/leased/envoy", "user_id", "envoy-2")
+                                .getOverallCode())
+                        .isEqualTo(Code.OK);
+            }
+            assertThat(Caller.unchecked(gateway.httpPort()).get("/metrics").text())
+                    .containsPattern("weir_client_requests_total\\{result=\"DECIDED_HERE\"\\} [1-9]");
+        }
+    }
+
+    @Test
+    void without_brokers_the_fallback_answers() throws Exception {
+        GatewayConfig config = section("gateway: {http-port: 0, envoy: {timeout: 50ms, on-timeout: deny}}");
+        try (Gateway gateway = Gateway.open(
+                SharedWeir.get().config().toBuilder()
+                        .kafka(Map.of("bootstrap.servers", "localhost:1"))
+                        .build(),
+                config,
+                Map.of())) {
+            RateLimitResponse response = ask(gateway, "path", "/three/envoy");
+            assertThat(response.getOverallCode()).isEqualTo(Code.OVER_LIMIT);
+            assertThat(response.getResponseHeadersToAdd(0).getKey()).isEqualTo("x-weir-fallback");
+        }
+    }
+
+    @Test
+    void only_trusted_proxies_are_accepted() throws Exception {
+        try (Gateway gateway = SharedWeir.get().open(section("gateway: {trusted-proxies: [10.0.0.0/8]}"))) {
+            assertThatThrownBy(() -> ask(gateway, "path", "/three/envoy"))
+                    .isInstanceOfSatisfying(
+                            StatusRuntimeException.class,
+                            e -> assertThat(e.getStatus().getCode()).isNotEqualTo(Status.Code.DEADLINE_EXCEEDED));
+        }
+    }
+
+    @Test
+    void a_port_that_is_taken_is_named() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            GatewayConfig config = GatewayConfig.DEFAULTS.withHttpPort(0).withGrpcPort(taken.getLocalPort());
+            assertThatThrownBy(() -> Gateway.open(SharedWeir.get().config(), config, Map.of()))
+                    .isInstanceOf(UnreachableException.class)
+                    .hasMessageStartingWith("gateway.grpc-port: cannot listen at port " + taken.getLocalPort() + ": ")
+                    .hasMessageEndingWith("set another port with --grpc-port)");
+        }
+    }
+}

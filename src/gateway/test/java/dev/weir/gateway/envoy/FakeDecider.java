@@ -1,0 +1,41 @@
+package dev.weir.gateway.envoy;
+
+import dev.weir.client.ClientDecision;
+import dev.weir.client.Fallback;
+import dev.weir.event.Request;
+import dev.weir.service.RequestDecider;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Function;
+
+/** A decider that records what it is asked. */
+final class FakeDecider implements RequestDecider {
+
+    /** A request as the decider received it. */
+    record Asked(Request request, Duration timeout, Fallback fallback, CompletableFuture<ClientDecision> answer) {}
+
+    private final List<Asked> asked = new CopyOnWriteArrayList<>();
+    private volatile Function<Request, CompletableFuture<ClientDecision>> behaviour;
+
+    FakeDecider(Function<Request, CompletableFuture<ClientDecision>> behaviour) {
+        this.behaviour = behaviour;
+    }
+
+    void become(Function<Request, CompletableFuture<ClientDecision>> other) {
+        behaviour = other;
+        asked.clear();
+    }
+
+    List<Asked> asked() {
+        return asked;
+    }
+
+    @Override
+    public CompletableFuture<ClientDecision> decide(Request request, Duration timeout, Fallback fallback) {
+        CompletableFuture<ClientDecision> answer = behaviour.apply(request);
+        asked.add(new Asked(request, timeout, fallback, answer));
+        return answer;
+    }
+}

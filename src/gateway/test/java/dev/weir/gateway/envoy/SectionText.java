@@ -1,0 +1,18 @@
+package dev.weir.gateway.envoy;
+
+import dev.weir.definition.YamlTree;
+import dev.weir.fault.Faults;
+import dev.weir.fault.FaultsException;
+
+/** The section {@code envoy} as text. */
+final class SectionText {
+
+    private SectionText() {}
+
+    static EnvoyConfig read(String yaml) throws FaultsException {
+        Faults faults = new Faults("gateway.yaml");
+        EnvoyConfig config = EnvoySection.read(YamlTree.read(yaml, faults));
+        faults.throwIfAny();
+        return config;
+    }
+}
