@@ -91,12 +91,12 @@ class RunningExamplesTest {
     }
 
     @Test
-    void the_gateway_refuses_the_third_request() throws Exception {
+    void the_http_server_refuses_the_third_request() throws Exception {
         List<Integer> statuses = new ArrayList<>();
-        try (Gateway gateway = new Gateway(kafka, 0)) {
-            assertThat(gateway.awaitReady(PATIENCE)).isTrue();
+        try (RateLimitedServer server = new RateLimitedServer(kafka, 0)) {
+            assertThat(server.awaitReady(PATIENCE)).isTrue();
             HttpClient http = HttpClient.newHttpClient();
-            URI uri = URI.create("http://localhost:" + gateway.port() + "/articles/7");
+            URI uri = URI.create("http://localhost:" + server.port() + "/articles/7");
             HttpRequest request =
                     HttpRequest.newBuilder(uri).header("X-Api-Key", "alice").build();
             HttpResponse<String> last = null;

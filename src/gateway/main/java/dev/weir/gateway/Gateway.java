@@ -190,11 +190,6 @@ public final class Gateway implements AutoCloseable {
         return client.isReady();
     }
 
-    /** Returns what decides the requests of all protocols. */
-    public GatewayDecider decider() {
-        return client::decide;
-    }
-
     /** Returns the URL of the HTTP port. */
     public String url() {
         return (tls.isPresent() ? "https://" : "http://") + listener.address();

@@ -19,10 +19,10 @@ import java.util.concurrent.Executors;
  * An HTTP server that gets a decision by Weir before it serves a request. A client that exceeds its limit gets status
  * 429 with {@code Retry-After} and the {@code RateLimit} fields.
  *
- * <p>The header {@code X-Api-Key} names the client, and the attribute {@code endpoint} is the path. A real gateway uses
+ * <p>The header {@code X-Api-Key} names the client, and the attribute {@code endpoint} is the path. A real server uses
  * the client that it has authenticated.
  */
-public final class Gateway implements AutoCloseable {
+public final class RateLimitedServer implements AutoCloseable {
 
     private static final int MAX_WAITING = 200;
 
@@ -37,13 +37,15 @@ public final class Gateway implements AutoCloseable {
      * @param port the port to listen on; 0 for any free port
      * @throws IOException if the server cannot listen on the port
      */
-    public Gateway(Map<String, Object> kafka, int port) throws IOException {
+    public RateLimitedServer(Map<String, Object> kafka, int port) throws IOException {
         server = HttpServer.create(new InetSocketAddress(port), 0);
         weir = WeirClient.builder(kafka)
                 .timeout(Duration.ofSeconds(2))
                 .fallback(Fallback.FAIL_OPEN)
                 .start();
-        server.createContext("/", Gateway::serve).getFilters().add(new WeirFilter(weir, Gateway::request));
+        server.createContext("/", RateLimitedServer::serve)
+                .getFilters()
+                .add(new WeirFilter(weir, RateLimitedServer::request));
         server.setExecutor(threads);
         server.start();
     }
@@ -96,8 +98,9 @@ public final class Gateway implements AutoCloseable {
      * @throws Exception if the server cannot start
      */
     public static void main(String[] args) throws Exception {
-        Gateway gateway = new Gateway(Map.of("bootstrap.servers", args[0]), Integer.parseInt(args[1]));
-        Runtime.getRuntime().addShutdownHook(new Thread(gateway::close));
-        System.out.println("Listening on http://localhost:" + gateway.port());
+        RateLimitedServer server =
+                new RateLimitedServer(Map.of("bootstrap.servers", args[0]), Integer.parseInt(args[1]));
+        Runtime.getRuntime().addShutdownHook(new Thread(server::close));
+        System.out.println("Listening on http://localhost:" + server.port());
     }
 }
