@@ -77,6 +77,24 @@ public record Request(
         public static final Source NONE = new Source(-1, -1);
     }
 
+    /** Returns this request with another id. */
+    public Request withRequestId(String other) {
+        return new Request(
+                other,
+                client,
+                kind,
+                tier,
+                cost,
+                sizeBytes,
+                attributes,
+                deadlineMs,
+                payload,
+                queue,
+                limitOverride,
+                timestampMs,
+                source);
+    }
+
     /** Returns this request with another kind. */
     public Request withKind(RequestKind other) {
         return new Request(

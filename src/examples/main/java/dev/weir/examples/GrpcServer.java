@@ -51,13 +51,18 @@ public final class GrpcServer implements AutoCloseable {
                 .timeout(Duration.ofSeconds(2))
                 .fallback(Fallback.FAIL_OPEN)
                 .start();
-        server = Grpc.newServerBuilderForPort(port, InsecureServerCredentials.create())
-                .addService(ServerServiceDefinition.builder("shop.Articles")
-                        .addMethod(GET, ServerCalls.asyncUnaryCall(GrpcServer::get))
-                        .build())
-                .intercept(new WeirServerInterceptor(weir, GrpcServer::request))
-                .build()
-                .start();
+        try {
+            server = Grpc.newServerBuilderForPort(port, InsecureServerCredentials.create())
+                    .addService(ServerServiceDefinition.builder("shop.Articles")
+                            .addMethod(GET, ServerCalls.asyncUnaryCall(GrpcServer::get))
+                            .build())
+                    .intercept(new WeirServerInterceptor(weir, GrpcServer::request))
+                    .build()
+                    .start();
+        } catch (IOException e) {
+            weir.close();
+            throw e;
+        }
     }
 
     private static Request request(GrpcCall call) {
@@ -69,6 +74,17 @@ public final class GrpcServer implements AutoCloseable {
     private static void get(String id, StreamObserver<String> response) {
         response.onNext("article " + id);
         response.onCompleted();
+    }
+
+    /**
+     * Waits until calls are decided by Weir. Before that, and without brokers, all are handled.
+     *
+     * @param timeout the longest wait
+     * @return whether Weir decides
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public boolean awaitReady(Duration timeout) throws InterruptedException {
+        return weir.awaitReady(timeout);
     }
 
     /**

@@ -113,6 +113,7 @@ class RunningExamplesTest {
     void the_grpc_server_refuses_the_third_call() throws Exception {
         List<Status.Code> statuses = new ArrayList<>();
         try (GrpcServer server = new GrpcServer(kafka, 0)) {
+            assertThat(server.awaitReady(PATIENCE)).isTrue();
             ManagedChannel channel = Grpc.newChannelBuilder(
                             "localhost:" + server.port(), InsecureChannelCredentials.create())
                     .build();

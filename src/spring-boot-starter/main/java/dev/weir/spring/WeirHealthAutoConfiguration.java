@@ -27,6 +27,7 @@ public class WeirHealthAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean(name = "weirHealthIndicator")
     public WeirHealthIndicator weirHealthIndicator(WeirClient weir) {
-        return new WeirHealthIndicator(() -> weir.stats());
+        return new WeirHealthIndicator(() -> weir.isReady(), () -> weir.stats().circuit(), () -> weir.stats()
+                .inFlight());
     }
 }

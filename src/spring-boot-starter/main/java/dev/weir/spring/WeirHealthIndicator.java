@@ -1,29 +1,37 @@
 package dev.weir.spring;
 
 import dev.weir.client.CircuitSettings;
-import dev.weir.client.ClientStats;
+import java.util.function.BooleanSupplier;
+import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 import org.springframework.boot.actuate.health.AbstractHealthIndicator;
 import org.springframework.boot.actuate.health.Health;
 
 /**
- * The health of a client. It is down while the circuit is open: recent requests got no decision, and the fallback
- * applies to all requests. The details are the state of the circuit and the number of waiting requests.
+ * The health of a client. It is down until the client is ready, and while the circuit is open: recent requests got no
+ * decision. The fallback applies then to all requests. The details are whether the client is ready, the state of the
+ * circuit and the number of waiting requests.
  */
 public final class WeirHealthIndicator extends AbstractHealthIndicator {
 
-    private final Supplier<ClientStats> stats;
+    private final BooleanSupplier ready;
+    private final Supplier<CircuitSettings.State> circuit;
+    private final IntSupplier inFlight;
 
-    WeirHealthIndicator(Supplier<ClientStats> stats) {
+    WeirHealthIndicator(BooleanSupplier ready, Supplier<CircuitSettings.State> circuit, IntSupplier inFlight) {
         super("Weir health check failed");
-        this.stats = stats;
+        this.ready = ready;
+        this.circuit = circuit;
+        this.inFlight = inFlight;
     }
 
     @Override
     protected void doHealthCheck(Health.Builder health) {
-        ClientStats now = stats.get();
-        (now.circuit() == CircuitSettings.State.OPEN ? health.down() : health.up())
-                .withDetail("circuit", now.circuit())
-                .withDetail("inFlight", now.inFlight());
+        CircuitSettings.State state = circuit.get();
+        boolean isReady = ready.getAsBoolean();
+        (isReady && state != CircuitSettings.State.OPEN ? health.up() : health.down())
+                .withDetail("ready", isReady)
+                .withDetail("circuit", state)
+                .withDetail("inFlight", inFlight.getAsInt());
     }
 }

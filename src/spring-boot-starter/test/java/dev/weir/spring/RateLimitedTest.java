@@ -10,11 +10,16 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.aopalliance.intercept.MethodInterceptor;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
+import org.springframework.aop.Advisor;
+import org.springframework.aop.support.DefaultPointcutAdvisor;
+import org.springframework.aop.support.NameMatchMethodPointcut;
+import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.autoconfigure.aop.AopAutoConfiguration;
@@ -22,6 +27,8 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Role;
+import org.springframework.core.Ordered;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -34,6 +41,7 @@ class RateLimitedTest {
     private Gateway gateway;
 
     private static final AtomicInteger SENT = new AtomicInteger();
+    private static final AtomicInteger INTERCEPTED = new AtomicInteger();
 
     record Message(String tenant, String plan, int parts) {}
 
@@ -103,6 +111,20 @@ class RateLimitedTest {
         @Bean
         Ledger ledger() {
             return new Ledger();
+        }
+
+        /** An interceptor behind that of the annotation, as that of transactions is. */
+        @Bean
+        @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
+        static Advisor counter() {
+            NameMatchMethodPointcut mono = new NameMatchMethodPointcut();
+            mono.addMethodName("mono");
+            DefaultPointcutAdvisor advisor = new DefaultPointcutAdvisor(mono, (MethodInterceptor) call -> {
+                INTERCEPTED.incrementAndGet();
+                return call.proceed();
+            });
+            advisor.setOrder(Ordered.LOWEST_PRECEDENCE);
+            return advisor;
         }
 
         @Bean
@@ -201,6 +223,7 @@ class RateLimitedTest {
         assertThat(first.join()).isEqualTo("done");
         assertThat(result.block()).isEqualTo("done");
         assertThat(decider.requests).hasSize(2);
+        assertThat(INTERCEPTED).hasValue(2);
         decider.answer(StubDecider.denied());
         assertThatThrownBy(result::block).isInstanceOf(RateLimitedException.class);
     }

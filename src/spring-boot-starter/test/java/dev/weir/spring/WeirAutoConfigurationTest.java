@@ -3,11 +3,14 @@ package dev.weir.spring;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.CircuitSettings;
-import dev.weir.client.ClientStats;
+import dev.weir.client.ClientBuilder;
 import dev.weir.client.Fallback;
+import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
+import dev.weir.event.Request;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -200,26 +203,37 @@ class WeirAutoConfigurationTest {
         return all.toString();
     }
 
-    @Test
-    void health_follows_the_circuit() {
-        assertThat(new WeirHealthIndicator(() -> stats(CircuitSettings.State.CLOSED)).health())
-                .isEqualTo(Health.up()
-                        .withDetail("circuit", CircuitSettings.State.CLOSED)
+    @ParameterizedTest
+    @CsvSource({"true, CLOSED, UP", "true, HALF_OPEN, UP", "true, OPEN, DOWN", "false, CLOSED, DOWN"})
+    void health_follows_the_client_and_its_circuit(boolean ready, CircuitSettings.State circuit, String status) {
+        assertThat(new WeirHealthIndicator(() -> ready, () -> circuit, () -> 3).health())
+                .isEqualTo(Health.status(status)
+                        .withDetail("ready", ready)
+                        .withDetail("circuit", circuit)
                         .withDetail("inFlight", 3)
                         .build());
-        assertThat(new WeirHealthIndicator(() -> stats(CircuitSettings.State.HALF_OPEN))
-                        .health()
-                        .getStatus())
-                .isEqualTo(Status.UP);
-        assertThat(new WeirHealthIndicator(() -> stats(CircuitSettings.State.OPEN))
-                        .health()
-                        .getStatus())
-                .isEqualTo(Status.DOWN);
     }
 
-    private static ClientStats stats(CircuitSettings.State circuit) {
-        Duration none = Duration.ZERO;
-        return new ClientStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, circuit, none, none, none);
+    @Test
+    void the_client_starts_without_brokers_and_can_be_customized() {
+        List<ClientBuilder> customized = new ArrayList<>();
+        runner.withPropertyValues("weir.bootstrap-servers=localhost:1", "weir.timeout=1ms", "weir.fallback=fail-open")
+                .withBean(WeirClientCustomizer.class, () -> customized::add)
+                .run(context -> {
+                    assertThat(context).hasNotFailed();
+                    assertThat(customized).hasSize(1);
+                    assertThat(context.getBean(WeirClient.class).isReady()).isFalse();
+                    assertThat(context.getBean(WeirHealthIndicator.class)
+                                    .health()
+                                    .getStatus())
+                            .isEqualTo(Status.DOWN);
+                    Request request = RequestBuilder.of("alice").build();
+                    assertThat(context.getBean(RequestDecider.class)
+                                    .decide(request, Fallback.FAIL_OPEN)
+                                    .join()
+                                    .allowed())
+                            .isTrue();
+                });
     }
 
     @Test

@@ -338,19 +338,8 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
             if (request == null) {
                 throw new IllegalArgumentException("the function returned no request");
             }
-            CompletableFuture<ClientDecision> answer = decider.apply(new Request(
-                    requestId(group, record, attempt),
-                    request.client(),
-                    request.kind(),
-                    request.tier(),
-                    request.cost(),
-                    request.sizeBytes(),
-                    request.attributes(),
-                    request.deadlineMs(),
-                    request.payload(),
-                    request.queue(),
-                    request.timestampMs(),
-                    request.source()));
+            CompletableFuture<ClientDecision> answer =
+                    decider.apply(request.withRequestId(requestId(group, record, attempt)));
             var unused = answer.whenComplete((decision, failure) -> arrivals.release());
             return answer;
         }

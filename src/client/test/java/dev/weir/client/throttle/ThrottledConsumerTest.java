@@ -11,6 +11,7 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -71,11 +72,13 @@ class ThrottledConsumerTest {
         start(builder());
     }
 
-    private ThrottledConsumerBuilder<String, String> builder() {
-        return ThrottledConsumer.builder(
-                Map.of(), new StringDeserializer(), new StringDeserializer(), null, record -> RequestBuilder.of(
-                                record.value())
-                        .build());
+    private static ThrottledConsumerBuilder<String, String> builder() {
+        return builder(record -> RequestBuilder.of(record.value()).build());
+    }
+
+    private static ThrottledConsumerBuilder<String, String> builder(
+            Function<ConsumerRecord<String, String>, Request> function) {
+        return ThrottledConsumer.builder(Map.of(), new StringDeserializer(), new StringDeserializer(), null, function);
     }
 
     private void start(ThrottledConsumerBuilder<String, String> options) {
@@ -140,6 +143,26 @@ class ThrottledConsumerTest {
         assertThat(group.committed).isEmpty();
         mails.commit();
         assertThat(group.committed).isEqualTo(Map.of(P0, 2L));
+    }
+
+    @Test
+    void the_request_is_that_of_the_function_with_another_id() {
+        Request request = RequestBuilder.of("alice")
+                .tier("free")
+                .cost(3)
+                .sizeBytes(7)
+                .attribute("operation", "send-mail")
+                .deadline(Instant.ofEpochMilli(9))
+                .payload(new byte[] {1})
+                .limitOverride(5, Duration.ofMinutes(1))
+                .build();
+        start(builder(record -> request));
+        write(P0, "a");
+        assertThat(poll()).containsExactly("a");
+        assertThat(requests)
+                .singleElement()
+                .usingRecursiveComparison()
+                .isEqualTo(request.withRequestId("mailer/mails/0/0~1"));
     }
 
     @Test
@@ -259,11 +282,12 @@ class ThrottledConsumerTest {
         }
         write(P1, "e");
         assertThat(poll()).containsExactly("e");
+        write(P1, "f");
         assertThatThrownBy(this::poll).isInstanceOf(RecordDeniedException.class);
         mails.commit();
         assertThat(group.committed).isEqualTo(Map.of(P0, 1L, P1, 2L));
         answers = ThrottledConsumerTest::allowed;
-        assertThat(poll()).containsExactly("b", "c");
+        assertThat(poll()).containsExactlyInAnyOrder("b", "c", "f");
     }
 
     @Test
