@@ -22,11 +22,11 @@ final class RateLimitedInterceptor implements MethodInterceptor {
     private static final boolean HAS_REACTOR =
             ClassUtils.isPresent("reactor.core.publisher.Mono", RateLimitedInterceptor.class.getClassLoader());
 
-    private final RequestDecider decider;
+    private final WeirDecider decider;
     private final RateLimitedExpressions expressions;
     private final Fallback fallback;
 
-    RateLimitedInterceptor(RequestDecider decider, RateLimitedExpressions expressions, Fallback fallback) {
+    RateLimitedInterceptor(WeirDecider decider, RateLimitedExpressions expressions, Fallback fallback) {
         this.decider = decider;
         this.expressions = expressions;
         this.fallback = fallback;

@@ -20,7 +20,7 @@ import org.springframework.core.env.Environment;
 
 /** Configures {@link RateLimited}. Spring Boot's {@code spring.aop.*} properties apply. */
 @AutoConfiguration(after = WeirAutoConfiguration.class)
-@ConditionalOnBean(RequestDecider.class)
+@ConditionalOnBean(WeirDecider.class)
 @EnableConfigurationProperties(WeirProperties.class)
 public class WeirMethodAutoConfiguration {
 
@@ -60,7 +60,7 @@ public class WeirMethodAutoConfiguration {
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     @ConditionalOnMissingBean
     RateLimitedInterceptor weirRateLimitedInterceptor(
-            RequestDecider decider, WeirProperties properties, Environment environment, BeanFactory beans) {
+            WeirDecider decider, WeirProperties properties, Environment environment, BeanFactory beans) {
         RateLimitedExpressions expressions = new RateLimitedExpressions(
                 beans, properties.method().client(), environment.getProperty("spring.application.name", "application"));
         return new RateLimitedInterceptor(decider, expressions, properties.fallback());

@@ -16,7 +16,7 @@ import reactor.core.publisher.Mono;
 @AutoConfiguration(after = WeirAutoConfiguration.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.REACTIVE)
 @ConditionalOnClass({WebFilter.class, Mono.class})
-@ConditionalOnBean(RequestDecider.class)
+@ConditionalOnBean(WeirDecider.class)
 @EnableConfigurationProperties(WeirProperties.class)
 public class WeirReactiveAutoConfiguration {
 
@@ -45,7 +45,7 @@ public class WeirReactiveAutoConfiguration {
         @Bean
         @ConditionalOnMissingBean
         WeirReactiveFilter weirReactiveFilter(
-                RequestDecider decider, ExchangeRequestMapper mapper, WeirProperties properties) {
+                WeirDecider decider, ExchangeRequestMapper mapper, WeirProperties properties) {
             WeirProperties.FilterProperties filter = properties.filter();
             return new WeirReactiveFilter(
                     decider,

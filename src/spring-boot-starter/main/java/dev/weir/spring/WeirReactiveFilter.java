@@ -24,14 +24,14 @@ import reactor.core.scheduler.Schedulers;
  */
 public final class WeirReactiveFilter implements WebFilter, Ordered {
 
-    private final RequestDecider decider;
+    private final WeirDecider decider;
     private final ExchangeRequestMapper mapper;
     private final HttpRequestMapping mapping;
     private final Fallback fallback;
     private final int order;
 
     WeirReactiveFilter(
-            RequestDecider decider,
+            WeirDecider decider,
             ExchangeRequestMapper mapper,
             HttpRequestMapping mapping,
             Fallback fallback,

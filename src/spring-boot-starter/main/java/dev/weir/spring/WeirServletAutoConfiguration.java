@@ -17,7 +17,7 @@ import org.springframework.web.filter.OncePerRequestFilter;
 @AutoConfiguration(after = WeirAutoConfiguration.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass(OncePerRequestFilter.class)
-@ConditionalOnBean(RequestDecider.class)
+@ConditionalOnBean(WeirDecider.class)
 @EnableConfigurationProperties(WeirProperties.class)
 public class WeirServletAutoConfiguration {
 
@@ -46,7 +46,7 @@ public class WeirServletAutoConfiguration {
         @Bean
         @ConditionalOnMissingBean(name = "weirServletFilter")
         FilterRegistrationBean<WeirServletFilter> weirServletFilter(
-                RequestDecider decider, ServletRequestMapper mapper, WeirProperties properties) {
+                WeirDecider decider, ServletRequestMapper mapper, WeirProperties properties) {
             WeirProperties.FilterProperties filter = properties.filter();
             FilterRegistrationBean<WeirServletFilter> bean = new FilterRegistrationBean<>(new WeirServletFilter(
                     decider, mapper, new HttpRequestMapping(filter), filter.fallback(properties.fallback())));

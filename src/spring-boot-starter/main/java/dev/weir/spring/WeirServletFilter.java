@@ -29,13 +29,12 @@ import org.springframework.web.util.WebUtils;
  */
 public final class WeirServletFilter extends OncePerRequestFilter {
 
-    private final RequestDecider decider;
+    private final WeirDecider decider;
     private final ServletRequestMapper mapper;
     private final HttpRequestMapping mapping;
     private final Fallback fallback;
 
-    WeirServletFilter(
-            RequestDecider decider, ServletRequestMapper mapper, HttpRequestMapping mapping, Fallback fallback) {
+    WeirServletFilter(WeirDecider decider, ServletRequestMapper mapper, HttpRequestMapping mapping, Fallback fallback) {
         this.decider = decider;
         this.mapper = mapper;
         this.mapping = mapping;

@@ -16,7 +16,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 
 /** A decider for tests without Kafka, which records the requests. */
-final class StubDecider implements RequestDecider {
+final class StubDecider implements WeirDecider {
 
     final List<Request> requests = new CopyOnWriteArrayList<>();
     private volatile Function<Request, CompletableFuture<ClientDecision>> answers = allowed(null);

@@ -49,14 +49,14 @@ class WeirAutoConfigurationTest {
         return new WebApplicationContextRunner()
                 .withConfiguration(ALL)
                 .withBean(WeirClient.class, () -> null)
-                .withBean(RequestDecider.class, () -> decider);
+                .withBean(WeirDecider.class, () -> decider);
     }
 
     private ReactiveWebApplicationContextRunner reactive() {
         return new ReactiveWebApplicationContextRunner()
                 .withConfiguration(ALL)
                 .withBean(WeirClient.class, () -> null)
-                .withBean(RequestDecider.class, () -> decider);
+                .withBean(WeirDecider.class, () -> decider);
     }
 
     @Test
@@ -73,7 +73,7 @@ class WeirAutoConfigurationTest {
         runner.withPropertyValues("weir.enabled=false").run(context -> assertThat(context)
                 .hasNotFailed()
                 .doesNotHaveBean(WeirClient.class)
-                .doesNotHaveBean(RequestDecider.class)
+                .doesNotHaveBean(WeirDecider.class)
                 .doesNotHaveBean(HealthIndicator.class));
     }
 
@@ -81,7 +81,7 @@ class WeirAutoConfigurationTest {
     void a_test_can_disable_the_client_and_declare_a_decider() {
         new WebApplicationContextRunner()
                 .withConfiguration(ALL)
-                .withBean(RequestDecider.class, () -> decider)
+                .withBean(WeirDecider.class, () -> decider)
                 .withPropertyValues("weir.enabled=false", "weir.filter.enabled=true")
                 .run(context -> assertThat(context)
                         .hasNotFailed()
@@ -152,7 +152,7 @@ class WeirAutoConfigurationTest {
     void beans_of_the_application_replace_the_client_and_the_decider() {
         servlet().run(context -> assertThat(context)
                 .hasNotFailed()
-                .getBean(RequestDecider.class)
+                .getBean(WeirDecider.class)
                 .isSameAs(decider));
     }
 
@@ -228,7 +228,7 @@ class WeirAutoConfigurationTest {
                                     .getStatus())
                             .isEqualTo(Status.DOWN);
                     Request request = RequestBuilder.of("alice").build();
-                    assertThat(context.getBean(RequestDecider.class)
+                    assertThat(context.getBean(WeirDecider.class)
                                     .decide(request, Fallback.FAIL_OPEN)
                                     .join()
                                     .allowed())
@@ -255,7 +255,7 @@ class WeirAutoConfigurationTest {
     @ValueSource(strings = {"org.springframework.web", "reactor", "jakarta.servlet"})
     void it_works_without_the_optional_libraries(String library) {
         runner.withBean(WeirClient.class, () -> null)
-                .withBean(RequestDecider.class, () -> decider)
+                .withBean(WeirDecider.class, () -> decider)
                 .withClassLoader(new FilteredClassLoader(library))
                 .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(OncePerRequestFilter.class));
     }

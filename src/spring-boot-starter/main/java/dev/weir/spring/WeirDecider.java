@@ -11,7 +11,7 @@ import java.util.concurrent.CompletableFuture;
  *
  * <pre>{@code
  * @Bean
- * RequestDecider everythingAllowed() {
+ * WeirDecider everythingAllowed() {
  *     return (request, fallback) -> CompletableFuture.completedFuture(
  *             new ClientDecision(true, Optional.of(Decision.unmatched(request)), Optional.empty()));
  * }
@@ -20,7 +20,7 @@ import java.util.concurrent.CompletableFuture;
  * <p>Implementations are thread-safe and do not block.
  */
 @FunctionalInterface
-public interface RequestDecider {
+public interface WeirDecider {
 
     /**
      * Decides a request and charges it.
