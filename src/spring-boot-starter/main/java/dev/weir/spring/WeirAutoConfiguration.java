@@ -74,7 +74,7 @@ public class WeirAutoConfiguration {
      */
     @Bean
     @ConditionalOnMissingBean
-    public WeirDecider weirRequestDecider(WeirClient weir) {
+    public WeirDecider weirDecider(WeirClient weir) {
         return (request, fallback) -> weir.decide(request, TIMEOUT_OF_CLIENT, fallback);
     }
 
