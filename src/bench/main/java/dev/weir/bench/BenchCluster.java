@@ -98,7 +98,7 @@ public final class BenchCluster implements AutoCloseable {
     private WeirConfig config(String name, int partitions, OutputFormat format, Map<String, String> kafka) {
         WeirConfig config = WeirConfig.builder()
                 .applicationId(name)
-                .topics(new WeirConfig.Topics(name + ".", partitions, replicationFactor, format))
+                .topics(new WeirConfig.Topics(name + ".", partitions, partitions, replicationFactor, format))
                 .kafka(kafka)
                 .stateDirectory(directory.resolve(name))
                 .build();

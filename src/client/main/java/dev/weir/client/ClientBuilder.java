@@ -257,8 +257,8 @@ public final class ClientBuilder {
         return prefix + "requests";
     }
 
-    String decisions() {
-        return prefix + "decisions";
+    String replies() {
+        return prefix + "replies";
     }
 
     String leaseUsage() {

@@ -3,11 +3,13 @@ package dev.weir.client;
 import dev.weir.event.Request;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.Callback;
@@ -19,6 +21,7 @@ import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
@@ -37,25 +40,28 @@ final class ClientConnection implements AutoCloseable {
 
     private final ClientBuilder options;
     private final Optional<SchemaRegistry> registry;
-    private final DecisionReader reader;
+    private final ReplyReader reader;
     private final LeasedDecisions leases; // null if the client is not leased
     private KafkaProducer<String, byte[]> producer; // null until brokers have responded
     private RequestCodec requestCodec; // null until connected
+    private Header replyPartition; // null until connected
 
     /**
      * Creates Kafka's consumers and checks the settings of the producers. Sends and reads nothing.
      *
-     * @param decisions processes the records of the topic of decisions, on the reader's thread
+     * @param client identifies the client
+     * @param replies processes the records of a partition of the topic of replies, on the reader's thread
      * @throws KafkaException if the settings are invalid, or no host name {@linkplain #isUnresolved can be resolved}
      */
     ClientConnection(
             ClientBuilder options,
             Optional<SchemaRegistry> registry,
-            Consumer<ConsumerRecord<byte[], byte[]>> decisions) {
+            UUID client,
+            Consumer<ConsumerRecord<byte[], byte[]>> replies) {
         this.options = options;
         this.registry = registry;
         check(options.producer());
-        reader = new DecisionReader(options.consumer(), options.decisions(), decisions);
+        reader = new ReplyReader(options.consumer(), options.replies(), client, replies);
         try {
             leases = options.leased() ? new LeasedDecisions(options, registry) : null;
         } catch (RuntimeException e) {
@@ -91,7 +97,7 @@ final class ClientConnection implements AutoCloseable {
     }
 
     /**
-     * Finds the topics, determines the ends from which decisions are read, and starts reading. Can be repeated after a
+     * Finds the topics, determines the end from which replies are read, and starts reading. Can be repeated after a
      * failure.
      *
      * @throws KafkaException if a topic does not exist, the brokers reject a call or do not respond, or the thread
@@ -101,6 +107,8 @@ final class ClientConnection implements AutoCloseable {
     void connect() {
         requestCodec = new RequestCodec(registry, options.requests());
         reader.connect(List.of(options.requests()));
+        byte[] partition = String.valueOf(reader.partition()).getBytes(StandardCharsets.US_ASCII);
+        replyPartition = new RecordHeader(WeirClient.REPLY_PARTITION, partition);
         if (producer == null) {
             producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
         }
@@ -142,7 +150,7 @@ final class ClientConnection implements AutoCloseable {
     }
 
     /**
-     * Writes a request to its topic.
+     * Writes a request to its topic, with a header that names the partition of its reply.
      *
      * @throws RuntimeException if it cannot be encoded or is not accepted. Other failures are passed to the callback
      */
@@ -154,7 +162,7 @@ final class ClientConnection implements AutoCloseable {
                 request.client(),
                 requestCodec.encode(request),
                 headers);
-        record.headers().add(correlation);
+        record.headers().add(correlation).add(replyPartition);
         var unused = producer.send(record, written);
     }
 
@@ -163,7 +171,11 @@ final class ClientConnection implements AutoCloseable {
         return leases;
     }
 
-    /** Returns the last failure of reading decisions; empty if it has succeeded since. */
+    int replyPartition() {
+        return reader.partition();
+    }
+
+    /** Returns the last failure of reading replies; empty if it has succeeded since. */
     Optional<RuntimeException> readerFailure() {
         return reader.failure();
     }

@@ -146,7 +146,7 @@ final class LeaseTopics implements AutoCloseable {
                 Set.of(AclOperation.WRITE),
                 options.leaseUsage(),
                 Set.of(AclOperation.WRITE),
-                options.decisions(),
+                options.replies(),
                 Set.of(AclOperation.READ));
         DescribeTopicsOptions withRights = new DescribeTopicsOptions().includeAuthorizedOperations(true);
         Admin admin = Admin.create(TopicFollower.settings(options.consumer()));

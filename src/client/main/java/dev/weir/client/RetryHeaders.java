@@ -6,6 +6,7 @@ import dev.weir.policy.RequestRules;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.UUID;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.Headers;
@@ -16,6 +17,10 @@ final class RetryHeaders {
 
     static final String ATTEMPT = "weir.attempt";
     static final String FIRST_REQUEST_ID = "weir.first-request-id";
+
+    /** The headers that are not copied from one attempt to the next. */
+    private static final Set<String> OWN =
+            Set.of(ATTEMPT, FIRST_REQUEST_ID, WeirClient.CORRELATION, WeirClient.REPLY_PARTITION);
 
     private RetryHeaders() {}
 
@@ -56,7 +61,7 @@ final class RetryHeaders {
     static List<Header> headers(ReleaseTask work, int attempt, Headers of) {
         List<Header> headers = new ArrayList<>();
         for (Header header : of) {
-            if (!List.of(ATTEMPT, FIRST_REQUEST_ID, WeirClient.CORRELATION).contains(header.key())) {
+            if (!OWN.contains(header.key())) {
                 headers.add(header);
             }
         }

@@ -65,14 +65,18 @@ import org.apache.kafka.common.header.internals.RecordHeader;
  * {@link NoDecisionReason#NOT_READY}. If brokers go away later, requests end with other reasons, the circuit opens, and
  * the client recovers when they return.
  *
- * <p><b>Threads.</b> Instances are thread-safe. Use one per process: each client reads all decisions and decodes its
- * own. {@code decide} and {@code peek} return without waiting for the decision or for brokers. The calling thread can
+ * <p><b>Threads.</b> Instances are thread-safe. Use one per process. {@code decide} and {@code peek} return without waiting for the decision or for brokers. The calling thread can
  * block only for {@link ClientBuilder#maxWait} if too many requests are waiting, or for {@code producer.max.block.ms} if
  * you set it (the client's default is 0). Futures are completed on the {@link ClientBuilder#executor}.
  */
 // How a decision is matched to its request
 //
-// Decisions keep the headers of their request. The client therefore adds a header to each request: 16 bytes that
+// The client reads one partition of the topic of replies, which it selects at random, and each of its requests names
+// that
+// partition in a header. Enforcers write a copy of the decision there. So a client receives the decisions on its own
+// requests and on those of the clients that share its partition, and not those on all requests.
+//
+// Decisions keep the headers of their request. The client therefore adds another header to each request: 16 bytes that
 // identify this client and 8 bytes that count its requests. With it the client skips decisions of other clients without
 // decoding them, and tells apart two requests with the same id, and a CONSUME and a SETTLE with the same id, which a
 // decision alone does not distinguish. A decision that ends a wait in a queue (EXPIRED, evicted, cancelled) carries the
@@ -84,6 +88,9 @@ public final class WeirClient implements AutoCloseable {
      * in topology-docs/reference/topics.md.
      */
     static final String CORRELATION = "weir.correlation";
+
+    /** The header that names the partition of the topic of replies that the client reads, as a decimal number. */
+    static final String REPLY_PARTITION = "weir.reply-partition";
 
     private static final int CORRELATION_BYTES = 24;
 
@@ -221,7 +228,8 @@ public final class WeirClient implements AutoCloseable {
                 ? null
                 : new ForkJoinPool(processors, ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
         executor = options.executor().orElse(ownExecutor);
-        connector = new ClientConnector(() -> new ClientConnection(options, registry, this::read), this::useConnection);
+        connector = new ClientConnector(
+                () -> new ClientConnection(options, registry, self, this::read), this::useConnection);
     }
 
     /**
@@ -532,6 +540,11 @@ public final class WeirClient implements AutoCloseable {
         } else {
             call.future.completeExceptionally(none(why, call.within, null));
         }
+    }
+
+    /** Returns the partition of the topic of replies that the client reads. The client must be ready. */
+    int replyPartition() {
+        return connection.replyPartition();
     }
 
     /**

@@ -49,10 +49,10 @@ public final class ConfigBuilder {
         return this;
     }
 
-    /** Sets the topics, with the cluster's default replication factor. */
+    /** Sets the topics, with as many partitions of the topic of replies and the cluster's default replication factor. */
     public ConfigBuilder topics(String prefix, int partitions) {
-        return topics(
-                new WeirConfig.Topics(prefix, partitions, Optional.empty(), WeirConfig.Topics.DEFAULTS.outputFormat()));
+        return topics(new WeirConfig.Topics(
+                prefix, partitions, partitions, Optional.empty(), WeirConfig.Topics.DEFAULTS.outputFormat()));
     }
 
     public ConfigBuilder state(WeirConfig.State value) {

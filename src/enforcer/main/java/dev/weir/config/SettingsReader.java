@@ -22,6 +22,7 @@ final class SettingsReader {
         return new Topics(
                 section.read(Topics.PREFIX, defaults.prefix()),
                 section.read(Topics.PARTITIONS, defaults.partitions()),
+                section.read(Topics.REPLY_PARTITIONS, defaults.replyPartitions()),
                 section.read(Topics.REPLICATION_FACTOR, defaults.replicationFactor()),
                 section.read(Topics.OUTPUT_FORMAT, defaults.outputFormat()));
     }

@@ -126,11 +126,16 @@ public record WeirConfig(
      *
      * @param prefix the start of all topic names: up to 200 letters, digits and {@code . _ -}
      * @param partitions the number of partitions, 1 to {@value #MAX_PARTITIONS}; the topics of rules always have one
+     * @param replyPartitions the number of partitions of the topic of replies, 1 to {@value #MAX_PARTITIONS}
      * @param replicationFactor 1 to {@value #MAX_REPLICATION_FACTOR}; empty for the cluster's default
      * @param outputFormat the format of decisions and releases
      */
     public record Topics(
-            String prefix, int partitions, Optional<Integer> replicationFactor, OutputFormat outputFormat) {
+            String prefix,
+            int partitions,
+            int replyPartitions,
+            Optional<Integer> replicationFactor,
+            OutputFormat outputFormat) {
 
         public static final int MAX_PARTITIONS = 10_000;
         public static final int MAX_REPLICATION_FACTOR = Short.MAX_VALUE;
@@ -138,6 +143,7 @@ public record WeirConfig(
         static final Setting<String> PREFIX = Setting.text(
                 "topics.prefix", Pattern.compile("[A-Za-z0-9._-]{0,200}"), "at most 200 letters, digits or . _ -");
         static final Setting<Integer> PARTITIONS = Setting.count("topics.partitions", 1, MAX_PARTITIONS);
+        static final Setting<Integer> REPLY_PARTITIONS = Setting.count("topics.reply-partitions", 1, MAX_PARTITIONS);
         static final Setting<Optional<Integer>> REPLICATION_FACTOR = Setting.of(
                 "topics.replication-factor",
                 Topics::replicationFactor,
@@ -147,11 +153,12 @@ public record WeirConfig(
         static final Setting<OutputFormat> OUTPUT_FORMAT =
                 Setting.of("topics.output-format", Topics::outputFormat, any -> {});
 
-        static final Topics DEFAULTS = new Topics("weir.", 4, Optional.empty(), OutputFormat.AVRO);
+        static final Topics DEFAULTS = new Topics("weir.", 4, 16, Optional.empty(), OutputFormat.AVRO);
 
         public Topics {
             PREFIX.require(prefix);
             PARTITIONS.require(partitions);
+            REPLY_PARTITIONS.require(replyPartitions);
             REPLICATION_FACTOR.require(replicationFactor);
         }
 

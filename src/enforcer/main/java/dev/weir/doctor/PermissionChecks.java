@@ -46,6 +46,7 @@ final class PermissionChecks {
                 topics.leaseRequests(),
                 topics.leaseResponses(),
                 topics.decisions(),
+                topics.replies(),
                 topics.releases(),
                 topics.deadLetters())) {
             needs.add(new RequiredPermission(name, false, AclOperation.WRITE));

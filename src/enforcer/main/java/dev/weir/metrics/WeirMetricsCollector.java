@@ -32,6 +32,9 @@ final class WeirMetricsCollector implements MultiCollector {
                 new MetricFamily("weir_requests_misplaced", "Requests that were not in the partition of their client")
                         .add((double) counts.misplacedRequests())
                         .counter(),
+                new MetricFamily("weir_replies_ignored", "Decisions whose reply partition does not exist")
+                        .add((double) counts.repliesIgnored())
+                        .counter(),
                 quotaWaits(counts),
                 leasing(counts),
                 waits(counts),

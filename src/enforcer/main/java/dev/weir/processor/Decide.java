@@ -40,6 +40,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private final EnforcerMetrics metrics;
     private final StoreNames stores;
     private final Outlets outlets;
+    private final ReplyPartitions replies;
     private final LongSupplier clockSteps;
     private final TickScheduler ticks = new TickScheduler(this::tick);
     private ProcessorContext<byte[], Object> context;
@@ -64,9 +65,10 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             String states, String segments, String answers, String books, String waiting, String order) {}
 
     /** The names of the nodes that receive the output. */
-    public record Outlets(String decisions, String admissions, String leaseRequests) {}
+    public record Outlets(String decisions, String replies, String admissions, String leaseRequests) {}
 
     /**
+     * @param replies the partitions of the topic of replies
      * @param clockSteps returns how often the wall clock of this process was stepped forward;
      *     see {@link dev.weir.lease.ClockStepDetector}
      */
@@ -76,12 +78,14 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
             WeirConfig config,
             StoreNames stores,
             Outlets outlets,
+            ReplyPartitions replies,
             LongSupplier clockSteps) {
         this.policies = policies;
         this.metrics = counts;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;
+        this.replies = replies;
         this.clockSteps = clockSteps;
     }
 
@@ -109,7 +113,8 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
                 policies::table,
                 nowMs);
         early = new EarlyCommits();
-        forwarder = new DecisionForwarder(context, outlets, metrics, policies);
+        forwarder = new DecisionForwarder(
+                context, outlets, new ReplyForwarder(context, outlets.replies, replies, metrics), metrics, policies);
         if (maintenance != null) {
             maintenance.stop();
         }

@@ -14,12 +14,13 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Forwards the output of {@link Decide}: decisions, admissions to queues, and messages to ledgers. The sinks of
+ * Forwards the output of {@link Decide}: decisions, their replies, admissions to queues, and messages to ledgers. The sinks of
  * WeirTopology write them to their topics. {@link QueueForwarder} forwards the decisions of queues.
  */
 record DecisionForwarder(
         ProcessorContext<byte[], Object> context,
         Decide.Outlets outlets,
+        ReplyForwarder replies,
         EnforcerMetrics metrics,
         PolicyRegistry policies) {
 
@@ -34,6 +35,7 @@ record DecisionForwarder(
             metrics.decided(decided);
             metrics.answered(context.currentSystemTimeMs() - record.timestamp());
             context.forward(record.withValue(decided), outlets.decisions());
+            replies.forward(record, decided);
         } else {
             Admission admission =
                     ((Admission) result).withHeadersAndContext(CarriedHeaders.from(record.headers()), taken);

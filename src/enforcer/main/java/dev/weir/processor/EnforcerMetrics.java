@@ -68,6 +68,7 @@ public final class EnforcerMetrics implements EvaluationListener {
     private final Map<Evaluation, LongAdder> evaluations = new ConcurrentHashMap<>();
     private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
     private final LongAdder misplaced = new LongAdder();
+    private final LongAdder repliesIgnored = new LongAdder();
     private final Map<String, LongAdder> queued = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> released = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> waitedForQuota = new ConcurrentHashMap<>();
@@ -159,6 +160,11 @@ public final class EnforcerMetrics implements EvaluationListener {
         misplaced.increment();
     }
 
+    /** Counts a decision without a reply, because its request selected a partition that does not exist. */
+    void replyIgnored() {
+        repliesIgnored.increment();
+    }
+
     void released(Release release, long nowMs) {
         of(released, release.queue(), q -> OTHER, q -> new LongAdder()).increment();
         Line line = new Line(release.queue(), release.tier() == null ? NONE : release.tier());
@@ -198,6 +204,11 @@ public final class EnforcerMetrics implements EvaluationListener {
     /** Returns the number of requests that were not in the partition of their client. */
     public long misplacedRequests() {
         return misplaced.sum();
+    }
+
+    /** Returns the number of decisions without a reply, because their requests selected a partition that does not exist. */
+    public long repliesIgnored() {
+        return repliesIgnored.sum();
     }
 
     /** Returns the number of requests that each queue has admitted. */

@@ -13,13 +13,17 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Forwards the output of a task's queues with queue time as the timestamp: decisions and releases with the key and
- * headers of their request, and slot messages to the task of another partition or of this one.
+ * Forwards the output of a task's queues with queue time as the timestamp: decisions, their replies and releases with
+ * the key and headers of their request, and slot messages to the task of another partition or of this one.
  *
  * @param nowMs returns the queue time in milliseconds
  */
 record QueueForwarder(
-        ProcessorContext<byte[], Object> context, Shape.Outlets outlets, EnforcerMetrics metrics, LongSupplier nowMs)
+        ProcessorContext<byte[], Object> context,
+        Shape.Outlets outlets,
+        ReplyForwarder replies,
+        EnforcerMetrics metrics,
+        LongSupplier nowMs)
         implements Outlet, SlotMessenger {
 
     /** A message is read only after its transaction is committed. */
@@ -28,18 +32,21 @@ record QueueForwarder(
     @Override
     public void emitDecision(Admission of, Decision decision) {
         metrics.decidedByQueue(decision);
-        forward(of, decision.withContext(of.context()), outlets.decisions());
+        Decision decided = decision.withContext(of.context());
+        Record<byte[], Object> record = record(of, decided);
+        context.forward(record, outlets.decisions());
+        replies.forward(record, decided);
     }
 
     @Override
     public void emitRelease(Admission of, Release release) {
         metrics.released(release, nowMs.getAsLong());
-        forward(of, release, outlets.releases());
+        context.forward(record(of, release), outlets.releases());
     }
 
-    private void forward(Admission of, Object value, String node) {
+    private Record<byte[], Object> record(Admission of, Object value) {
         byte[] key = of.request().client().getBytes(StandardCharsets.UTF_8);
-        context.forward(new Record<>(key, value, nowMs.getAsLong(), CarriedHeaders.to(of.headers())), node);
+        return new Record<>(key, value, nowMs.getAsLong(), CarriedHeaders.to(of.headers()));
     }
 
     @Override

@@ -34,7 +34,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private static final long MAX_TICK_MS = 500;
 
     /** The names of the nodes that receive the output. */
-    public record Outlets(String decisions, String releases, String markers, String slots, String deadLetters) {}
+    public record Outlets(
+            String decisions, String replies, String releases, String markers, String slots, String deadLetters) {}
 
     /**
      * A read-only query on the queues.
@@ -53,6 +54,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private final EnforcerMetrics metrics;
     private final StoredQueues.StoreNames stores;
     private final Outlets outlets;
+    private final ReplyPartitions replies;
     private final QueueRegistry live;
     private final ReentrantLock working = new ReentrantLock(true); // fair, so that queries run between two records
     private final TickScheduler ticks = new TickScheduler(this::tick);
@@ -68,12 +70,14 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
             EnforcerMetrics counts,
             WeirConfig config,
             StoredQueues.StoreNames stores,
-            Outlets outlets) {
+            Outlets outlets,
+            ReplyPartitions replies) {
         this.policies = policies;
         this.metrics = counts;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;
+        this.replies = replies;
         this.live = live;
     }
 
@@ -82,7 +86,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         context = processorContext;
         rejections = new DeadLetterForwarder(context, metrics, outlets.deadLetters);
         StoredQueues queues = StoredQueues.open(stores, config.state(), context);
-        QueueForwarder forwarder = new QueueForwarder(context, outlets, metrics, this::nowMs);
+        ReplyForwarder toRequesters = new ReplyForwarder(context, outlets.replies, replies, metrics);
+        QueueForwarder forwarder = new QueueForwarder(context, outlets, toRequesters, metrics, this::nowMs);
         Shaper restored = new Shaper(
                 policies::queue, queues, forwarder, forwarder, config.shaping().hotKeys());
         queues.restore(restored);

@@ -9,6 +9,7 @@ import dev.weir.metrics.RestoreProgress;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.ReplyPartitions;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.PartitionOwners;
 import dev.weir.query.QueryService;
@@ -92,11 +93,12 @@ public final class Enforcer implements AutoCloseable {
         String address = PartitionOwners.address(reachableAt);
         StateDirectoryCheck.requireSafe(config.state().directory());
         id = InstanceId.of(config.state().directory());
+        ReplyPartitions replies = new ReplyPartitions(RequestTopic.replyPartitions(config));
         StreamsApplication deciding = new StreamsApplication(
                 "deciding",
                 WeirTopology.deciding(
                         config,
-                        RequestTopic.partitions(config),
+                        new WeirTopology.TopicPartitions(RequestTopic.partitions(config), replies),
                         policies,
                         counts,
                         memory,
@@ -107,7 +109,7 @@ public final class Enforcer implements AutoCloseable {
         try {
             shaping = new StreamsApplication(
                     "shaping",
-                    WeirTopology.shaping(config, policies, queues, counts, registry),
+                    WeirTopology.shaping(config, replies, policies, queues, counts, registry),
                     of(id, address, KafkaSettings.shaping(config)));
         } catch (RuntimeException e) {
             deciding.close(STOPS_WITHIN);

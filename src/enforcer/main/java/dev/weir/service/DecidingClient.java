@@ -27,8 +27,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The client with which a process decides the requests that it receives over the network: over the topics, or with
- * leases if the policies permit it. An enforcer that receives none starts no client, because a client reads all
- * decisions. A gateway starts it at once.
+ * leases if the policies permit it. An enforcer starts it with the first request, since it has connections and threads
+ * of its own. A gateway starts it at once.
  */
 public final class DecidingClient implements RequestDecider, AutoCloseable {
 

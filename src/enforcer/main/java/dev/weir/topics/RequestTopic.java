@@ -49,7 +49,19 @@ public record RequestTopic(int partitions, Map<String, String> retention) {
      * @throws UnreachableException if the topic does not exist or no broker responds
      */
     public static int partitions(WeirConfig config) {
-        String name = Topics.of(config).requests();
+        return partitions(config, Topics.of(config).requests());
+    }
+
+    /**
+     * Returns the number of partitions of the topic of replies.
+     *
+     * @throws UnreachableException if the topic does not exist or no broker responds
+     */
+    public static int replyPartitions(WeirConfig config) {
+        return partitions(config, Topics.of(config).replies());
+    }
+
+    private static int partitions(WeirConfig config, String name) {
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             return awaitPartitions(admin, name);
         } catch (ExecutionException e) {

@@ -117,6 +117,7 @@ public final class TopicRequirements {
         for (String name : List.of(topics.requests(), topics.decisions(), topics.releases(), topics.deadLetters())) {
             judgeNotCompacted(name, "compaction would keep only the last record of each key");
         }
+        judgeNotCompacted(topics.replies(), "compaction would keep only the last reply to each client");
         judgeNotCompacted(topics.routedRequests(), "compaction would keep only the last request of each client");
         judgeNotCompacted(topics.admissions(), "compaction would keep only the last request of each queue");
         judgeNotCompacted(topics.leaseUsage(), "compaction would keep only the last report of each key");
@@ -181,6 +182,7 @@ public final class TopicRequirements {
         return Set.of(
                 topics.routedRequests(),
                 topics.decisions(),
+                topics.replies(),
                 topics.releases(),
                 topics.deadLetters(),
                 topics.admissions(),

@@ -53,6 +53,9 @@ public final class TopicSetup {
     /** The minimum {@code max.message.bytes} of the topics of rules, which is Kafka's default. */
     static final int MAX_RULE_BYTES = 1_048_588;
 
+    /** How long replies are kept. Requesters read them at once. */
+    private static final String REPLY_RETENTION_MS = String.valueOf(TimeUnit.MINUTES.toMillis(10));
+
     private static final int TIMEOUT_SECONDS = 30;
     private static final int POLL_MS = 20;
 
@@ -176,10 +179,14 @@ public final class TopicSetup {
         int partitions = config.topics().partitions();
         Map<String, String> routed = new HashMap<>(WRITTEN_BY_WEIR);
         routed.putAll(ofRequests.retention());
+        Map<String, String> replies = new HashMap<>(WRITTEN_BY_WEIR);
+        replies.put(TopicConfig.RETENTION_MS_CONFIG, REPLY_RETENTION_MS);
+        replies.put(TopicConfig.SEGMENT_MS_CONFIG, REPLY_RETENTION_MS); // the broker deletes whole segments
         return List.of(
                 topic(config, topics.requests(), partitions, requestTime.settings()),
                 topic(config, topics.routedRequests(), ofRequests.partitions(), routed),
                 topic(config, topics.decisions(), partitions, WRITTEN_BY_WEIR),
+                topic(config, topics.replies(), config.topics().replyPartitions(), replies),
                 topic(config, topics.leaseUsage(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.releases(), partitions, WRITTEN_BY_WEIR),
                 topic(config, topics.deadLetters(), partitions, WRITTEN_BY_WEIR),

@@ -11,6 +11,7 @@ import dev.weir.config.WeirConfig;
  * @param routedRequests misplaced request events on their way to the partition of their client, keyed by
  *     client; internal
  * @param decisions decisions, keyed by client
+ * @param replies copies of decisions, each in the partition that its requester reads
  * @param leaseUsage the usage of leases by leased clients, keyed by policy and key fields
  * @param releases released requests, keyed by client
  * @param policies policies and queues, compacted
@@ -24,6 +25,7 @@ public record Topics(
         String requests,
         String routedRequests,
         String decisions,
+        String replies,
         String leaseUsage,
         String releases,
         String policies,
@@ -55,6 +57,7 @@ public record Topics(
                 prefix + "requests",
                 prefix + ROUTED_REQUESTS + applicationId,
                 prefix + "decisions",
+                prefix + "replies",
                 prefix + "lease-usage",
                 prefix + "releases",
                 prefix + "policies",

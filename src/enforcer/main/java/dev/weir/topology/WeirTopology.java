@@ -14,6 +14,8 @@ import dev.weir.processor.ReadLeaseResponses;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRoutedRequests;
 import dev.weir.processor.RecordOrigin;
+import dev.weir.processor.Reply;
+import dev.weir.processor.ReplyPartitions;
 import dev.weir.processor.RequestPlacement;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.RequestTimestamps;
@@ -58,7 +60,8 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *   weir.policies ──▶ update-policies ──▶ (policies)
  *                                             ┊
  *   weir.requests ────────▶ read-requests ──▶ decide ──▶ weir.decisions
- *                           │  │            ↗ ├── (policy-states)
+ *                           │  │            ↗ ├──▶ weir.replies
+ *                           │  │           │  ├── (policy-states)
  *               misplaced   │  │           │  ├── (log-segments)
  *        ╭──────────────────╯  │           │  ├── (idempotency)
  *        ▼                     │           │  ├── (lease-books)
@@ -76,6 +79,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         (policies)
  *                                             ┊
  *   weir.admissions. ─────────────────▶ shape ──▶ weir.decisions
+ *                                         ├──▶ weir.replies
  *                                         ├── (queue-states)
  *                                         ├── (queue-slots)
  *                                         ├── (queue-tickets)
@@ -107,6 +111,7 @@ public final class WeirTopology {
     private static final String ADMISSIONS_IN = "admissions";
     private static final String SHAPE = "shape";
     private static final String DECISIONS = "decisions";
+    private static final String REPLIES = "replies";
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "shaped";
     private static final String MARKERS = "markers";
@@ -173,19 +178,28 @@ public final class WeirTopology {
     private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
     private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
 
+    /**
+     * The partitions of existing topics.
+     *
+     * @param requests the number of partitions of the request topic and of the topic of routed requests
+     * @param replies the partitions of the topic of replies, updated by the topology
+     */
+    public record TopicPartitions(int requests, ReplyPartitions replies) {}
+
     private WeirTopology() {}
 
     /** Returns the deciding topology without a schema registry and with a wall clock that is never stepped. */
     public static Topology deciding(
             WeirConfig config, int partitions, PolicyRegistry policies, EnforcerMetrics counts) {
         CacheBudget memory = new CacheBudget(config.state().hotMemoryBytes());
-        return deciding(config, partitions, policies, counts, memory, Optional.empty(), () -> 0);
+        TopicPartitions both = new TopicPartitions(partitions, replies(config));
+        return deciding(config, both, policies, counts, memory, Optional.empty(), () -> 0);
     }
 
     /**
      * Returns the deciding topology, which decides requests or sends them to a queue.
      *
-     * @param partitions the number of partitions of the request topic and of the topic of routed requests
+     * @param partitions the partitions of the existing topics
      * @param policies updated by the topology
      * @param counts updated by the topology
      * @param memory the budget of the caches
@@ -196,7 +210,7 @@ public final class WeirTopology {
      */
     public static Topology deciding(
             WeirConfig config,
-            int partitions,
+            TopicPartitions partitions,
             PolicyRegistry policies,
             EnforcerMetrics counts,
             CacheBudget memory,
@@ -204,7 +218,7 @@ public final class WeirTopology {
             LongSupplier clockSteps) {
         Topics topics = Topics.of(config);
         RequestPlacement placement =
-                new RequestPlacement(partitions, config.requests().misplaced());
+                new RequestPlacement(partitions.requests(), config.requests().misplaced());
         return new Topology()
                 .addGlobalStore(
                         Stores.policies(),
@@ -253,7 +267,8 @@ public final class WeirTopology {
                                         Stores.LEASE_BOOKS,
                                         Stores.WAITING_REQUESTS,
                                         Stores.DECISION_ORDER),
-                                new Decide.Outlets(DECISIONS, ADMISSIONS_OUT, LEASE_REQUESTS_OUT),
+                                new Decide.Outlets(DECISIONS, REPLIES, ADMISSIONS_OUT, LEASE_REQUESTS_OUT),
+                                partitions.replies(),
                                 clockSteps),
                         READ_REQUESTS,
                         READ_ROUTED,
@@ -265,6 +280,13 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.WAITING_REQUESTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.DECISION_ORDER), DECIDE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), DECIDE)
+                .addSink(
+                        REPLIES,
+                        topics.replies(),
+                        BYTES_OUT,
+                        replies(registry, config),
+                        toRequester(partitions.replies()),
+                        DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
                 .addSink(LEASE_REQUESTS_OUT, topics.leaseRequests(), BYTES_OUT, leaseRequests(), DECIDE)
                 .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, TO_CLIENT, READ_REQUESTS)
@@ -279,18 +301,19 @@ public final class WeirTopology {
     }
 
     /**
-     * Like {@link #shaping(WeirConfig, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)}, without a
-     * schema registry.
+     * Like {@link #shaping(WeirConfig, ReplyPartitions, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)},
+     * without a schema registry.
      */
     public static Topology shaping(
             WeirConfig config, PolicyRegistry policies, QueueRegistry queues, EnforcerMetrics counts) {
-        return shaping(config, policies, queues, counts, Optional.empty());
+        return shaping(config, replies(config), policies, queues, counts, Optional.empty());
     }
 
     /**
      * Returns the shaping topology, which queues and releases requests. It also maintains the ledgers of shared limits
      * and validates the policies topic.
      *
+     * @param replies the partitions of the topic of replies
      * @param policies updated by the deciding topology of the same process
      * @param queues updated by the topology
      * @param counts updated by the topology
@@ -299,6 +322,7 @@ public final class WeirTopology {
      */
     public static Topology shaping(
             WeirConfig config,
+            ReplyPartitions replies,
             PolicyRegistry policies,
             QueueRegistry queues,
             EnforcerMetrics counts,
@@ -331,7 +355,8 @@ public final class WeirTopology {
                                         Stores.QUEUE_ALARMS,
                                         Stores.QUEUE_TIMERS,
                                         Stores.QUEUE_IDEMPOTENCY),
-                                new Shape.Outlets(DECISIONS, RELEASES, MARKERS, SLOTS, DEAD_LETTERS)),
+                                new Shape.Outlets(DECISIONS, REPLIES, RELEASES, MARKERS, SLOTS, DEAD_LETTERS),
+                                replies),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
@@ -340,6 +365,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_TIMERS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_IDEMPOTENCY), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), SHAPE)
+                .addSink(REPLIES, topics.replies(), BYTES_OUT, replies(registry, config), toRequester(replies), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, config), SHAPE)
                 .addSink(MARKERS, topics.admissions(), BYTES_OUT, MARKER_OUT, TO_OWN_PARTITION, SHAPE)
                 .addSink(SLOTS, topics.admissions(), BYTES_OUT, SLOT_MESSAGES_OUT, TO_LEDGER_OR_HOLDER, SHAPE)
@@ -377,6 +403,25 @@ public final class WeirTopology {
         DecisionCodec codec = new DecisionCodec(
                 registry, Topics.of(config).decisions(), config.topics().outputFormat());
         return (topic, decision) -> codec.encode(decision);
+    }
+
+    /** Returns the partitions of a topic of replies that was created with a configuration. */
+    private static ReplyPartitions replies(WeirConfig config) {
+        return new ReplyPartitions(config.topics().replyPartitions());
+    }
+
+    /** A reply is written in the same bytes as the decision, also with a schema registry. */
+    private static Serializer<Reply> replies(Optional<SchemaRegistry> registry, WeirConfig config) {
+        Serializer<Decision> decisions = decisions(registry, config);
+        return (topic, reply) -> decisions.serialize(topic, reply.decision());
+    }
+
+    /** Selects the partition that the requester reads. The producer detects new partitions after some minutes. */
+    private static StreamPartitioner<byte[], Reply> toRequester(ReplyPartitions replies) {
+        return (topic, client, reply, partitions) -> {
+            replies.update(partitions);
+            return Optional.of(Set.of(Math.min(reply.partition(), partitions - 1)));
+        };
     }
 
     private static Serializer<Admission> admissions() {

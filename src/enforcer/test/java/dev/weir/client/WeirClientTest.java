@@ -17,7 +17,6 @@ import dev.weir.policy.RequestRules;
 import dev.weir.runtime.Enforcer;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -27,20 +26,12 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import org.apache.kafka.clients.admin.Admin;
-import org.apache.kafka.clients.admin.NewPartitions;
-import org.apache.kafka.clients.admin.NewTopic;
-import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
-import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -442,7 +433,7 @@ class WeirClientTest {
         try (WeirClient weir = missing.client().fallback(Fallback.FAIL_CLOSED).start()) {
             await("the failure is known", LiveWeir.PATIENCE, () -> weir.failure()
                     .isPresent());
-            String reason = "topic missing.decisions does not exist, or this user has no permission to describe it";
+            String reason = "topic missing.replies does not exist, or this user has no permission to describe it";
             assertThat(weir.failure()).hasValueSatisfying(failure -> assertThat(failure)
                     .isInstanceOf(KafkaException.class)
                     .hasMessage(reason));
@@ -464,65 +455,6 @@ class WeirClientTest {
                     assertThat(decided(waiting.get(i)).remaining()).isEqualTo(3_000 - 1 - i);
                 }
             }
-        }
-    }
-
-    @Test
-    void added_partitions_are_read_from_the_beginning() throws Exception {
-        Map<String, Object> kafka = new HashMap<>(up.config().kafka());
-        kafka.put("metadata.max.age.ms", 200);
-        try (Admin admin = Admin.create(kafka)) {
-            admin.createTopics(List.of(new NewTopic("growing", 1, (short) 1)))
-                    .all()
-                    .get();
-            await("the topic exists", LiveWeir.PATIENCE, () -> exists(admin, "growing"));
-            Map<String, Integer> seen = new ConcurrentHashMap<>();
-            DecisionReader reader = new DecisionReader(
-                    kafka,
-                    "growing",
-                    record -> seen.put(new String(record.key(), StandardCharsets.UTF_8), record.partition()));
-            try (reader) {
-                reader.connect(List.of());
-                reader.start();
-                admin.createPartitions(Map.of("growing", NewPartitions.increaseTo(3)))
-                        .all()
-                        .get();
-                await("the topic has three partitions", LiveWeir.PATIENCE, () -> partitions(admin) == 3);
-                for (int partition = 0; partition < 3; partition++) {
-                    send(kafka, partition);
-                }
-                await("all records are read", LiveWeir.PATIENCE, () -> seen.equals(Map.of("0", 0, "1", 1, "2", 2)));
-            }
-        }
-    }
-
-    /** Sends a record with a new producer, which has no outdated metadata of the topic. */
-    private static void send(Map<String, Object> kafka, int partition) throws Exception {
-        try (KafkaProducer<byte[], byte[]> producer =
-                new KafkaProducer<>(kafka, new ByteArraySerializer(), new ByteArraySerializer())) {
-            byte[] key = String.valueOf(partition).getBytes(StandardCharsets.UTF_8);
-            producer.send(new ProducerRecord<>("growing", partition, key, key)).get();
-        }
-    }
-
-    private static boolean exists(Admin admin, String topic) {
-        try {
-            return admin.listTopics().names().get().contains(topic);
-        } catch (InterruptedException | ExecutionException e) {
-            throw new AssertionError(e);
-        }
-    }
-
-    private static int partitions(Admin admin) {
-        try {
-            return admin.describeTopics(List.of("growing"))
-                    .allTopicNames()
-                    .get()
-                    .get("growing")
-                    .partitions()
-                    .size();
-        } catch (InterruptedException | ExecutionException e) {
-            throw new AssertionError(e);
         }
     }
 

@@ -55,6 +55,7 @@ class ConfigFileTest {
             topics:
               prefix: ""
               partitions: 32
+              reply-partitions: 8
               replication-factor: 3
               output-format: json
             state:
@@ -142,7 +143,7 @@ class ConfigFileTest {
                 .isEqualTo(WeirConfig.builder()
                         .applicationId("weir")
                         .threads(1)
-                        .topics(new Topics("weir.", 4, Optional.empty(), OutputFormat.AVRO))
+                        .topics(new Topics("weir.", 4, 16, Optional.empty(), OutputFormat.AVRO))
                         .state(new State(
                                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                                 268_435_456,
@@ -177,7 +178,7 @@ class ConfigFileTest {
                 .isEqualTo(WeirConfig.builder()
                         .applicationId("weir-eu.1_a")
                         .threads(8)
-                        .topics(new Topics("", 32, Optional.of(3), OutputFormat.JSON))
+                        .topics(new Topics("", 32, 8, Optional.of(3), OutputFormat.JSON))
                         .state(new State(
                                 Path.of("/var/lib/weir"),
                                 2L << 30,
@@ -483,7 +484,7 @@ class ConfigFileTest {
                 () -> WeirConfig.builder()
                         .applicationId("a".repeat(100))
                         .threads(1)
-                        .topics(new Topics("p".repeat(134), 1, Optional.empty(), OutputFormat.AVRO))
+                        .topics(new Topics("p".repeat(134), 1, 1, Optional.empty(), OutputFormat.AVRO))
                         .state(State.DEFAULTS)
                         .requests(Requests.DEFAULTS)
                         .shaping(Shaping.DEFAULTS)
@@ -492,10 +493,13 @@ class ConfigFileTest {
                         .build());
         assertRefused(
                 "topics.partitions must be 1 to 10000, is 0",
-                () -> new Topics("", 0, Optional.empty(), OutputFormat.AVRO));
+                () -> new Topics("", 0, 1, Optional.empty(), OutputFormat.AVRO));
+        assertRefused(
+                "topics.reply-partitions must be 1 to 10000, is 10001",
+                () -> new Topics("", 1, 10_001, Optional.empty(), OutputFormat.AVRO));
         assertRefused(
                 "topics.replication-factor must be 1 to 32767, is 32768",
-                () -> new Topics("", 1, Optional.of(32_768), OutputFormat.AVRO));
+                () -> new Topics("", 1, 1, Optional.of(32_768), OutputFormat.AVRO));
         assertRefused(
                 "state.cleanup-keys must be 1 to 10000000, is 0",
                 () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 0, state.retention(), 1));

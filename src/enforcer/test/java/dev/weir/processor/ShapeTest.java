@@ -58,7 +58,7 @@ class ShapeTest {
     private static final StoredQueues.StoreNames STORES =
             new StoredQueues.StoreNames("states", "slots", "tickets", "alarms", "timers", "answers");
     private static final Shape.Outlets OUTLETS =
-            new Shape.Outlets("decisions", "releases", "markers", "slots", "dead-letters");
+            new Shape.Outlets("decisions", "replies", "releases", "markers", "slots", "dead-letters");
 
     @TempDir
     private Path directory;
@@ -119,7 +119,8 @@ class ShapeTest {
         context = context();
         stores.forEach(context::addStateStore);
         tellTime();
-        shape = new Shape(policies, live, new EnforcerMetrics(), WeirConfig.DEFAULTS, STORES, OUTLETS);
+        shape = new Shape(
+                policies, live, new EnforcerMetrics(), WeirConfig.DEFAULTS, STORES, OUTLETS, new ReplyPartitions(1));
         shape.init(context);
     }
 

@@ -199,7 +199,7 @@ class PolicyTopicTest {
                 .applicationId("weir-" + prefix + "test")
                 .threads(1)
                 .topics(new WeirConfig.Topics(
-                        prefix, 1, WeirConfig.DEFAULTS.topics().replicationFactor(), OutputFormat.AVRO))
+                        prefix, 1, 1, WeirConfig.DEFAULTS.topics().replicationFactor(), OutputFormat.AVRO))
                 .kafka(TestBroker.clientSettings())
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {

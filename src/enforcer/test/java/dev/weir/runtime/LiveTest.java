@@ -239,6 +239,7 @@ class LiveTest {
         for (String written : List.of(
                 topics.routedRequests(),
                 topics.decisions(),
+                topics.replies(),
                 topics.releases(),
                 topics.admissions(),
                 topics.deadLetters())) {
@@ -247,6 +248,8 @@ class LiveTest {
             assertThat(setting(config, written, TopicConfig.MAX_MESSAGE_BYTES_CONFIG))
                     .isEqualTo(String.valueOf(3 << 20));
         }
+        assertThat(setting(config, topics.replies(), TopicConfig.RETENTION_MS_CONFIG))
+                .isEqualTo("600000");
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             List<String> created = admin.listTopics().names().get().stream()
                     .filter(name -> name.startsWith("fresh."))
@@ -257,6 +260,7 @@ class LiveTest {
                             "fresh.requests 4",
                             "fresh.routed-requests." + config.applicationId() + " 4",
                             "fresh.decisions 4",
+                            "fresh.replies 4",
                             "fresh.lease-usage 4",
                             "fresh.releases 4",
                             "fresh.admissions." + config.applicationId() + " 4",

@@ -59,7 +59,7 @@ class OtherLanguagesTest {
         WeirConfig config = WeirConfig.builder()
                 .applicationId(prefix + "app")
                 .threads(1)
-                .topics(new WeirConfig.Topics(prefix, 2, Optional.empty(), format))
+                .topics(new WeirConfig.Topics(prefix, 2, 2, Optional.empty(), format))
                 .kafka(TestBroker.clientSettings())
                 .stateDirectory(directory.resolve(prefix))
                 .build();

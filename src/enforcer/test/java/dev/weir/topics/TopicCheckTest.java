@@ -107,6 +107,7 @@ class TopicCheckTest {
             requests         | cleanup.policy         | compact        | must be delete: compaction      | delete
             requests         | cleanup.policy         | compact,delete | must be delete: compaction      | delete
             decisions        | cleanup.policy         | compact        | must be delete: compaction      | delete
+            replies          | cleanup.policy         | compact        | must be delete: compaction      | delete
             releases         | cleanup.policy         | compact        | must be delete: compaction      | delete
             dead-letters     | cleanup.policy         | compact        | must be delete: compaction      | delete
             routed-requests. | cleanup.policy         | compact        | must be delete: compaction      | delete

@@ -122,7 +122,8 @@ final class RestartCheck {
                 new EnforcerMetrics(),
                 config,
                 SimulatedTask.SHAPE_STORES,
-                SimulatedTask.SHAPE_OUTLETS);
+                SimulatedTask.SHAPE_OUTLETS,
+                SimulatedTask.NO_REPLIES);
         SimulatedContext<byte[], Object> context = new SimulatedContext<>(
                 task.slot.partition(), instance::nowMs, new SimulatedTimers(InjectedFlaw.NONE), (record, node) -> {});
         for (String store : task.slot.role().stores) {

@@ -16,6 +16,7 @@ import dev.weir.processor.ReadLeaseResponses;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRoutedRequests;
 import dev.weir.processor.RecordOrigin;
+import dev.weir.processor.ReplyPartitions;
 import dev.weir.processor.RequestPlacement;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.Shape;
@@ -79,8 +80,13 @@ final class SimulatedTask {
             Stores.QUEUE_ALARMS,
             Stores.QUEUE_TIMERS,
             Stores.QUEUE_IDEMPOTENCY);
+    /** Requests of the simulation select no partition for replies. */
+    static final ReplyPartitions NO_REPLIES = new ReplyPartitions(0);
+
+    private static final String REPLIES = SimulatedTaskSlot.TOPICS.replies();
+
     static final Shape.Outlets SHAPE_OUTLETS =
-            new Shape.Outlets(DECISIONS, RELEASES, ADMISSIONS, ADMISSIONS, DEAD_LETTERS);
+            new Shape.Outlets(DECISIONS, REPLIES, RELEASES, ADMISSIONS, ADMISSIONS, DEAD_LETTERS);
 
     private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
 
@@ -176,7 +182,8 @@ final class SimulatedTask {
                         new EnforcerMetrics(),
                         config,
                         DECIDE_STORES,
-                        new Decide.Outlets(DECISIONS, ADMISSIONS, LEASE_ASKS),
+                        new Decide.Outlets(DECISIONS, REPLIES, ADMISSIONS, LEASE_ASKS),
+                        NO_REPLIES,
                         () -> 0);
                 ReadLeaseResponses readGrants = new ReadLeaseResponses(
                         new EnforcerMetrics(), new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS);
@@ -187,7 +194,13 @@ final class SimulatedTask {
             }
             case SHAPE -> {
                 Shape shape = new Shape(
-                        instance.policies, instance.queues, new EnforcerMetrics(), config, SHAPE_STORES, SHAPE_OUTLETS);
+                        instance.policies,
+                        instance.queues,
+                        new EnforcerMetrics(),
+                        config,
+                        SHAPE_STORES,
+                        SHAPE_OUTLETS,
+                        NO_REPLIES);
                 processors.add(shape);
                 first.put(ADMISSIONS, shape::process);
             }

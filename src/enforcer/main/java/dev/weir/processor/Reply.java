@@ -1,0 +1,10 @@
+package dev.weir.processor;
+
+import dev.weir.event.Decision;
+
+/**
+ * A copy of a decision for the requester.
+ *
+ * @param partition the partition of the topic of replies that the requester reads
+ */
+public record Reply(Decision decision, int partition) {}
