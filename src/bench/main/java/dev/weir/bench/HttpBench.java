@@ -143,12 +143,15 @@ public final class HttpBench {
     }
 
     private static Caller http(int port) throws IOException {
-        HttpConnection connection = new HttpConnection(port, "/v1/decide?timeout=" + TIMEOUT.toSeconds() + "s");
+        HttpConnection connection = new HttpConnection(port);
+        String path = "/v1/decide?timeout=" + TIMEOUT.toSeconds() + "s";
         return new Caller() {
             @Override
             public void call(long number) throws Exception {
-                String answer = connection.post("{\"client\":\"" + BenchCluster.client(number % 1_000)
-                        + "\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/articles/7\"}}");
+                String answer = connection.post(
+                        path,
+                        "{\"client\":\"" + BenchCluster.client(number % 1_000)
+                                + "\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/articles/7\"}}");
                 if (!answer.contains("\"ALLOWED\"")) {
                     throw new IllegalStateException(answer);
                 }

@@ -9,20 +9,19 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
-/** A connection that posts JSON and reads the responses, with little work of its own. */
-final class HttpConnection implements AutoCloseable {
+/** A connection that sends requests and reads the responses, with little work of its own. */
+public final class HttpConnection implements AutoCloseable {
 
     private static final String LENGTH = "content-length:";
 
     private final Socket socket;
     private final InputStream in;
-    private final String path;
 
-    HttpConnection(int port, String path) throws IOException {
+    /** Connects to a server on this machine. */
+    public HttpConnection(int port) throws IOException {
         socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.setTcpNoDelay(true);
         in = new BufferedInputStream(socket.getInputStream());
-        this.path = path;
     }
 
     /**
@@ -31,12 +30,22 @@ final class HttpConnection implements AutoCloseable {
      * @return the body of the response
      * @throws IOException if the status is not 200
      */
-    String post(String json) throws IOException {
+    String post(String path, String json) throws IOException {
         byte[] body = json.getBytes(StandardCharsets.UTF_8);
         String head =
                 "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
                         + body.length + "\r\n\r\n";
-        socket.getOutputStream().write((head + json).getBytes(StandardCharsets.UTF_8));
+        return exchange((head + json).getBytes(StandardCharsets.UTF_8));
+    }
+
+    /**
+     * Sends a request.
+     *
+     * @return the body of the response, empty if it has no length
+     * @throws IOException if the status is not 200
+     */
+    public String exchange(byte[] request) throws IOException {
+        socket.getOutputStream().write(request);
         String status = line();
         int length = 0;
         for (String field = line(); !field.isEmpty(); field = line()) {

@@ -24,6 +24,7 @@ import picocli.CommandLine.ScopeType;
             BenchDecideCommand.class,
             BenchLatencyCommand.class,
             BenchHttpCommand.class,
+            BenchGatewayCommand.class,
             BenchPeersCommand.class,
             BenchShapeCommand.class,
             BenchKeysCommand.class,

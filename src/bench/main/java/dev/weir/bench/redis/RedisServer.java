@@ -46,7 +46,7 @@ public final class RedisServer implements AutoCloseable {
     }
 
     /** Starts a server, to be stopped by {@link #close}. */
-    static RedisServer start(Path program) throws IOException, InterruptedException {
+    public static RedisServer start(Path program) throws IOException, InterruptedException {
         RedisServer server = new RedisServer(program);
         try {
             server.awaitReady();
@@ -55,6 +55,10 @@ public final class RedisServer implements AutoCloseable {
             server.close();
             throw e;
         }
+    }
+
+    public int port() {
+        return port;
     }
 
     RedisConnection connect() throws IOException {
