@@ -5,6 +5,7 @@ import dev.weir.event.Request;
 import dev.weir.gateway.AuthorizeMetrics.Result;
 import dev.weir.policy.RequestRules;
 import dev.weir.service.RequestDecider;
+import dev.weir.service.http.HeaderText;
 import dev.weir.service.http.ProblemDetails;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -165,7 +166,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
                 original.uri(headers::get).orElse(called),
                 original.host(headers::get).orElseGet(() -> host(headers)),
                 config.address().text(client),
-                headers::getValuesList);
+                name -> headers.getValuesList(name).stream().map(HeaderText::of).toList());
     }
 
     private static String host(HttpFields headers) {

@@ -274,14 +274,19 @@ class AuthorizeTest {
             assertThat(reply.status()).isEqualTo(200);
             assertThat(reply.json().get("remaining").asInt()).isEqualTo(2);
         }
+        // A header in UTF-8 names the same client as a body.
+        assertThat(ask("/three/a", key("żółw")).header("RateLimit")).startsWith("\"three\";r=2;");
+        assertThat(ask("/three/a", key("żółw")).header("RateLimit")).startsWith("\"three\";r=1;");
         try (Gateway other = Gateway.open(
                 open, GatewayConfig.DEFAULTS.withHttpPort(0), Map.of("WEIR_DECIDE_TOKEN", "token-of-deciders"))) {
             Caller without = Caller.unchecked(other.httpPort());
             assertThat(without.post("/v1/decide", body).status()).isEqualTo(401);
             assertThat(without.withToken("token-of-deciders")
-                            .post("/v1/decide?timeout=10s", body)
-                            .status())
-                    .isEqualTo(200);
+                            .post("/v1/decide?timeout=10s", body.replace("erin", "żółw"))
+                            .json()
+                            .get("remaining")
+                            .asInt())
+                    .isZero();
         }
     }
 

@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.runtime.PemFiles;
 import dev.weir.service.Caller;
 import dev.weir.service.Reply;
 import dev.weir.service.http.BadSettingException;
+import dev.weir.testing.TestCertificate;
 import dev.weir.topics.UnreachableException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -16,9 +18,17 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The start of a gateway, with and without brokers, and its end. */
 class GatewayLifecycleTest {
@@ -178,6 +188,30 @@ class GatewayLifecycleTest {
                     .hasMessage("gateway.http-port: cannot listen at 127.0.0.1:" + taken.getLocalPort()
                             + ": Address already in use (another instance may be running; set another port with"
                             + " --http-port)");
+        }
+    }
+
+    @Test
+    void the_port_can_use_tls(@TempDir Path directory) throws Exception {
+        TestCertificate files = TestCertificate.make(directory, "gateway", "EC");
+        WeirConfig weir = WeirConfig.builder()
+                .service(WeirConfig.DEFAULTS
+                        .service()
+                        .withTls(new WeirConfig.Service.Tls(files.certificate(), files.key(), Optional.empty())))
+                .kafka("bootstrap.servers", "127.0.0.1:1")
+                .build();
+        SSLContext trust = PemFiles.trusting(files.certificate());
+        try (Gateway gateway = Gateway.open(weir, routes(), Map.of())) {
+            assertThat(gateway.url()).isEqualTo("https://127.0.0.1:" + gateway.httpPort());
+            HttpResponse<Void> answer = HttpClient.newBuilder()
+                    .sslContext(trust)
+                    .build()
+                    .send(
+                            HttpRequest.newBuilder(URI.create(gateway.url() + "/v1/authorize/three/closed"))
+                                    .build(),
+                            HttpResponse.BodyHandlers.discarding());
+            assertThat(answer.statusCode()).isEqualTo(503);
+            assertThat(answer.headers().firstValue("X-Weir-Fallback")).isPresent();
         }
     }
 

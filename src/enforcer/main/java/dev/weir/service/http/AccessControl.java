@@ -3,7 +3,6 @@ package dev.weir.service.http;
 import dev.weir.wire.ChangeAuthor;
 import io.javalin.http.Context;
 import io.javalin.security.RouteRole;
-import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -252,15 +251,10 @@ public final class AccessControl {
         }
     }
 
-    /** Decodes a header as UTF-8, which command-line clients send. Jetty decodes headers as ISO 8859-1. */
     private static Optional<String> text(Context request, String header) {
         return Optional.ofNullable(request.header(header))
                 .filter(text -> !text.isBlank())
-                .map(text -> {
-                    byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
-                    String utf8 = new String(bytes, StandardCharsets.UTF_8);
-                    return utf8.indexOf('\uFFFD') < 0 ? utf8 : text;
-                });
+                .map(HeaderText::of);
     }
 
     private static String name(String host) {
