@@ -241,6 +241,31 @@ class AuthorizeTest {
                 .hasSize(50);
     }
 
+    /** The policy in the answer shows from where the path was taken. */
+    @ParameterizedTest
+    @CsvSource({"x-forwarded, three", "x-original, ten"})
+    void only_the_headers_that_the_proxy_overwrites_are_believed(String mode, String policy) throws Exception {
+        String file = "gateway: {original-request: " + mode
+                + ", routes: [{id: all, match: {path: '/**', method: PUT}, timeout: 10s}]}";
+        GatewayConfig config = GatewayFile.read("gateway.yaml", file).gateway();
+        try (Gateway other = SharedWeir.get().open(config)) {
+            Reply reply = Caller.unchecked(other.httpPort())
+                    .send(
+                            "GET",
+                            "/v1/authorize/leased/a",
+                            "",
+                            key("mode " + mode),
+                            "X-Forwarded-Uri: /three/a",
+                            "X-Forwarded-Method: " + (mode.equals("x-forwarded") ? "PUT" : "GET"),
+                            "X-Original-URI: /ten/a",
+                            "X-Original-Method: " + (mode.equals("x-original") ? "PUT" : "GET"));
+            assertThat(reply.status()).isEqualTo(200);
+            assertThat(reply.header("RateLimit")).startsWith("\"" + policy + "\";");
+            assertThat(Caller.unchecked(other.httpPort()).get("/metrics").text())
+                    .contains("weir_authorize_requests_total{result=\"ALLOWED\",route=\"all\"} 1.0");
+        }
+    }
+
     @Test
     void a_caller_that_is_no_trusted_proxy_is_refused() throws Exception {
         GatewayConfig strict = GatewayFile.read("gateway.yaml", "gateway: {trusted-proxies: [192.0.2.0/24]}")
