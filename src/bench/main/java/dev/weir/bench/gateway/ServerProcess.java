@@ -37,10 +37,10 @@ final class ServerProcess implements AutoCloseable {
         throw new IllegalStateException(name + " ended before it was ready");
     }
 
-    /** Stops the server and waits until it has ended. */
+    /** Kills the server, whose data is deleted anyway, and waits until it has ended. */
     @Override
     public void close() {
-        process.destroy();
+        process.destroyForcibly();
         process.onExit().join();
     }
 }
