@@ -23,7 +23,8 @@ import java.util.Map;
  * omitted: a decision does not contain the unit of its tokens, and does not disclose the key that is counted.
  *
  * <p>There are no {@code RateLimit} fields if nothing is limited, if the request waits in a queue, if a queue or
- * {@code max-size} rejected it, if a policy only observes it, or if it is shadow-banned by a limit of 0.
+ * {@code max-size} rejected it, if a policy only observes it, if it is shadow-banned by a limit of 0, or if a shared
+ * limit is the binding one: who decides by leases does not know what remains of the whole limit.
  *
  * @see <a href="https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/">RateLimit header fields for
  *     HTTP, drafts 10 and 11</a>
