@@ -55,7 +55,7 @@ class SharedLimitOnThreeBrokersTest {
             policies:
               - {id: quarter, match: {tier: quarter}, key: [],
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1s}]}
-              - {id: burst, match: {tier: burst}, key: [],
+              - {id: burst, match: {tier: burst}, key: [], max-wait: 30s,
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1m}]}
               - {id: each, match: {tier: each}, key: [endpoint],
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1s}]}
