@@ -39,9 +39,9 @@ class BenchDecideTest {
         CapturedRun result = BenchShell.run("http", "--connections=4", "--rounds=1", "--seconds=1", "--warm-up=0");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
-                .containsPattern("an HTTP server that allows everything +[1-9][0-9,]*( +[0-9.]+){2} +1\\.00\n")
-                .containsPattern("POST /v1/decide +[1-9][0-9.,]*( +[0-9.]+){3}\n")
-                .containsPattern("WeirClient\\.decide +[1-9][0-9.,]*( +[0-9.]+){3}\n")
+                .containsPattern("an HTTP server that allows everything +[1-9][0-9,]*( +[0-9.,]+){2} +1\\.00\n")
+                .containsPattern("POST /v1/decide +[1-9][0-9.,]*( +[0-9.,]+){3}\n")
+                .containsPattern("WeirClient\\.decide +[1-9][0-9.,]*( +[0-9.,]+){3}\n")
                 .contains("4 callers");
     }
 

@@ -104,7 +104,14 @@ final class AuthorizeHandler extends Handler.Wrapper {
             answer(call, Authorization.refused(FORBIDDEN, "only proxies in gateway.trusted-proxies may call " + PATH));
             return;
         }
-        ProxiedRequest proxied = proxied(call.request, peer);
+        ProxiedRequest proxied;
+        try {
+            proxied = proxied(call.request, peer);
+        } catch (InvalidCallException e) {
+            metrics.invalid(AuthorizeRoute.DEFAULT.id());
+            answer(call, Authorization.refused(e.status(), e.getMessage()));
+            return;
+        }
         AuthorizeRoute route = config.route(proxied);
         Request request;
         try {
@@ -162,11 +169,25 @@ final class AuthorizeHandler extends Handler.Wrapper {
         OriginalRequest original = config.original();
         InetAddress client = config.address().client(peer, headers.getValuesList(FORWARDED_FOR));
         return ProxiedRequest.of(
-                original.method(headers::get).orElse(request.getMethod()),
-                original.uri(headers::get).orElse(called),
-                original.host(headers::get).orElseGet(() -> host(headers)),
+                original.method(name -> single(headers, name)).orElse(request.getMethod()),
+                original.uri(name -> single(headers, name)).orElse(called),
+                original.host(name -> single(headers, name)).orElseGet(() -> host(headers)),
                 config.address().text(client),
                 name -> headers.getValuesList(name).stream().map(HeaderText::of).toList());
+    }
+
+    /**
+     * Returns the value of a header, null if it is missing.
+     *
+     * @throws InvalidCallException if it is repeated: the proxy has added its value to that of a client
+     */
+    private static String single(HttpFields headers, String name) {
+        List<String> values = headers.getValuesList(name);
+        if (values.size() > 1) {
+            throw new InvalidCallException(
+                    InvalidCallException.BAD_REQUEST, "header " + name.toLowerCase(Locale.ROOT) + " is repeated");
+        }
+        return values.isEmpty() ? null : values.get(0);
     }
 
     private static String host(HttpFields headers) {

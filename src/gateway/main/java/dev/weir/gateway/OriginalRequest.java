@@ -39,17 +39,17 @@ enum OriginalRequest {
                         new IllegalArgumentException("must be x-forwarded, x-original or call, is '" + text + "'"));
     }
 
-    /** @param header returns the first value of a header, null if it is missing */
+    /** @param header returns the value of a header, null if it is missing */
     Optional<String> method(UnaryOperator<String> header) {
         return value(methodHeader, header);
     }
 
-    /** @param header returns the first value of a header, null if it is missing */
+    /** @param header returns the value of a header, null if it is missing */
     Optional<String> uri(UnaryOperator<String> header) {
         return value(uriHeader, header);
     }
 
-    /** @param header returns the first value of a header, null if it is missing */
+    /** @param header returns the value of a header, null if it is missing */
     Optional<String> host(UnaryOperator<String> header) {
         return value(hostHeader, header);
     }

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
@@ -209,6 +210,14 @@ class AuthorizeTest {
         Reply reply = ask("/three/a", key("first"), key("second"));
         assertThat(reply.status()).isEqualTo(400);
         assertThat(reply.detail()).isEqualTo("header x-api-key is repeated");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host"})
+    void a_repeated_header_of_the_original_request_is_refused(String name) throws Exception {
+        Reply reply = ask("/three/a", key("any"), name + ": /three/b");
+        assertThat(reply.status()).isEqualTo(400);
+        assertThat(reply.detail()).isEqualTo("header " + name.toLowerCase(Locale.ROOT) + " is repeated");
     }
 
     @Test
