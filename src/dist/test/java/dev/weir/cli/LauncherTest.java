@@ -1,6 +1,7 @@
 package dev.weir.cli;
 
 import static dev.weir.testing.Await.await;
+import static dev.weir.testing.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -210,16 +211,14 @@ class LauncherTest {
         assertThat(run(script, "--version").err()).isEmpty();
     }
 
-    private List<Path> awaitArchives(int count) throws Exception {
+    private List<Path> awaitArchives(int count) {
         Path cache = home.resolve(".cache/weir");
-        await(
-                count + " archives",
-                Duration.ofSeconds(10),
-                () -> Files.isDirectory(cache)
-                        && list(cache).stream()
-                                .noneMatch(file -> !file.toString().endsWith(".jsa"))
-                        && list(cache).size() == count);
-        return list(cache);
+        return awaitValue(count + " archives", Duration.ofSeconds(10), () -> {
+            List<Path> files = Files.isDirectory(cache) ? list(cache) : List.of();
+            boolean isComplete = files.size() == count
+                    && files.stream().allMatch(file -> file.toString().endsWith(".jsa"));
+            return isComplete ? files : null;
+        });
     }
 
     private static List<Path> list(Path directory) throws IOException {
