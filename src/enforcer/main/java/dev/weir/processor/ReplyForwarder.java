@@ -10,7 +10,7 @@ import org.apache.kafka.streams.processor.api.Record;
  * Forwards a decision to the topic of replies as well, if its request has selected a partition there. An invalid
  * selection is counted and otherwise ignored.
  *
- * @param node the name of the node that receives the {@link Reply}s
+ * @param node the name of the node that receives the {@link DecisionReply}s
  */
 record ReplyForwarder(
         ProcessorContext<byte[], Object> context, String node, ReplyPartitions partitions, EnforcerMetrics metrics) {
@@ -23,7 +23,7 @@ record ReplyForwarder(
         }
         OptionalInt partition = partitions.selected(header);
         if (partition.isPresent()) {
-            context.forward(record.withValue(new Reply(decision, partition.getAsInt())), node);
+            context.forward(record.withValue(new DecisionReply(decision, partition.getAsInt())), node);
         } else {
             metrics.replyIgnored();
         }

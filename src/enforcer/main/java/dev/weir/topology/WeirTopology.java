@@ -6,6 +6,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
+import dev.weir.processor.DecisionReply;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.Lend;
 import dev.weir.processor.PolicyRegistry;
@@ -14,7 +15,6 @@ import dev.weir.processor.ReadLeaseResponses;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRoutedRequests;
 import dev.weir.processor.RecordOrigin;
-import dev.weir.processor.Reply;
 import dev.weir.processor.ReplyPartitions;
 import dev.weir.processor.RequestPlacement;
 import dev.weir.processor.RequestReader;
@@ -411,13 +411,13 @@ public final class WeirTopology {
     }
 
     /** A reply is written in the same bytes as the decision, also with a schema registry. */
-    private static Serializer<Reply> replies(Optional<SchemaRegistry> registry, WeirConfig config) {
+    private static Serializer<DecisionReply> replies(Optional<SchemaRegistry> registry, WeirConfig config) {
         Serializer<Decision> decisions = decisions(registry, config);
         return (topic, reply) -> decisions.serialize(topic, reply.decision());
     }
 
     /** Selects the partition that the requester reads. The producer detects new partitions after some minutes. */
-    private static StreamPartitioner<byte[], Reply> toRequester(ReplyPartitions replies) {
+    private static StreamPartitioner<byte[], DecisionReply> toRequester(ReplyPartitions replies) {
         return (topic, client, reply, partitions) -> {
             replies.update(partitions);
             return Optional.of(Set.of(Math.min(reply.partition(), partitions - 1)));

@@ -7,4 +7,4 @@ import dev.weir.event.Decision;
  *
  * @param partition the partition of the topic of replies that the requester reads
  */
-public record Reply(Decision decision, int partition) {}
+public record DecisionReply(Decision decision, int partition) {}
