@@ -19,6 +19,13 @@ public final class JavaProcess {
             "--enable-native-access=ALL-UNNAMED",
             "--sun-misc-unsafe-memory-access=allow");
 
+    /** The beginnings of the options that a new JVM takes over from this one: tests shorten starts with them. */
+    private static final List<String> INHERITED = List.of(
+            "-XX:TieredStopAtLevel=",
+            "-XX:+UnlockDiagnosticVMOptions",
+            "-XX:-BytecodeVerificationRemote",
+            "-XX:MetaspaceSize=");
+
     private JavaProcess() {}
 
     /**
@@ -32,17 +39,16 @@ public final class JavaProcess {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(QUIET);
-        command.addAll(compilation());
+        command.addAll(inherited());
         command.addAll(options);
         command.addAll(List.of("-cp", classPath(), main.getName()));
         command.addAll(List.of(args));
         return new ProcessBuilder(command);
     }
 
-    /** Returns the compilation options of this JVM, which tests limit, so that they apply to the new one too. */
-    private static List<String> compilation() {
+    private static List<String> inherited() {
         return ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
-                .filter(option -> option.startsWith("-XX:TieredStopAtLevel="))
+                .filter(option -> INHERITED.stream().anyMatch(option::startsWith))
                 .toList();
     }
 

@@ -24,12 +24,10 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A gateway whose broker, a process, stops responding while requests arrive. */
-@Tag("several-processes")
 class GatewayOutageTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
