@@ -31,6 +31,9 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 final class ClientConnection implements AutoCloseable {
 
+    /** The header that names the partition of the topic of replies that the client reads, as a decimal number. */
+    static final String REPLY_PARTITION = "weir.reply-partition";
+
     private static final Duration CLOSE = Duration.ofSeconds(5);
 
     /** How long {@link #find} waits for the partitions of a topic that exists. */
@@ -108,7 +111,7 @@ final class ClientConnection implements AutoCloseable {
         requestCodec = new RequestCodec(registry, options.requests());
         reader.connect(List.of(options.requests()));
         byte[] partition = String.valueOf(reader.partition()).getBytes(StandardCharsets.US_ASCII);
-        replyPartition = new RecordHeader(WeirClient.REPLY_PARTITION, partition);
+        replyPartition = new RecordHeader(REPLY_PARTITION, partition);
         if (producer == null) {
             producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
         }
