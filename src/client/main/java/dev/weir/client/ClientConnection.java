@@ -48,6 +48,7 @@ final class ClientConnection implements AutoCloseable {
     private KafkaProducer<String, byte[]> producer; // null until brokers have responded
     private RequestCodec requestCodec; // null until connected
     private Header replyPartition; // null until connected
+    private volatile boolean waitingForRegistry;
 
     /**
      * Creates Kafka's consumers and checks the settings of the producers. Sends and reads nothing.
@@ -108,7 +109,9 @@ final class ClientConnection implements AutoCloseable {
      * @throws dev.weir.wire.RegistryException if the schema registry does not respond or rejects the schema
      */
     void connect() {
+        waitingForRegistry = true;
         requestCodec = new RequestCodec(registry, options.requests());
+        waitingForRegistry = false;
         reader.connect(List.of(options.requests()));
         byte[] partition = String.valueOf(reader.partition()).getBytes(StandardCharsets.US_ASCII);
         replyPartition = new RecordHeader(REPLY_PARTITION, partition);
@@ -167,6 +170,11 @@ final class ClientConnection implements AutoCloseable {
                 headers);
         record.headers().add(correlation).add(replyPartition);
         var unused = producer.send(record, written);
+    }
+
+    /** Returns whether {@link #connect} waits for the schema registry, and not for brokers. */
+    boolean isWaitingForRegistry() {
+        return waitingForRegistry;
     }
 
     /** Returns the decisions by leases, or null if the client is not leased. */

@@ -92,7 +92,7 @@ final class RequestCompleter implements AutoCloseable {
         }
     }
 
-    /** Ends a request that waits in vain. */
+    /** Ends a waiting request without a decision. It has no effect if the request has ended. */
     void giveUp(long number, NoDecisionReason why, Throwable cause) {
         PendingRequest request = pending.remove(number);
         if (request == null) {

@@ -141,8 +141,9 @@ public final class WeirClient implements AutoCloseable {
      * Returns the error that keeps the client from being ready or from reading decisions. The client tries again until
      * it succeeds or is closed.
      *
-     * @return the last error; empty if the operation has succeeded since, or no attempt has ended yet. An attempt can
-     *     take a minute if the brokers do not respond
+     * @return the last error; empty if the operation has succeeded since, or if the client has just been started. If
+     *     no broker responds, Kafka's clients report an error after a minute; until then, the error is that no broker
+     *     has answered for some seconds
      */
     public Optional<RuntimeException> failure() {
         ClientConnection current = dispatcher.connection();
