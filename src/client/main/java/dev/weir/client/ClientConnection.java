@@ -31,6 +31,9 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 final class ClientConnection implements AutoCloseable {
 
+    /** The header that names the partition of the topic of replies that the client reads, as a decimal number. */
+    static final String REPLY_PARTITION = "weir.reply-partition";
+
     private static final Duration CLOSE = Duration.ofSeconds(5);
 
     /** How long {@link #find} waits for the partitions of a topic that exists. */
@@ -45,6 +48,7 @@ final class ClientConnection implements AutoCloseable {
     private KafkaProducer<String, byte[]> producer; // null until brokers have responded
     private RequestCodec requestCodec; // null until connected
     private Header replyPartition; // null until connected
+    private volatile boolean waitingForRegistry;
 
     /**
      * Creates Kafka's consumers and checks the settings of the producers. Sends and reads nothing.
@@ -105,10 +109,12 @@ final class ClientConnection implements AutoCloseable {
      * @throws dev.weir.wire.RegistryException if the schema registry does not respond or rejects the schema
      */
     void connect() {
+        waitingForRegistry = true;
         requestCodec = new RequestCodec(registry, options.requests());
+        waitingForRegistry = false;
         reader.connect(List.of(options.requests()));
         byte[] partition = String.valueOf(reader.partition()).getBytes(StandardCharsets.US_ASCII);
-        replyPartition = new RecordHeader(WeirClient.REPLY_PARTITION, partition);
+        replyPartition = new RecordHeader(REPLY_PARTITION, partition);
         if (producer == null) {
             producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
         }
@@ -164,6 +170,11 @@ final class ClientConnection implements AutoCloseable {
                 headers);
         record.headers().add(correlation).add(replyPartition);
         var unused = producer.send(record, written);
+    }
+
+    /** Returns whether {@link #connect} waits for the schema registry, and not for brokers. */
+    boolean isWaitingForRegistry() {
+        return waitingForRegistry;
     }
 
     /** Returns the decisions by leases, or null if the client is not leased. */

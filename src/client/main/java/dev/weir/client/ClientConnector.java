@@ -21,6 +21,9 @@ final class ClientConnector implements AutoCloseable {
      */
     private static final Duration OPEN = Duration.ofSeconds(1);
 
+    /** After this time without an answer, {@link #failure} reports it. Kafka's clients wait for a minute. */
+    private static final Duration SILENCE = Duration.ofSeconds(3);
+
     private static final Duration CLOSE = Duration.ofSeconds(5);
     private static final long PAUSE_MS = 1_000;
 
@@ -29,7 +32,10 @@ final class ClientConnector implements AutoCloseable {
     private final CompletableFuture<Void> opened = new CompletableFuture<>();
     private final Thread thread = new Thread(this::run, "weir-client-start");
     private volatile boolean closing;
+    private volatile boolean connected;
     private volatile RuntimeException failure;
+    private volatile long startNanos;
+    private volatile ClientConnection connecting; // null until Kafka's clients are created
 
     /**
      * Creates a connector.
@@ -48,6 +54,7 @@ final class ClientConnector implements AutoCloseable {
      * @throws RuntimeException if a setting is invalid
      */
     void start() {
+        startNanos = System.nanoTime();
         thread.start();
         try {
             opened.get(OPEN.toMillis(), TimeUnit.MILLISECONDS);
@@ -60,9 +67,19 @@ final class ClientConnector implements AutoCloseable {
         }
     }
 
-    /** Returns why there is no connection yet; empty if there is one or no attempt has failed. */
+    /** Returns why there is no connection yet; empty if there is one, or if the first attempt has just begun. */
     Optional<RuntimeException> failure() {
-        return Optional.ofNullable(failure);
+        RuntimeException last = failure;
+        long waitedNanos = System.nanoTime() - startNanos;
+        if (last != null || connected || waitedNanos < SILENCE.toNanos()) {
+            return Optional.ofNullable(last);
+        }
+        ClientConnection current = connecting;
+        String silent = current == null
+                ? "no name server"
+                : current.isWaitingForRegistry() ? "no schema registry" : "no broker";
+        return Optional.of(new org.apache.kafka.common.errors.TimeoutException(
+                silent + " has answered for " + TimeUnit.NANOSECONDS.toSeconds(waitedNanos) + " s"));
     }
 
     /** Returns the message of the innermost cause, since Kafka's own is often only "Failed to construct …". */
@@ -112,9 +129,11 @@ final class ClientConnector implements AutoCloseable {
     }
 
     private boolean connect(ClientConnection connection) {
+        connecting = connection;
         while (!closing) {
             try {
                 connection.connect();
+                connected = true;
                 failure = null;
                 return true;
             } catch (RuntimeException e) { // can be temporary, such as a missing topic or permission

@@ -15,6 +15,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -59,6 +60,9 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * partition. The broker keeps the others; they arrive late if the look-ahead of a queue covers more than that. Payloads
  * count towards the heap.
  *
+ * <p><b>Brokers that are away.</b> The consumer starts without brokers and without DNS, and connects when they are
+ * there. Until then {@link #next} returns no release.
+ *
  * <p>Call {@link #next} at least every {@code max.poll.interval.ms}, otherwise the group revokes the partitions.
  * Not thread-safe.
  */
@@ -77,7 +81,7 @@ public final class ReleaseConsumer implements AutoCloseable {
     /** The longest wait for a broker. A record that arrives can show that a release is due earlier than estimated. */
     private static final long MAX_POLL_NANOS = 100 * MS;
 
-    private final Consumer<byte[], byte[]> consumer;
+    private final ConsumerOpener opener;
     private final BrokerClock clock;
     private final int maxHeld;
     private final ReleaseCodec avro;
@@ -113,20 +117,28 @@ public final class ReleaseConsumer implements AutoCloseable {
     public ReleaseConsumer(Map<?, ?> kafka, String topic) {
         this(
                 new ReleaseCodec(SchemaRegistryProvider.of(settings(kafka))),
-                new KafkaConsumer<>(settings(kafka), new ByteArrayDeserializer(), new ByteArrayDeserializer()),
+                () -> new KafkaConsumer<>(settings(kafka), new ByteArrayDeserializer(), new ByteArrayDeserializer()),
                 topic,
                 new BrokerClock(System::nanoTime),
                 MAX_HELD);
     }
 
     ReleaseConsumer(
-            ReleaseCodec avro, Consumer<byte[], byte[]> consumer, String topic, BrokerClock clock, int maxHeld) {
+            ReleaseCodec avro,
+            Supplier<Consumer<byte[], byte[]>> consumers,
+            String topic,
+            BrokerClock clock,
+            int maxHeld) {
         this.avro = avro;
-        this.consumer = consumer;
         this.clock = clock;
         this.maxHeld = maxHeld;
+        opener = new ConsumerOpener(() -> subscribed(consumers.get(), topic));
+    }
+
+    private Consumer<byte[], byte[]> subscribed(Consumer<byte[], byte[]> consumer, String topic) {
         try {
             consumer.subscribe(List.of(topic), new Rebalance());
+            return consumer;
         } catch (RuntimeException e) {
             consumer.close();
             throw e;
@@ -141,6 +153,16 @@ public final class ReleaseConsumer implements AutoCloseable {
         kafka.forEach((key, value) -> settings.put(String.valueOf(key), value));
         settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
         return settings;
+    }
+
+    /**
+     * Returns why the consumer cannot connect because no host name of the brokers can be resolved. {@link #next} tries
+     * again.
+     *
+     * @return the last error; empty if there is none
+     */
+    public Optional<RuntimeException> failure() {
+        return opener.failure();
     }
 
     /**
@@ -228,7 +250,7 @@ public final class ReleaseConsumer implements AutoCloseable {
      */
     @Override
     public void close() {
-        consumer.close();
+        opener.consumer().ifPresent(Consumer::close);
     }
 
     private void commitDone() {
@@ -236,7 +258,7 @@ public final class ReleaseConsumer implements AutoCloseable {
             return;
         }
         try {
-            consumer.commitSync(done);
+            opener.consumer().orElseThrow().commitSync(done);
             done.clear();
         } catch (RebalanceInProgressException e) {
             // the next commit includes these offsets
@@ -244,15 +266,20 @@ public final class ReleaseConsumer implements AutoCloseable {
     }
 
     private void receive(Duration timeout) {
-        bound();
+        opener.await(timeout).ifPresent(consumer -> receive(consumer, timeout));
+    }
+
+    private void receive(Consumer<byte[], byte[]> consumer, Duration timeout) {
+        bound(consumer);
         ConsumerRecords<byte[], byte[]> records = consumer.poll(timeout);
-        readAll(records).forEach(held::add);
+        readAll(records, consumer).forEach(held::add);
         // The last record may be followed by transaction markers, which have offsets too.
         records.nextOffsets().forEach((partition, next) -> held.received(partition, next.offset()));
     }
 
     /** Decodes all records or none. If it fails, the same records are received again. */
-    private List<HeldReleases.Held> readAll(ConsumerRecords<byte[], byte[]> records) {
+    private List<HeldReleases.Held> readAll(
+            ConsumerRecords<byte[], byte[]> records, Consumer<byte[], byte[]> consumer) {
         List<HeldReleases.Held> read = new ArrayList<>(records.count());
         try {
             records.forEach(record -> read.add(read(record)));
@@ -291,7 +318,7 @@ public final class ReleaseConsumer implements AutoCloseable {
     }
 
     /** Pauses each partition that has reached its share of the buffer, until half of its share is free. */
-    private void bound() {
+    private void bound(Consumer<byte[], byte[]> consumer) {
         Set<TopicPartition> paused = consumer.paused();
         int share = Math.max(1, maxHeld / Math.max(1, held.partitions().size()));
         for (TopicPartition partition : held.partitions()) {

@@ -20,7 +20,7 @@ final class RetryHeaders {
 
     /** The headers that are not copied from one attempt to the next. */
     private static final Set<String> OWN =
-            Set.of(ATTEMPT, FIRST_REQUEST_ID, WeirClient.CORRELATION, WeirClient.REPLY_PARTITION);
+            Set.of(ATTEMPT, FIRST_REQUEST_ID, RequestCorrelation.HEADER, ClientConnection.REPLY_PARTITION);
 
     private RetryHeaders() {}
 

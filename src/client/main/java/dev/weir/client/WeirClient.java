@@ -6,32 +6,16 @@ import dev.weir.event.RequestKind;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
-import dev.weir.wire.UnreadableException;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
-import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Executor;
-import java.util.concurrent.ForkJoinPool;
-import java.util.concurrent.Future;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.common.errors.RecordTooLargeException;
-import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.header.internals.RecordHeader;
 
 /**
  * A client that sends requests for quota to Weir over Kafka and returns its decisions.
@@ -65,138 +49,21 @@ import org.apache.kafka.common.header.internals.RecordHeader;
  * {@link NoDecisionReason#NOT_READY}. If brokers go away later, requests end with other reasons, the circuit opens, and
  * the client recovers when they return.
  *
- * <p><b>Threads.</b> Instances are thread-safe. Use one per process. {@code decide} and {@code peek} return without waiting for the decision or for brokers. The calling thread can
- * block only for {@link ClientBuilder#maxWait} if too many requests are waiting, or for {@code producer.max.block.ms} if
- * you set it (the client's default is 0). Futures are completed on the {@link ClientBuilder#executor}.
+ * <p><b>Threads.</b> Instances are thread-safe. Use one per process. {@code decide} and {@code peek} return without
+ * waiting for the decision or for brokers. The calling thread can block only for {@link ClientBuilder#maxWait} if too
+ * many requests are waiting, or for {@code producer.max.block.ms} if you set it (the client's default is 0). Futures
+ * are completed on the {@link ClientBuilder#executor}.
  */
-// How a decision is matched to its request
-//
-// The client reads one partition of the topic of replies, which it selects at random, and each of its requests names
-// that
-// partition in a header. Enforcers write a copy of the decision there. So a client receives the decisions on its own
-// requests and on those of the clients that share its partition, and not those on all requests.
-//
-// Decisions keep the headers of their request. The client therefore adds another header to each request: 16 bytes that
-// identify this client and 8 bytes that count its requests. With it the client skips decisions of other clients without
-// decoding them, and tells apart two requests with the same id, and a CONSUME and a SETTLE with the same id, which a
-// decision alone does not distinguish. A decision that ends a wait in a queue (EXPIRED, evicted, cancelled) carries the
-// header of the request that waited. It is ignored, because that request was answered when it began to wait.
 public final class WeirClient implements AutoCloseable {
-
-    /**
-     * The header that identifies the client and the request. Its bytes are described
-     * in topology-docs/reference/topics.md.
-     */
-    static final String CORRELATION = "weir.correlation";
-
-    /** The header that names the partition of the topic of replies that the client reads, as a decimal number. */
-    static final String REPLY_PARTITION = "weir.reply-partition";
-
-    private static final int CORRELATION_BYTES = 24;
-
-    /** The ends of requests that the circuit breaker counts as failures. */
-    private static final Set<NoDecisionReason> COUNTED =
-            Set.of(NoDecisionReason.NOT_READY, NoDecisionReason.TIMED_OUT, NoDecisionReason.NOT_WRITTEN);
 
     private final ClientBuilder options;
     private final CircuitBreaker breaker;
-    private final UUID self = UUID.randomUUID();
-    private final AtomicLong numbers = new AtomicLong();
-    private final Map<Long, Call> calls = new ConcurrentHashMap<>();
-    private final Semaphore room;
-    private final ClientMetrics tally = new ClientMetrics();
-    private final ScheduledThreadPoolExecutor timer;
-    private final ForkJoinPool ownExecutor;
-    private final Executor executor;
-    private final DecisionCodec decisionCodec;
+    private final ClientMetrics metrics = new ClientMetrics();
+    private final PendingRequests pending;
+    private final RequestCompleter completer;
+    private final RequestDispatcher dispatcher;
     private final ClientConnector connector;
     private final CountDownLatch readyOrClosed = new CountDownLatch(1);
-
-    /** Held when a request begins to wait for the connection, and while these requests are sent. */
-    private final Object parking = new Object();
-
-    private volatile ClientConnection connection; // null until the client is ready
-    private volatile boolean closed;
-
-    /**
-     * A request. It can wait for the connection, for a lease or for a decision of an enforcer, and is then among
-     * {@link #calls}; the thread that removes it from there completes it.
-     */
-    private final class Call implements LeasedDecisions.Waiter {
-        private final Request request;
-        private final List<Header> headers;
-        private final Duration within;
-        private final CompletableFuture<Decision> future = new CompletableFuture<>();
-        private ClientConnection by; // null until it is decided; guarded by the locks of its leases after that
-        private boolean isParked; // guarded by parking
-        private boolean hasPermission; // of the circuit breaker; guarded by this
-        private volatile long number; // 0 until it waits
-        private volatile long startNanos;
-        private volatile NoDecisionReason atTimeout;
-        private volatile Future<?> timeout;
-
-        Call(Request request, List<Header> headers, Duration within) {
-            this.request = request;
-            this.headers = headers;
-            this.within = within;
-        }
-
-        boolean isWaiting() {
-            return number != 0;
-        }
-
-        /** Requests a permission of the circuit breaker, if it has none. Returns whether it has one. */
-        synchronized boolean acquirePermission() {
-            hasPermission = hasPermission || breaker.tryAcquirePermission();
-            return hasPermission;
-        }
-
-        /** Returns whether it had a permission. It has none afterwards. */
-        synchronized boolean takePermission() {
-            boolean had = hasPermission;
-            hasPermission = false;
-            return had;
-        }
-
-        void releasePermission() {
-            if (takePermission()) {
-                breaker.releasePermission();
-            }
-        }
-
-        @Override
-        public Request request() {
-            return request;
-        }
-
-        @Override
-        public boolean enter() {
-            if (isWaiting()) { // it has waited for the connection
-                atTimeout = NoDecisionReason.NO_LEASE;
-                releasePermission();
-                return true;
-            }
-            if (!room.tryAcquire()) {
-                return false;
-            }
-            begin(this, NoDecisionReason.NO_LEASE);
-            return true;
-        }
-
-        @Override
-        public boolean isOver() {
-            return !calls.containsKey(number);
-        }
-
-        @Override
-        public void end(LeasedDecisions.Reply reply) {
-            if (reply.undecided() == LeasedDecisions.Undecided.OVER_TOPIC) {
-                complete(() -> send(by, this)); // its policies changed while it waited
-            } else {
-                apply(this, reply);
-            }
-        }
-    }
 
     /**
      * Returns a builder for a client, with default settings.
@@ -214,22 +81,15 @@ public final class WeirClient implements AutoCloseable {
     WeirClient(ClientBuilder options) {
         this.options = options;
         breaker = options.breaker();
+        UUID self = UUID.randomUUID();
+        RequestCorrelation correlation = new RequestCorrelation(self);
         Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
-        decisionCodec = new DecisionCodec(registry);
-        room = new Semaphore(options.maxInFlight());
-        timer = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(task, "weir-client-timeouts");
-            thread.setDaemon(true);
-            return thread;
-        });
-        timer.setRemoveOnCancelPolicy(true);
-        int processors = Runtime.getRuntime().availableProcessors();
-        ownExecutor = options.executor().isPresent()
-                ? null
-                : new ForkJoinPool(processors, ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
-        executor = options.executor().orElse(ownExecutor);
+        pending = new PendingRequests(options.maxInFlight(), options.maxWait());
+        completer = new RequestCompleter(options, breaker, pending, metrics, this::knownFailure);
+        dispatcher = new RequestDispatcher(breaker, pending, completer, metrics, correlation);
+        ReplyMatcher replies = new ReplyMatcher(correlation, new DecisionCodec(registry), completer);
         connector = new ClientConnector(
-                () -> new ClientConnection(options, registry, self, this::read), this::useConnection);
+                () -> new ClientConnection(options, registry, self, replies::read), this::useConnection);
     }
 
     /**
@@ -247,32 +107,12 @@ public final class WeirClient implements AutoCloseable {
         }
     }
 
-    /** Sends the requests that wait for the connection, in their order. Returns false if the client was closed. */
     private boolean useConnection(ClientConnection ready) {
-        synchronized (parking) {
-            if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
-                breaker.transitionToClosedState(); // the outage that opened it is over
-            }
-            for (List<Call> parked = parked(); !parked.isEmpty(); parked = parked()) {
-                for (Call call : parked) {
-                    call.isParked = false;
-                    decideBy(ready, call);
-                }
-            }
-            if (closed) {
-                return false;
-            }
-            connection = ready;
+        boolean isUsed = dispatcher.use(ready);
+        if (isUsed) {
+            readyOrClosed.countDown();
         }
-        readyOrClosed.countDown();
-        return true;
-    }
-
-    private List<Call> parked() {
-        return calls.values().stream()
-                .filter(call -> call.isParked)
-                .sorted(Comparator.comparingLong(call -> call.number))
-                .toList();
+        return isUsed;
     }
 
     /**
@@ -281,7 +121,7 @@ public final class WeirClient implements AutoCloseable {
      * @return whether requests are sent at once; {@code false} if the client is closed
      */
     public boolean isReady() {
-        return connection != null && !closed;
+        return dispatcher.connection() != null && !pending.isClosed();
     }
 
     /**
@@ -301,11 +141,12 @@ public final class WeirClient implements AutoCloseable {
      * Returns the error that keeps the client from being ready or from reading decisions. The client tries again until
      * it succeeds or is closed.
      *
-     * @return the last error; empty if the operation has succeeded since, or no attempt has ended yet. An attempt can
-     *     take a minute if the brokers do not respond
+     * @return the last error; empty if the operation has succeeded since, or if the client has just been started. If
+     *     no broker responds, Kafka's clients report an error after a minute; until then, the error is that no broker
+     *     has answered for some seconds
      */
     public Optional<RuntimeException> failure() {
-        ClientConnection current = connection;
+        ClientConnection current = dispatcher.connection();
         return current == null ? connector.failure() : current.failure();
     }
 
@@ -377,8 +218,9 @@ public final class WeirClient implements AutoCloseable {
      *
      * @param request the request
      * @return the decision. Empty if the client is not {@linkplain ClientBuilder#leased leased}, is not
-     *     {@linkplain #isReady ready}, if the request cannot be decided by leases, or if more quota is needed. In the last case a lease is requested, so
-     *     that a later request can succeed. To get a decision in any case, call {@link #decide} next
+     *     {@linkplain #isReady ready}, if the request cannot be decided by leases, or if more quota is needed. In the
+     *     last case a lease is requested, so that a later request can succeed. To get a decision in any case, call
+     *     {@link #decide} next
      * @throws IllegalArgumentException if the request is invalid; the message names the field
      */
     public Optional<Decision> tryDecide(Request request) {
@@ -386,13 +228,13 @@ public final class WeirClient implements AutoCloseable {
         if (fault.isPresent()) {
             throw new IllegalArgumentException(fault.get());
         }
-        ClientConnection current = connection;
-        LeasedDecisions leases = current == null || closed ? null : current.leases();
+        ClientConnection current = dispatcher.connection();
+        LeasedDecisions leases = current == null || pending.isClosed() ? null : current.leases();
         Decision decision = leases == null ? null : leases.tryDecide(request);
         if (decision == null) {
             return Optional.empty();
         }
-        tally.decidedHere.increment();
+        metrics.decidedHere.increment();
         return Optional.of(decision);
     }
 
@@ -411,140 +253,16 @@ public final class WeirClient implements AutoCloseable {
         }
         Optional<String> fault = RequestFaults.of(request, options.rules());
         if (fault.isPresent()) {
-            tally.rejected.increment();
+            metrics.rejected.increment();
             return CompletableFuture.failedFuture(new IllegalArgumentException(fault.get()));
         }
         Duration shortest = within.compareTo(options.timeout()) < 0 ? within : options.timeout();
-        Call call = new Call(request, headers, shortest);
-        ClientConnection current = connection;
-        if (closed) {
-            fail(call, NoDecisionReason.CLOSED);
-        } else if (current == null) {
-            decideWhenReady(call);
-        } else {
-            decideBy(current, call);
-        }
-        return call.future;
-    }
-
-    /** Lets a request wait for the connection. */
-    private void decideWhenReady(Call call) {
-        if (!admit(call)) {
-            return;
-        }
-        begin(call, NoDecisionReason.NOT_READY);
-        ClientConnection ready;
-        synchronized (parking) {
-            ready = connection;
-            call.isParked = ready == null;
-        }
-        if (ready != null) {
-            decideBy(ready, call);
-        }
-    }
-
-    private void decideBy(ClientConnection by, Call call) {
-        call.by = by;
-        if (by.leases() == null) {
-            send(by, call);
-        } else {
-            apply(call, by.leases().decide(call.request, call));
-        }
-    }
-
-    private void apply(Call call, LeasedDecisions.Reply reply) {
-        if (reply.decision() != null) {
-            decidedHere(call, reply.decision());
-            return;
-        }
-        switch (reply.undecided()) {
-            case WAITS -> {}
-            case NO_ROOM -> fail(call, NoDecisionReason.TOO_MANY_WAITING);
-            case NO_LEASE -> fail(call, NoDecisionReason.NO_LEASE);
-            case OVER_TOPIC -> send(call.by, call);
-        }
-    }
-
-    private void decidedHere(Call call, Decision decision) {
-        if (!call.isWaiting()) {
-            tally.decidedHere.increment();
-            call.future.complete(decision);
-        } else if (end(call.number) != null) {
-            call.releasePermission();
-            tally.decidedHere.increment();
-            complete(() -> call.future.complete(decision));
-        }
-    }
-
-    /** Takes a permission of the circuit breaker and room for a request, or ends the request. */
-    private boolean admit(Call call) {
-        if (!call.acquirePermission()) {
-            fail(call, NoDecisionReason.CIRCUIT_OPEN);
-            return false;
-        }
-        if (!call.isWaiting() && !hasRoom()) {
-            call.releasePermission();
-            fail(call, NoDecisionReason.TOO_MANY_WAITING);
-            return false;
-        }
-        return true;
-    }
-
-    private void send(ClientConnection to, Call call) {
-        if (!admit(call)) {
-            return;
-        }
-        if (call.isWaiting()) {
-            call.atTimeout = NoDecisionReason.TIMED_OUT;
-        } else {
-            begin(call, NoDecisionReason.TIMED_OUT);
-        }
-        if (!calls.containsKey(call.number)) {
-            call.releasePermission();
-            return;
-        }
-        tally.sent.increment();
-        try {
-            Header correlation = new RecordHeader(CORRELATION, correlation(call.number));
-            to.send(call.request, call.headers, correlation, (metadata, exception) -> {
-                if (exception != null) {
-                    notWritten(call.number, exception);
-                }
-            });
-        } catch (RuntimeException e) {
-            notWritten(call.number, e);
-        }
-    }
-
-    /** Adds a request to the waiting ones, and schedules its time-out, which fails it with the given reason. */
-    private void begin(Call call, NoDecisionReason atTimeout) {
-        call.atTimeout = atTimeout;
-        call.startNanos = System.nanoTime();
-        call.number = numbers.incrementAndGet();
-        calls.put(call.number, call);
-        try {
-            call.timeout = timer.schedule(
-                    () -> giveUp(call.number, call.atTimeout, null), call.within.toNanos(), TimeUnit.NANOSECONDS);
-        } catch (RejectedExecutionException e) { // the client was closed
-            giveUp(call.number, NoDecisionReason.CLOSED, null);
-        }
-        if (closed) { // close() may have completed the waiting requests before this one was added
-            giveUp(call.number, NoDecisionReason.CLOSED, null);
-        }
-    }
-
-    /** Ends a request that has no decision, whether it waits or not. */
-    private void fail(Call call, NoDecisionReason why) {
-        if (call.isWaiting()) {
-            giveUp(call.number, why, null);
-        } else {
-            call.future.completeExceptionally(none(why, call.within, null));
-        }
+        return dispatcher.dispatch(request, headers, shortest);
     }
 
     /** Returns the partition of the topic of replies that the client reads. The client must be ready. */
     int replyPartition() {
-        return connection.replyPartition();
+        return dispatcher.connection().replyPartition();
     }
 
     /**
@@ -554,11 +272,11 @@ public final class WeirClient implements AutoCloseable {
      * @return the counts
      */
     public ClientStats stats() {
-        ClientConnection current = connection;
+        ClientConnection current = dispatcher.connection();
         int keys = current == null || current.leases() == null
                 ? 0
                 : current.leases().keys();
-        return tally.stats(calls.size(), keys, CircuitSettings.state(breaker));
+        return metrics.stats(pending.size(), keys, CircuitSettings.state(breaker));
     }
 
     /**
@@ -569,176 +287,37 @@ public final class WeirClient implements AutoCloseable {
      */
     @Override
     public void close() {
-        closed = true;
-        timer.shutdownNow();
-        calls.keySet().forEach(number -> giveUp(number, NoDecisionReason.CLOSED, null));
+        pending.close();
+        completer.closeAll();
         readyOrClosed.countDown();
         boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
         connector.close();
         isInterrupted |= Thread.interrupted();
-        ClientConnection current = connection;
+        ClientConnection current = dispatcher.connection();
         if (current != null) {
             current.close();
         }
-        if (ownExecutor != null) {
-            ownExecutor.shutdown();
-        }
+        completer.close();
         if (isInterrupted) {
             Thread.currentThread().interrupt();
         }
     }
 
-    private boolean hasRoom() {
-        try {
-            return room.tryAcquire() || room.tryAcquire(options.maxWait().toNanos(), TimeUnit.NANOSECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return false;
-        }
-    }
-
-    private void read(ConsumerRecord<byte[], byte[]> record) {
-        Header header = record.headers().lastHeader(CORRELATION);
-        if (header == null || !isOwn(header.value())) {
-            return;
-        }
-        long number = ByteBuffer.wrap(header.value()).getLong(2 * Long.BYTES);
-        try {
-            Decision decision = decisionCodec.decode(record.value());
-            if (!decision.endsWait()) {
-                answer(number, decision);
-            }
-        } catch (UnreadableException | RuntimeException e) {
-            giveUp(number, NoDecisionReason.UNREADABLE, e);
-        }
-    }
-
-    private void answer(long number, Decision decision) {
-        Call call = end(number);
-        if (call == null) {
-            tally.late.increment();
-            return;
-        }
-        long nanos = System.nanoTime() - call.startNanos;
-        if (call.takePermission()) {
-            breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
-        }
-        tally.answered(nanos);
-        complete(() -> call.future.complete(decision));
-    }
-
-    private void giveUp(long number, NoDecisionReason why, Throwable cause) {
-        Call call = end(number);
-        if (call == null) {
-            return;
-        }
-        NoDecisionException failure = none(why, call.within, cause);
-        if (!COUNTED.contains(why)) {
-            call.releasePermission();
-        } else if (call.takePermission()) {
-            breaker.onError(System.nanoTime() - call.startNanos, TimeUnit.NANOSECONDS, failure);
-        }
-        if (why == NoDecisionReason.CLOSED) {
-            call.future.completeExceptionally(failure); // all requests have ended when close() returns
-        } else {
-            complete(() -> call.future.completeExceptionally(failure));
-        }
-    }
-
-    /**
-     * Ends a request that was not written. If the request is too large or cannot be serialized, that is the caller's
-     * error and does not count for the circuit.
-     */
-    private void notWritten(long number, Exception exception) {
-        if (!(exception instanceof RecordTooLargeException || exception instanceof SerializationException)) {
-            giveUp(number, closed ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_WRITTEN, exception);
-            return;
-        }
-        Call call = end(number);
-        if (call != null) {
-            call.releasePermission();
-            tally.rejected.increment();
-            IllegalArgumentException failure = new IllegalArgumentException(
-                    "the request cannot be written to " + options.requests() + ": " + exception.getMessage(),
-                    exception);
-            complete(() -> call.future.completeExceptionally(failure));
-        }
-    }
-
-    private Call end(long number) {
-        Call call = calls.remove(number);
-        if (call != null) {
-            room.release();
-            Future<?> timeout = call.timeout;
-            if (timeout != null) {
-                timeout.cancel(false);
-            }
-        }
-        return call;
-    }
-
-    /**
-     * Runs a completion on the executor, since callbacks of the caller must not block the thread that reads decisions.
-     */
-    private void complete(Runnable completion) {
-        try {
-            executor.execute(completion);
-        } catch (RuntimeException | Error e) { // for example, the executor cannot create a thread
-            completion.run();
-        }
-    }
-
-    private NoDecisionException none(NoDecisionReason why, Duration within, Throwable cause) {
-        tally.unanswered(why);
-        String message =
-                switch (why) {
-                    case NOT_READY -> notReady();
-                    case TIMED_OUT -> "no decision arrived within " + within.toMillis() + " ms";
-                    case NOT_WRITTEN -> "the broker did not confirm the write to " + options.requests();
-                    case TOO_MANY_WAITING ->
-                        options.maxInFlight() + " requests are waiting, which is the maximum (maxInFlight)";
-                    case CIRCUIT_OPEN -> "the circuit is open: too many recent requests got no decision";
-                    case NO_LEASE -> "no lease arrived in time";
-                    case UNREADABLE -> "the decision cannot be read";
-                    case CLOSED -> "the client is closed";
-                };
-        return new NoDecisionException(why, message, cause == null ? known(why) : cause);
-    }
-
-    private String notReady() {
-        return "the client is not ready: "
-                + connector.failure().map(ClientConnector::message).orElse("no broker has responded yet");
-    }
-
-    private Throwable known(NoDecisionReason why) {
-        ClientConnection current = connection;
+    /** Returns the last failure of what a request depends on that ends for a reason. */
+    private Optional<RuntimeException> knownFailure(NoDecisionReason why) {
+        ClientConnection current = dispatcher.connection();
         return switch (why) {
-            case NOT_READY -> connector.failure().orElse(null);
-            case TIMED_OUT -> current == null ? null : current.readerFailure().orElse(null);
-            case NO_LEASE -> current == null ? null : current.leases().failure().orElse(null);
-            default -> null;
+            case NOT_READY -> connector.failure();
+            case TIMED_OUT -> current == null ? Optional.empty() : current.readerFailure();
+            case NO_LEASE ->
+                current == null ? Optional.empty() : current.leases().failure();
+            default -> Optional.empty();
         };
     }
 
     private ClientDecision fallbackDecision(Fallback fallback, NoDecisionReason why) {
         boolean open = fallback == Fallback.FAIL_OPEN;
-        (open ? tally.failedOpen : tally.failedClosed).increment();
+        (open ? metrics.failedOpen : metrics.failedClosed).increment();
         return ClientDecision.fallback(open, why);
-    }
-
-    private byte[] correlation(long number) {
-        return ByteBuffer.allocate(CORRELATION_BYTES)
-                .putLong(self.getMostSignificantBits())
-                .putLong(self.getLeastSignificantBits())
-                .putLong(number)
-                .array();
-    }
-
-    private boolean isOwn(byte[] value) {
-        if (value == null || value.length != CORRELATION_BYTES) {
-            return false;
-        }
-        ByteBuffer bytes = ByteBuffer.wrap(value);
-        return bytes.getLong() == self.getMostSignificantBits() && bytes.getLong() == self.getLeastSignificantBits();
     }
 }

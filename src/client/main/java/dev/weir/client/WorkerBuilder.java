@@ -177,7 +177,11 @@ public final class WorkerBuilder {
     }
 
     ReleaseConsumer consumer() {
-        return new ReleaseConsumer(ClientBuilder.settings(kafka, "consumer."), prefix + "releases");
+        ReleaseConsumer consumer = new ReleaseConsumer(ClientBuilder.settings(kafka, "consumer."), prefix + "releases");
+        consumer.failure().ifPresent(failure -> {
+            throw failure; // the worker reports it and tries again
+        });
+        return consumer;
     }
 
     /**

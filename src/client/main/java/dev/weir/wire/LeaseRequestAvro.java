@@ -41,6 +41,7 @@ public final class LeaseRequestAvro {
                 message.partition,
                 request.number(),
                 request.minTokens(),
+                request.waitingTokens(),
                 request.requestedTokens(),
                 request.settled(),
                 request.roundTripMs(),
@@ -70,8 +71,10 @@ public final class LeaseRequestAvro {
         LeaseRequest request = new LeaseRequest(
                 event.getNumber(),
                 event.getHolder(),
-                event.getMinTokens(),
-                event.getRequestedTokens(),
+                new LeaseRequest.Wanted(
+                        event.getMinTokens(),
+                        Math.max(event.getMinTokens(), event.getWaitingTokens()),
+                        event.getRequestedTokens()),
                 reports,
                 event.getSettled(),
                 event.getRoundTripMs());

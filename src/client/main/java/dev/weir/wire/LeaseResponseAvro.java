@@ -45,7 +45,15 @@ public final class LeaseResponseAvro {
     private static dev.weir.avro.LeaseResponse refused(String holder, LeaseResponse.Refused refused) {
         Instant at = Instant.ofEpochMilli(refused.appendedAtMs());
         return new dev.weir.avro.LeaseResponse(
-                holder, refused.number(), at, Instant.EPOCH, null, 0L, Instant.EPOCH, refused.retryAfterMs(), false);
+                holder,
+                refused.number(),
+                at,
+                Instant.EPOCH,
+                null,
+                0L,
+                Instant.EPOCH,
+                refused.retryAfterMs(),
+                !refused.isLent());
     }
 
     /**
@@ -60,7 +68,7 @@ public final class LeaseResponseAvro {
         dev.weir.avro.LeaseResponse event = avro.decode(value);
         long atMs = event.getAt().toEpochMilli();
         LeaseResponse response = event.getLeaseId() == null
-                ? new LeaseResponse.Refused(event.getNumber(), atMs, event.getRetryAfterMs())
+                ? new LeaseResponse.Refused(event.getNumber(), atMs, event.getRetryAfterMs(), !event.getLast())
                 : new LeaseResponse.Granted(
                         event.getNumber(),
                         event.getLeaseId(),

@@ -118,6 +118,20 @@ class ClientStartTest {
     }
 
     @Test
+    void brokers_that_do_not_answer_are_reported_after_some_seconds() throws Exception {
+        try (WeirClient weir =
+                client("127.0.0.1:" + silent.getLocalPort()).timeout(SHORT).start()) {
+            assertThat(weir.failure()).isEmpty();
+            assertThat(weir.awaitReady(Duration.ofSeconds(4))).isFalse();
+            assertThat(weir.failure()).hasValueSatisfying(failure -> assertThat(failure)
+                    .hasMessageMatching("no broker has answered for \\d+ s"));
+            assertThatThrownBy(() -> weir.decide(REQUEST).join())
+                    .cause()
+                    .hasMessageMatching("the client is not ready: no broker has answered for \\d+ s");
+        }
+    }
+
+    @Test
     void waiting_requests_are_bounded_and_open_the_circuit() {
         try (WeirClient weir = client("127.0.0.1:1")
                 .timeout(PATIENCE)

@@ -13,14 +13,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.InvalidGroupIdException;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -64,7 +67,7 @@ class ReleaseConsumerTest {
 
     @BeforeEach
     void join() {
-        releases = new ReleaseConsumer(new ReleaseCodec(), group, "releases", clock, MAX_HELD);
+        releases = new ReleaseConsumer(new ReleaseCodec(), () -> group, "releases", clock, MAX_HELD);
         clock.read(0);
         group.updateBeginningOffsets(Map.of(P0, 0L, P1, 0L));
         group.rebalance(List.of(P0, P1));
@@ -229,6 +232,35 @@ class ReleaseConsumerTest {
                 .containsEntry("enable.auto.commit", false)
                 .containsEntry("group.id", "workers");
         assertThat(ReleaseConsumer.settings(Map.of())).containsEntry("isolation.level", "read_committed");
+    }
+
+    @Test
+    void it_starts_without_dns_and_connects_once_a_host_name_is_resolved() {
+        Map<String, Object> kafka =
+                ReleaseConsumer.settings(Map.of("bootstrap.servers", "no-such-host.invalid:9092", "group.id", "g"));
+        AtomicBoolean isResolved = new AtomicBoolean();
+        Group late = new Group();
+        try (ReleaseConsumer waiting = new ReleaseConsumer(
+                avro,
+                () -> isResolved.get()
+                        ? late
+                        : new KafkaConsumer<>(kafka, new ByteArrayDeserializer(), new ByteArrayDeserializer()),
+                "releases",
+                clock,
+                MAX_HELD)) {
+            assertThat(waiting.next(Duration.ofMillis(1))).isEmpty();
+            assertThat(waiting.failure()).hasValueSatisfying(failure -> assertThat(failure)
+                    .hasRootCauseMessage("No resolvable bootstrap urls given in bootstrap.servers"));
+            waiting.commit();
+            isResolved.set(true);
+            assertThat(waiting.next(Duration.ofSeconds(3))).isEmpty();
+            assertThat(waiting.failure()).isEmpty();
+            assertThat(late.subscription()).containsExactly("releases");
+        }
+        assertThat(late.closed()).isTrue();
+        try (ReleaseConsumer waiting = new ReleaseConsumer(kafka)) {
+            assertThat(waiting.failure()).isPresent();
+        }
     }
 
     @Test

@@ -16,7 +16,7 @@ class RetryHeadersTest {
 
     @Test
     void headers_contain_the_attempt_and_other_headers_are_kept() {
-        Headers first = new RecordHeaders().add("trace", bytes("t")).add(WeirClient.CORRELATION, bytes("x"));
+        Headers first = new RecordHeaders().add("trace", bytes("t")).add(RequestCorrelation.HEADER, bytes("x"));
         Headers second = new RecordHeaders(RetryHeaders.headers(RetryHeaders.work(release, first), 2, first));
         Headers third = new RecordHeaders(RetryHeaders.headers(RetryHeaders.work(release, second), 3, second));
         assertThat(RetryHeaders.work(release, third)).isEqualTo(new ReleaseTask(release, 3, "r~2"));

@@ -144,7 +144,7 @@ final class LeasedCheck extends PolicyCheck {
     @Override
     long retryAfterMs(int index) {
         LeaseBook.LastRequest last = book.request();
-        if (isLeaseMissing(index) || book.mayBeGranted(request.cost(), terms, nowMs)) {
+        if (isLeaseLate(index) || book.mayBeGranted(request.cost(), terms, nowMs)) {
             long elapsedMs = last.isPending() ? nowMs - last.sentMs() : 0;
             return Math.max(1, leases.roundTripMs() - elapsedMs);
         }
@@ -152,9 +152,13 @@ final class LeasedCheck extends PolicyCheck {
         return Math.max(1, (isKnown ? last.retryAtMs() : last.nextAttemptAtMs(terms)) - nowMs);
     }
 
-    /** Returns whether the amount may be free although no lease of it has arrived. */
+    /** Returns whether the amount may be free although no lease of it has arrived, or other holders have it unused. */
     @Override
     boolean isLeaseMissing(int index) {
+        return isLeaseLate(index) || (exceeds(index) && !neverFits() && book.isLent(request.cost(), nowMs));
+    }
+
+    private boolean isLeaseLate(int index) {
         return exceeds(index)
                 && !neverFits()
                 && !book.isScarce(request.cost(), nowMs)

@@ -14,7 +14,10 @@ public enum Reason {
     USAGE_RESET,
     /** A limit does not permit the cost at present. */
     LIMIT_EXCEEDED,
-    /** No lease of a shared quota was available in time, although its ledger has not refused one. */
+    /**
+     * No lease of a shared quota was available in time, although its ledger has not refused one, or it refused one
+     * because other holders have quota that they do not use.
+     */
     QUOTA_NOT_AT_HAND,
     /** The cost exceeds the capacity of a limit. */
     COST_NEVER_FITS,

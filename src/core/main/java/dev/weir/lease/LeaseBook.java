@@ -162,15 +162,16 @@ public record LeaseBook(
      *
      * @param minUnavailable the smallest number of further tokens that was not free
      * @param untilMs when this information expires, unless another response replaces it
+     * @param isLent whether other holders seem to hold them unused
      */
-    public record Scarcity(long minUnavailable, long untilMs) {
+    public record Scarcity(long minUnavailable, long untilMs, boolean isLent) {
 
-        static final Scarcity NONE = new Scarcity(Long.MAX_VALUE, Lease.LONG_AGO_MS);
+        static final Scarcity NONE = new Scarcity(Long.MAX_VALUE, Lease.LONG_AGO_MS, false);
 
         private static final int TERMS = 2;
 
-        static Scarcity of(long from, LeaseTerms terms, long nowMs) {
-            return new Scarcity(from, nowMs + TERMS * terms.termMs());
+        static Scarcity of(long from, boolean isLent, LeaseTerms terms, long nowMs) {
+            return new Scarcity(from, nowMs + TERMS * terms.termMs(), isLent);
         }
     }
 
@@ -204,7 +205,7 @@ public record LeaseBook(
         Lease lease = new Lease(1, available, 0, 0, atMs, atMs, Long.MAX_VALUE, 0, true, false);
         LastRequest refused = retryAfterMs == 0
                 ? LastRequest.NONE
-                : new LastRequest(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE));
+                : new LastRequest(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE, false));
         return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, 0);
     }
 
@@ -343,7 +344,7 @@ public record LeaseBook(
     }
 
     private LeaseBook granted(LeaseResponse.Granted granted, LeaseTerms terms, long nowMs) {
-        Scarcity scarcity = granted.isLast() ? Scarcity.of(1, terms, nowMs) : Scarcity.NONE;
+        Scarcity scarcity = granted.isLast() ? Scarcity.of(1, false, terms, nowMs) : Scarcity.NONE;
         LastRequest answered = new LastRequest(0, 0, nowMs, Long.MAX_VALUE, nowMs, nowMs + terms.leadMs(), scarcity);
         return withLease(Lease.granted(granted, request.sentMs), answered);
     }
@@ -367,13 +368,26 @@ public record LeaseBook(
         long aheadAtMs = Math.min(retryAtMs, nowMs + terms.termMs());
         // no request waited: the ledger refused because little is free, not because nothing is
         boolean isForNobody = request.refused == Long.MAX_VALUE;
-        Scarcity scarcity = isForNobody ? request.scarcity : Scarcity.of(request.refused, terms, nowMs);
+        Scarcity scarcity =
+                isForNobody ? request.scarcity : Scarcity.of(request.refused, refused.isLent(), terms, nowMs);
         LastRequest next = new LastRequest(0, 0, nowMs, request.refused, retryAtMs, aheadAtMs, scarcity);
         return new LeaseBook(clockMs, leases, demand, next, lastLeaseId, settled);
     }
 
     /** Returns whether, according to the ledger's last response, the limit has nothing left for {@code cost}. */
     public boolean isScarce(long cost, long nowMs) {
+        return isUnavailable(cost, nowMs) && !request.scarcity.isLent;
+    }
+
+    /**
+     * Returns whether, according to the ledger's last response, other holders seem to hold unused what {@code cost}
+     * needs.
+     */
+    public boolean isLent(long cost, long nowMs) {
+        return isUnavailable(cost, nowMs) && request.scarcity.isLent;
+    }
+
+    private boolean isUnavailable(long cost, long nowMs) {
         long missing = Math.max(1, cost - available(nowMs, decisionTimeMs(nowMs)));
         return missing >= request.scarcity.minUnavailable && nowMs < request.scarcity.untilMs;
     }
@@ -388,14 +402,20 @@ public record LeaseBook(
                 || Math.max(1, cost - available(nowMs, decisionTimeMs(nowMs))) < request.refused;
     }
 
+    /** Returns the message to send now if at most one request waits. */
+    public Transition nextMessage(LeaseSession session, long waits, LeaseTerms terms, long nowMs) {
+        return nextMessage(session, waits, waits, terms, nowMs);
+    }
+
     /**
      * Returns the message to send now.
      *
      * @param session the session of the holder, which numbers requests
      * @param waits the cost of the first waiting request, 0 if none waits
+     * @param allWait the cost of all waiting requests
      * @return null if nothing changes; a transition without a message if only the book changes
      */
-    public Transition nextMessage(LeaseSession session, long waits, LeaseTerms terms, long nowMs) {
+    public Transition nextMessage(LeaseSession session, long waits, long allWait, LeaseTerms terms, long nowMs) {
         Demand now = demand.at(nowMs);
         boolean requests = shouldRequest(now, waits, terms, nowMs);
         if (!requests && settled == 0 && reportAtMs(terms) > nowMs) {
@@ -424,7 +444,8 @@ public record LeaseBook(
         long due = request.retryTokens(now, terms);
         long least = waits > available ? Math.max(1, waits - held) : due > available ? due : 0;
         long expected = now.reserve(terms.termMs(), terms, nowMs) - lastingTokens(terms, nowMs);
-        long want = Math.max(Math.max(1, least), expected);
+        long waiting = least == 0 ? 0 : Math.max(least, allWait - held);
+        long want = Math.max(Math.max(1, waiting), expected);
         LastRequest sent = new LastRequest(
                 session.nextRequestNumber(),
                 request.isPending() ? request.retries + 1 : 0,
@@ -438,8 +459,7 @@ public record LeaseBook(
                 new LeaseRequest(
                         sent.number,
                         session.name(),
-                        least,
-                        want,
+                        new LeaseRequest.Wanted(least, waiting, want),
                         reports,
                         settled,
                         session.roundTrip().smoothedMs()));

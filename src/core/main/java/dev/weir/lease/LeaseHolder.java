@@ -1,5 +1,6 @@
 package dev.weir.lease;
 
+import dev.weir.limit.Limit;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Optional;
@@ -33,6 +34,7 @@ public final class LeaseHolder<R> {
     private LeaseTerms terms;
     private long termsRoundTripMs;
     private long clockSteps;
+    private long waitingTokens;
     private long unmetDemand;
     private long responses;
     private long unansweredSinceMs = -1;
@@ -131,6 +133,7 @@ public final class LeaseHolder<R> {
     /** Appends a request to the waiting ones. */
     public void park(R request, long cost, long untilMs) {
         waiting.add(new Waiting<>(request, cost, untilMs, responses));
+        waitingTokens = Math.min(Limit.MAX_LEVEL, waitingTokens + cost);
     }
 
     /** Returns the first waiting request, or null if none waits. */
@@ -139,7 +142,7 @@ public final class LeaseHolder<R> {
     }
 
     public void removeFirst() {
-        waiting.remove();
+        waitingTokens = Math.max(0, waitingTokens - waiting.remove().cost);
     }
 
     /**
@@ -195,7 +198,8 @@ public final class LeaseHolder<R> {
     public Optional<LeaseRequest> nextMessage(long nowMs) {
         long waits = waiting.isEmpty() ? unmetDemand : waiting.peek().cost;
         unmetDemand = 0;
-        LeaseBook.Transition sending = book().nextMessage(session, waits, terms(), nowMs);
+        LeaseBook.Transition sending =
+                book().nextMessage(session, waits, Math.max(waits, waitingTokens), terms(), nowMs);
         if (sending == null) {
             return Optional.empty();
         }

@@ -8,21 +8,24 @@ import java.util.List;
  * @param number echoed by the response; a holder accepts only the response to its latest request. 0 if no lease
  *     is requested
  * @param holder the name of the sender
- * @param minTokens tokens that a waiting request needs; a smaller lease cannot serve it. 0 if no request waits
- * @param requestedTokens tokens that the holder expects to use within a term, {@code minTokens} or more; 0 if no lease
- *     is requested
+ * @param wanted the tokens that are requested
  * @param reports the usage of leases, each absolute since the lease was granted
  * @param settled tokens used in excess of all leases; ledgers ignore it if it is negative
  * @param roundTripMs the measured round trip of this holder's requests, 0 if unknown
  */
 public record LeaseRequest(
-        long number,
-        String holder,
-        long minTokens,
-        long requestedTokens,
-        List<Report> reports,
-        long settled,
-        long roundTripMs) {
+        long number, String holder, Wanted wanted, List<Report> reports, long settled, long roundTripMs) {
+
+    /**
+     * The tokens that a message requests.
+     *
+     * @param minTokens tokens that the first waiting request needs; a smaller lease cannot serve it. 0 if no request
+     *     waits
+     * @param waitingTokens tokens that all waiting requests need, {@code minTokens} or more
+     * @param requestedTokens tokens that the holder expects to use within a term, {@code waitingTokens} or more; 0 if
+     *     no lease is requested
+     */
+    public record Wanted(long minTokens, long waitingTokens, long requestedTokens) {}
 
     /**
      * The usage of one lease. A later report includes everything in earlier ones.
@@ -38,6 +41,30 @@ public record LeaseRequest(
         reports = List.copyOf(reports);
     }
 
+    /** Creates a message of a holder with at most one waiting request. */
+    public LeaseRequest(
+            long number,
+            String holder,
+            long minTokens,
+            long requestedTokens,
+            List<Report> reports,
+            long settled,
+            long roundTripMs) {
+        this(number, holder, new Wanted(minTokens, minTokens, requestedTokens), reports, settled, roundTripMs);
+    }
+
+    public long minTokens() {
+        return wanted.minTokens;
+    }
+
+    public long waitingTokens() {
+        return wanted.waitingTokens;
+    }
+
+    public long requestedTokens() {
+        return wanted.requestedTokens;
+    }
+
     /** Returns a message that reports usage and requests no lease. */
     public static LeaseRequest report(String holder, List<Report> reports, long settled) {
         return new LeaseRequest(0, holder, 0, 0, reports, settled, 0);
@@ -45,6 +72,6 @@ public record LeaseRequest(
 
     /** Returns whether the message requests a lease. */
     public boolean requestsLease() {
-        return requestedTokens > 0;
+        return wanted.requestedTokens > 0;
     }
 }

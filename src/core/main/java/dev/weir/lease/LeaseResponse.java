@@ -28,6 +28,7 @@ public sealed interface LeaseResponse {
      *
      * @param retryAfterMs how long until enough may be free if no other holder takes it, in milliseconds, 1 or more;
      *     {@link Long#MAX_VALUE} if the ledger never lends that much
+     * @param isLent whether enough would be free without the tokens that other holders seem to hold unused
      */
-    record Refused(long number, long appendedAtMs, long retryAfterMs) implements LeaseResponse {}
+    record Refused(long number, long appendedAtMs, long retryAfterMs, boolean isLent) implements LeaseResponse {}
 }

@@ -112,6 +112,14 @@ public record Ledger(
     /** The ledger is short of tokens if less than this part (1/4) of the capacity is free. */
     private static final int SCARCE_DIVISOR = 4;
 
+    /** A limit with fewer tokens, and windows longer than a term, is small: nothing of it is lent in reserve. */
+    private static final int MIN_CAPACITY_FOR_RESERVES = 16;
+
+    /** Beyond the demand of a second, a lease has at most this part (1/8) of the capacity. */
+    private static final int MAX_FORECAST_DIVISOR = 8;
+
+    private static final long MS_PER_SECOND = 1_000;
+
     /** A lease is new for this part (1/4) of its term. */
     private static final int NEW_LEASE_DIVISOR = 4;
 
@@ -327,8 +335,13 @@ public record Ledger(
      * lease of {@code a} is new, {@code a} is left its even share of 4, and {@code b} gets 5.
      *
      * <p>If a request waits, at least its cost is granted, unless it is due to holders that were refused before. If
-     * none waits, nothing is granted while little is free, so that leases kept in reserve do not withhold tokens that
-     * requests wait for.
+     * none waits, nothing is granted while little is free or if the limit is small, so that leases kept in reserve do
+     * not withhold tokens that requests wait for. For the same reason, holders that have not requested anything yet are
+     * left most of a limit: what was requested is a forecast for a term, and beyond the demand of one second at most an
+     * eighth of the capacity is granted. Of a small limit, only the cost of the waiting requests is granted.
+     *
+     * <p>Example: 8 tokens a minute. Each of several holders gets a request, and forecasts 5 for the next 5 s. Each
+     * gets 1, and 8 holders can permit a request.
      */
     private Result lend(LeaseRequest request, LeaseTerms terms, long nowMs) {
         long least = request.minTokens();
@@ -345,15 +358,16 @@ public record Ledger(
             }
         }
         long share = Math.min(fairShare(request.holder(), free, terms), free - others);
-        long amount = Math.max(least, Math.min(request.requestedTokens(), share));
-        boolean isRefused =
-                least == 0 ? amount <= 0 || free - others < capacity() / SCARCE_DIVISOR : least > free - before;
+        long amount = Math.max(least, Math.min(maxTokens(request, terms), share));
+        long reserve = reserve(terms);
+        boolean isRefused = least == 0 ? amount <= 0 || free - others < reserve : least > free - before;
         if (isRefused || leases.size() >= MAX_LEASES) {
-            long retryAfterMs = retryAfterMs(Math.max(1, least), before);
+            long retryAfterMs = retryAfterMs(Math.max(1, least == 0 ? reserve : least), before);
             List<Refusal> next = refusalsWith(request, place, terms, retryAfterMs);
+            boolean isLent = least > free - before && least <= free - before + lentUnused(request.holder(), terms);
             return new Result(
                     new Ledger(clockMs, lastChargeMs, accounts, leases, next, nextLeaseId),
-                    new LeaseResponse.Refused(request.number(), nowMs, retryAfterMs));
+                    new LeaseResponse.Refused(request.number(), nowMs, retryAfterMs, isLent));
         }
         long untilMs = untilMs(terms);
         OutstandingLease lease = new OutstandingLease(
@@ -376,6 +390,50 @@ public record Ledger(
                         clockMs,
                         lease.untilMs,
                         amount >= free - others));
+    }
+
+    /** Returns the most tokens that a request is granted if no request of the holder waits for more. */
+    private long maxTokens(LeaseRequest request, LeaseTerms terms) {
+        long requested = request.requestedTokens();
+        if (isSmall(terms)) {
+            return request.waitingTokens();
+        }
+        if (terms.termMs() <= MS_PER_SECOND) {
+            return requested;
+        }
+        long ofSecond = requested / terms.termMs() * MS_PER_SECOND
+                + (requested % terms.termMs() * MS_PER_SECOND + terms.termMs() - 1) / terms.termMs();
+        return Math.min(requested, Math.max(ofSecond, capacity() / MAX_FORECAST_DIVISOR));
+    }
+
+    /**
+     * Returns how much must be free for a lease that no request waits for; {@link Long#MAX_VALUE} if the limit is too
+     * small for such leases.
+     */
+    private long reserve(LeaseTerms terms) {
+        return isSmall(terms) ? Long.MAX_VALUE : capacity() / SCARCE_DIVISOR;
+    }
+
+    private boolean isSmall(LeaseTerms terms) {
+        for (LimitAccount<?> account : accounts) {
+            Limit<?> limit = account.limit();
+            if (limit.capacity() < MIN_CAPACITY_FOR_RESERVES && limit.windowMs(clockMs) > terms.termMs()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Returns the tokens that other holders seem to hold unused. A holder reports the use of a lease within a lead
+     * after it is used up, so leases that are outstanding longer have unused tokens.
+     */
+    private long lentUnused(String holder, LeaseTerms terms) {
+        long newMs = clockMs + terms.termMs() - 2 * terms.leadMs();
+        return leases.stream()
+                .filter(lease -> !lease.holder.equals(holder) && lease.untilMs > clockMs && lease.untilMs <= newMs)
+                .mapToLong(OutstandingLease::amount)
+                .sum();
     }
 
     private List<Refusal> refusalsWithout(int place) {
@@ -449,7 +507,8 @@ public record Ledger(
     }
 
     /**
-     * Returns how long until enough is free if no lease is returned, or until the first lease is due.
+     * Returns how long until enough is free if no lease is returned, or until the first lease ends: before its end, its
+     * holder returns what it does not use.
      *
      * @param least the tokens needed
      * @param before the tokens due to holders that were refused before, counted as far as they fit into the capacity
@@ -465,7 +524,10 @@ public record Ledger(
             long cost = needed + Math.max(0, Math.min(before, capacity - needed));
             waitMs = account.limit().fits(cost) ? Math.max(waitMs, account.waitMs(cost, clockMs)) : Long.MAX_VALUE;
         }
-        long firstEndsMs = leases.isEmpty() ? Long.MAX_VALUE : leases.get(0).dueMs - clockMs;
-        return Math.max(1, Math.min(waitMs, firstEndsMs));
+        long endsMs = Long.MAX_VALUE;
+        for (OutstandingLease lease : leases) {
+            endsMs = Math.min(endsMs, lease.untilMs > clockMs ? lease.untilMs : lease.dueMs);
+        }
+        return Math.max(1, Math.min(waitMs, endsMs - clockMs));
     }
 }

@@ -109,9 +109,13 @@ class SharedDeciderTest {
 
     /** Requests a lease for what waits, and handles a refusal. */
     private void refuse(StateKey key, long retryAfterMs) {
+        refuse(key, retryAfterMs, false);
+    }
+
+    private void refuse(StateKey key, long retryAfterMs, boolean isLent) {
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
         LeaseBook asked = books.get(key).nextMessage(session, 1, TERMS, NOW).book();
-        LeaseResponse refused = new LeaseResponse.Refused(asked.request().number(), NOW, retryAfterMs);
+        LeaseResponse refused = new LeaseResponse.Refused(asked.request().number(), NOW, retryAfterMs, isLent);
         books.put(key, asked.withResponse(refused, TERMS, NOW));
     }
 
@@ -243,6 +247,16 @@ class SharedDeciderTest {
     }
 
     @Test
+    void quota_that_other_holders_have_is_not_at_hand_until_their_leases_end() {
+        first(request("alice", 1, NOW), all);
+        refuse(ofAll, 700, true);
+        Decision decision = decided(first(request("bob", 1, NOW), all));
+        assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decision.reason()).isEqualTo(Reason.QUOTA_NOT_AT_HAND);
+        assertThat(decision.retryAfterMs()).isEqualTo(700);
+    }
+
+    @Test
     void a_cost_that_never_fits_does_not_wait() {
         Decision decision = decided(first(request("alice", 101, NOW), all));
         assertThat(decision.reason()).isEqualTo(Reason.COST_NEVER_FITS);
@@ -300,7 +314,7 @@ class SharedDeciderTest {
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
         LeaseBook asked =
                 books.get(ofAll).nextMessage(session, 1, TERMS, NOW - 100).book();
-        LeaseResponse refusal = new LeaseResponse.Refused(asked.request().number(), NOW, 100);
+        LeaseResponse refusal = new LeaseResponse.Refused(asked.request().number(), NOW, 100, false);
         LeaseBook refused = asked.withResponse(refusal, TERMS, NOW - 100);
         books.put(ofAll, refused.nextMessage(session, 1, TERMS, NOW).book());
         Decision decision = decided(last(request("alice", 1, NOW), all));

@@ -81,7 +81,7 @@ class LeaseBookTest {
     void a_refused_amount_is_not_requested_before_it_can_be_granted() {
         want(3, NOW);
         next(3, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, 295), NOW + 5);
+        respond(new LeaseResponse.Refused(1, BROKER, 295, false), NOW + 5);
         assertThat(next(3, NOW + 299)).isNull();
         assertThat(next(3, NOW + 300)).isNotNull();
     }
@@ -90,7 +90,7 @@ class LeaseBookTest {
     void a_refused_amount_is_requested_again_after_a_term_whatever_the_ledger_said() {
         want(3, NOW);
         next(3, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, 3_600_000), NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 3_600_000, false), NOW);
         assertThat(book.request().retryAtMs()).isEqualTo(NOW + 3_600_000);
         assertThat(book.mayBeGranted(3, TERMS, NOW + 999)).isFalse();
         assertThat(next(3, NOW + 999)).isNull();
@@ -112,7 +112,7 @@ class LeaseBookTest {
         assertThat(book.request().isPending()).isTrue();
         assertThat(book.isScarce(1, NOW + 1_999)).isTrue();
         assertThat(book.isScarce(1, NOW + 2_000)).as("no response has arrived").isFalse();
-        respond(new LeaseResponse.Refused(lastNumber, BROKER, 100), NOW);
+        respond(new LeaseResponse.Refused(lastNumber, BROKER, 100, false), NOW);
         assertThat(book.isScarce(1, NOW + 1_999)).isTrue();
         next(1, NOW + 100);
         respond(granted(5, BROKER + 100, BROKER + 1_000), NOW + 100);
@@ -123,7 +123,7 @@ class LeaseBookTest {
     void a_large_amount_that_was_refused_does_not_make_a_small_one_scarce() {
         want(50, NOW);
         next(50, NOW);
-        respond(new LeaseResponse.Refused(lastNumber, BROKER, 100), NOW);
+        respond(new LeaseResponse.Refused(lastNumber, BROKER, 100, false), NOW);
         assertThat(book.isScarce(50, NOW)).isTrue();
         assertThat(book.isScarce(49, NOW)).isFalse();
     }
@@ -133,7 +133,7 @@ class LeaseBookTest {
     void a_refused_amount_is_requested_again_without_a_waiting_request_if_it_is_in_demand_within_two_leads() {
         want(5, NOW - 1);
         next(1, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, 100), NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 100, false), NOW);
         assertThat(book.dueAtMs(TERMS, NOW)).isEqualTo(NOW + 100);
         assertThat(next(0, NOW + 99)).isNull();
         assertThat(next(0, NOW + 100).minTokens()).isEqualTo(1);
@@ -143,7 +143,7 @@ class LeaseBookTest {
     void a_refused_amount_in_rare_demand_is_requested_again_when_a_request_waits() {
         want(4, NOW - 1);
         next(1, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, 100), NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 100, false), NOW);
         assertThat(next(0, NOW + 100).minTokens()).isZero();
     }
 
@@ -151,7 +151,7 @@ class LeaseBookTest {
     void a_refusal_of_a_large_amount_does_not_apply_to_a_small_one() {
         want(11, NOW);
         next(11, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, Long.MAX_VALUE), NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, Long.MAX_VALUE, false), NOW);
         assertThat(next(11, NOW)).isNull();
         assertThat(next(3, NOW).minTokens()).isEqualTo(3);
     }

@@ -35,7 +35,7 @@ class LeaseHolderTest {
     }
 
     private void refuse(LeaseRequest request, long retryAfterMs, long nowMs) {
-        holder.handleResponse(new LeaseResponse.Refused(request.number(), nowMs + AHEAD, retryAfterMs), nowMs);
+        holder.handleResponse(new LeaseResponse.Refused(request.number(), nowMs + AHEAD, retryAfterMs, false), nowMs);
     }
 
     private long take(long tokens, long nowMs) {

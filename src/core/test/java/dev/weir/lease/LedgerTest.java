@@ -43,6 +43,7 @@ class LedgerTest {
 
     @Test
     void a_lease_is_the_requested_amount_if_it_is_free_and_otherwise_a_share() {
+        ledger = refillsWithinATerm();
         assertThat(ask("a", 1, 4, NOW)).isEqualTo(granted(FIRST, 4, NOW, NOW + 1_000));
         assertThat(ask("b", 1, 9, NOW)).isEqualTo(granted(FIRST + 1, 3, NOW, NOW + 1_000));
         assertThat(ask("c", 3, 9, NOW)).isEqualTo(grantedTheLast(FIRST + 2, 3, NOW, NOW + 1_000));
@@ -53,9 +54,76 @@ class LedgerTest {
     @Test
     void a_refusal_says_when_enough_may_be_free() {
         ask("a", 8, 8, NOW);
-        assertThat(ask("b", 3, 3, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
-        assertThat(ask("b", 11, 11, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, Long.MAX_VALUE));
+        assertThat(ask("b", 3, 3, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000, false));
+        assertThat(ask("b", 11, 11, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, Long.MAX_VALUE, false));
         assertThat(ask("b", 3, 3, NOW + 1_999)).as("one token was refilled").isInstanceOf(LeaseResponse.Granted.class);
+    }
+
+    @Test
+    void of_a_small_limit_a_lease_has_at_most_what_requests_wait_for() {
+        ledger = Ledger.open(List.of(new FixedWindow(8, 60_000, false)), NOW);
+        assertThat(amount(askDefault("a", new LeaseRequest.Wanted(1, 1, 60)))).isEqualTo(1);
+        assertThat(amount(askDefault("b", new LeaseRequest.Wanted(1, 4, 60)))).isEqualTo(4);
+        assertThat(amount(askDefault("c", new LeaseRequest.Wanted(2, 3, 60)))).isEqualTo(2);
+    }
+
+    @Test
+    void of_a_large_limit_a_lease_has_up_to_an_eighth_beyond_the_demand_of_a_second() {
+        ledger = Ledger.open(List.of(new FixedWindow(800, 60_000, false)), NOW);
+        assertThat(amount(askDefault("a", 1, 90))).isEqualTo(90);
+        assertThat(amount(askDefault("b", 1, 250))).isEqualTo(100);
+        assertThat(amount(askDefault("c", 1, 600))).isEqualTo(120);
+    }
+
+    @Test
+    void nothing_of_a_small_limit_is_lent_in_reserve() {
+        ledger = Ledger.open(List.of(new FixedWindow(15, 60_000, false)), NOW);
+        assertThat(askDefault("a", 0, 1)).isEqualTo(new LeaseResponse.Refused(9, NOW, Long.MAX_VALUE, false));
+        ledger = Ledger.open(List.of(new FixedWindow(16, 60_000, false)), NOW);
+        assertThat(amount(askDefault("a", 0, 1))).isEqualTo(1);
+        ledger = Ledger.open(List.of(new FixedWindow(15, 1_000, false)), NOW);
+        assertThat(amount(askDefault("a", 0, 1))).as("free again soon").isEqualTo(1);
+    }
+
+    @Test
+    void a_lease_in_reserve_is_refused_until_a_quarter_is_free() {
+        ledger = Ledger.open(List.of(new TokenBucket(Rate.of(20, 10_000), 20, false)), NOW);
+        ask("a", 16, 16, NOW);
+        assertThat(ask("b", 0, 1, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000, false));
+    }
+
+    @Test
+    void a_refusal_says_when_a_lease_ends_although_its_report_may_arrive_later() {
+        ledger = Ledger.open(List.of(new FixedWindow(8, 60_000, false)), NOW);
+        LeaseRequest all = new LeaseRequest(9, "a", 8, 8, List.of(), 0, 0);
+        ledger = ledger.handle(all, LeaseTerms.DEFAULTS, NOW).ledger();
+        LeaseRequest one = new LeaseRequest(9, "b", 1, 1, List.of(), 0, 0);
+        assertThat(ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 100).response())
+                .as("the lease is new, so it may be in use")
+                .isEqualTo(new LeaseResponse.Refused(9, NOW + 100, 4_900, false));
+        assertThat(ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 1_000).response())
+                .as("otherwise its use would have been reported")
+                .isEqualTo(new LeaseResponse.Refused(9, NOW + 1_000, 4_000, true));
+        assertThat(ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 6_000).response())
+                .as("until the grace period ends")
+                .isEqualTo(new LeaseResponse.Refused(9, NOW + 6_000, 29_000, false));
+        Report used = new Report(FIRST, 8, NOW, 0);
+        ledger = ledger.handle(LeaseRequest.report("a", List.of(used), 0), LeaseTerms.DEFAULTS, NOW + 1_000)
+                .ledger();
+        assertThat(ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 1_000).response())
+                .as("until the window ends")
+                .isEqualTo(new LeaseResponse.Refused(9, NOW + 1_000, 54_000, false));
+    }
+
+    private LeaseResponse askDefault(String holder, long least, long want) {
+        return askDefault(holder, new LeaseRequest.Wanted(least, least, want));
+    }
+
+    private LeaseResponse askDefault(String holder, LeaseRequest.Wanted wanted) {
+        LeaseRequest request = new LeaseRequest(9, holder, wanted, List.of(), 0, 0);
+        Ledger.Result answer = ledger.handle(request, LeaseTerms.DEFAULTS, NOW);
+        ledger = answer.ledger();
+        return answer.response();
     }
 
     @Test
@@ -212,8 +280,8 @@ class LedgerTest {
     @Test
     void the_holder_that_was_refused_first_gets_the_next_token() {
         useAll();
-        assertThat(ask("a", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000));
-        assertThat(ask("b", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 2_000));
+        assertThat(ask("a", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000, false));
+        assertThat(ask("b", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 2_000, false));
         assertThat(ask("b", 1, 10, NOW + 1_000)).as("reserved for a").isInstanceOf(LeaseResponse.Refused.class);
         assertThat(ask("a", 1, 10, NOW + 1_001)).isEqualTo(grantedTheLast(FIRST + 1, 1, NOW + 1_001, NOW + 2_001));
         ask("a", 1, 10, NOW + 1_010, new Report(FIRST + 1, 1, NOW + 1_001, 0));
@@ -282,9 +350,10 @@ class LedgerTest {
     /** The demand of a holder with a new lease may be unknown; a quarter of a term later it counts as known. */
     @Test
     void a_holder_with_a_new_lease_is_left_an_even_share() {
+        ledger = refillsWithinATerm();
         ask("a", 1, 1, NOW);
         assertThat(ask("b", 1, 9, NOW)).as("half of nine").isEqualTo(granted(FIRST + 1, 5, NOW, NOW + 1_000));
-        ledger = Ledger.open(List.of(new TokenBucket(Rate.of(10, 10_000), 10, false)), NOW);
+        ledger = refillsWithinATerm();
         ask("a", 1, 1, NOW);
         long knownMs = NOW + TERMS.termMs() / 4;
         assertThat(ask("b", 1, 9, knownMs))
@@ -310,12 +379,17 @@ class LedgerTest {
         for (int i = 0; i < Ledger.MAX_LEASES; i++) {
             assertThat(ask("h" + i, 1, 1, NOW + i % 2)).isInstanceOf(LeaseResponse.Granted.class);
         }
-        assertThat(ask("new", 1, 1, NOW + 1)).isEqualTo(new LeaseResponse.Refused(9, NOW + 1, 999));
+        assertThat(ask("new", 1, 1, NOW + 1)).isEqualTo(new LeaseResponse.Refused(9, NOW + 1, 999, false));
         assertThat(ask("new", 1, 1, NOW + 1_000)).isInstanceOf(LeaseResponse.Granted.class);
     }
 
     private static long amount(LeaseResponse response) {
         return ((LeaseResponse.Granted) response).amount();
+    }
+
+    /** Returns a ledger of which leases in reserve are lent, although its capacity is small. */
+    private static Ledger refillsWithinATerm() {
+        return Ledger.open(List.of(new TokenBucket(Rate.of(10, TERMS.termMs()), 10, false)), NOW);
     }
 
     private void useAll() {

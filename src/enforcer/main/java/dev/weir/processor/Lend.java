@@ -136,7 +136,9 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
 
     /** @return null if no lease was requested */
     private static LeaseResponse refuseUnknownPolicy(LeaseRequest request, long atMs) {
-        return request.requestsLease() ? new LeaseResponse.Refused(request.number(), atMs, RETRY_UNKNOWN_MS) : null;
+        return request.requestsLease()
+                ? new LeaseResponse.Refused(request.number(), atMs, RETRY_UNKNOWN_MS, false)
+                : null;
     }
 
     /** Deletes a ledger, or as much of it as the bound on deletes permits. */

@@ -114,7 +114,7 @@ class RepliesTest {
                 new RequestCodec().encode(request));
         record.headers().add("trace", request.requestId().getBytes(StandardCharsets.UTF_8));
         if (replyPartition != null) {
-            record.headers().add(WeirClient.REPLY_PARTITION, replyPartition.getBytes(StandardCharsets.UTF_8));
+            record.headers().add(ClientConnection.REPLY_PARTITION, replyPartition.getBytes(StandardCharsets.UTF_8));
         }
         producer.send(record).get();
     }

@@ -12,6 +12,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.service.http.ProblemDetails;
 import dev.weir.service.http.ResponseWriter;
+import dev.weir.testing.SampleDecisions;
 import dev.weir.topics.UnreachableException;
 import io.javalin.Javalin;
 import java.net.URI;
@@ -21,7 +22,6 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -41,10 +41,6 @@ class DecidingClientTest {
                 .start();
     }
 
-    private static ClientDecision answer(boolean allowed, NoDecisionReason reason) {
-        return new ClientDecision(allowed, Optional.empty(), Optional.of(reason));
-    }
-
     @Test
     void the_first_request_starts_one_client() {
         AtomicInteger starts = new AtomicInteger();
@@ -55,7 +51,7 @@ class DecidingClientTest {
             assertThat(starts).hasValue(0);
             for (int i = 0; i < 3; i++) {
                 assertThat(client.decide(REQUEST, SHORT, Fallback.FAIL_OPEN).join())
-                        .isEqualTo(answer(true, NoDecisionReason.NOT_READY));
+                        .isEqualTo(SampleDecisions.fallback(true, NoDecisionReason.NOT_READY));
             }
             assertThat(starts).hasValue(1);
         }
@@ -68,7 +64,7 @@ class DecidingClientTest {
         });
         client.close();
         assertThat(client.decide(REQUEST, SHORT, Fallback.FAIL_CLOSED).join())
-                .isEqualTo(answer(false, NoDecisionReason.CLOSED));
+                .isEqualTo(SampleDecisions.fallback(false, NoDecisionReason.CLOSED));
         assertThat(client.decide(REQUEST, SHORT, Fallback.FAIL))
                 .failsWithin(PATIENCE)
                 .withThrowableOfType(ExecutionException.class)
@@ -82,7 +78,7 @@ class DecidingClientTest {
                 client.decide(REQUEST, DecidingClient.MAX_TIMEOUT, Fallback.FAIL_OPEN);
         assertThat(waiting).isNotDone();
         client.close();
-        assertThat(waiting).isCompletedWithValue(answer(true, NoDecisionReason.CLOSED));
+        assertThat(waiting).isCompletedWithValue(SampleDecisions.fallback(true, NoDecisionReason.CLOSED));
     }
 
     @Test

@@ -109,7 +109,8 @@ class LeaseCodecTest {
         }
         for (LeaseResponse response : List.of(
                 new LeaseResponse.Granted(4, NOW << 20, 8, NOW, NOW + 2, NOW + 9, true),
-                new LeaseResponse.Refused(5, NOW, Long.MAX_VALUE))) {
+                new LeaseResponse.Refused(5, NOW, Long.MAX_VALUE, false),
+                new LeaseResponse.Refused(6, NOW, 5, true))) {
             LeaseResponseAvro.Addressed answer = new LeaseResponseAvro.Addressed(response, "p1", 17);
             assertThat(new LeaseResponseAvro().decode(new LeaseResponseAvro().encode(answer), 17))
                     .isEqualTo(answer);

@@ -9,6 +9,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.testing.SampleDecisions;
 import java.time.Duration;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -21,13 +22,10 @@ class AuthorizationTest {
     private static final Request REQUEST = RequestBuilder.of("alice").build();
 
     private static ClientDecision decision(Outcome outcome, int status, Long retryAfterMs, Long delayMs) {
-        return new ClientDecision(
-                outcome == Outcome.ALLOWED,
-                Optional.of(new Decision(
-                        Decision.Identity.of(REQUEST),
-                        new Decision.Status(outcome, Reason.LIMIT_EXCEEDED, status),
-                        new Decision.Timing(0, retryAfterMs, delayMs))),
-                Optional.empty());
+        return SampleDecisions.of(new Decision(
+                Decision.Identity.of(REQUEST),
+                new Decision.Status(outcome, Reason.LIMIT_EXCEEDED, status),
+                new Decision.Timing(0, retryAfterMs, delayMs)));
     }
 
     @ParameterizedTest
@@ -61,10 +59,10 @@ class AuthorizationTest {
 
     @Test
     void an_answer_of_the_fallback_is_marked() {
-        ClientDecision allowed = new ClientDecision(true, Optional.empty(), Optional.of(NoDecisionReason.CIRCUIT_OPEN));
+        ClientDecision allowed = SampleDecisions.fallback(true, NoDecisionReason.CIRCUIT_OPEN);
         assertThat(Authorization.of(allowed).status()).isEqualTo(200);
         assertThat(Authorization.of(allowed).headers()).containsEntry("X-Weir-Fallback", "CIRCUIT_OPEN");
-        ClientDecision denied = new ClientDecision(false, Optional.empty(), Optional.of(NoDecisionReason.TIMED_OUT));
+        ClientDecision denied = SampleDecisions.fallback(false, NoDecisionReason.TIMED_OUT);
         assertThat(Authorization.of(denied).status()).isEqualTo(503);
         assertThat(Authorization.of(denied).headers()).containsEntry("X-Weir-Fallback", "TIMED_OUT");
     }

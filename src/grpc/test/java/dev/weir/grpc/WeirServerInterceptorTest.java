@@ -8,11 +8,9 @@ import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
 import dev.weir.event.Decision;
-import dev.weir.event.LimitStatus;
-import dev.weir.event.Outcome;
-import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.testing.SampleDecisions;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
@@ -41,7 +39,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -65,7 +62,8 @@ class WeirServerInterceptorTest {
     private final List<GrpcCall> calls = new CopyOnWriteArrayList<>();
     private final List<String> users = new CopyOnWriteArrayList<>();
     private final AtomicInteger cancelled = new AtomicInteger();
-    private volatile Function<Request, CompletableFuture<ClientDecision>> answers = request -> done(allowed(request));
+    private volatile Function<Request, CompletableFuture<ClientDecision>> answers =
+            request -> done(SampleDecisions.allowed(request));
     private Server server;
     private ManagedChannel channel;
 
@@ -151,23 +149,8 @@ class WeirServerInterceptorTest {
         return catchThrowableOfType(StatusRuntimeException.class, () -> get(channel, id));
     }
 
-    private static Decision allowed(Request request) {
-        return Decision.allowed(request, Reason.WITHIN_LIMITS, request.timestampMs())
-                .withLimit(new PolicyVersion("p", 1), new LimitStatus("gcra", 10L, 60_000L, 9L, 6_000L));
-    }
-
-    private static Decision denied(Request request) {
-        return Decision.denied(request, Reason.LIMIT_EXCEEDED, 429, request.timestampMs())
-                .withRetryAfterMs(19_200L)
-                .withLimit(new PolicyVersion("p", 1), new LimitStatus("gcra", 10L, 60_000L, 0L, 60_000L));
-    }
-
     private static CompletableFuture<ClientDecision> done(Decision decision) {
-        return CompletableFuture.completedFuture(answer(decision));
-    }
-
-    private static ClientDecision answer(Decision decision) {
-        return new ClientDecision(decision.outcome() == Outcome.ALLOWED, Optional.of(decision), Optional.empty());
+        return CompletableFuture.completedFuture(SampleDecisions.of(decision));
     }
 
     private static String text(Metadata metadata, String name) {
@@ -197,7 +180,7 @@ class WeirServerInterceptorTest {
     @EnumSource
     void a_denied_call_is_not_handled_and_has_the_retry_time(Transport transport) throws Exception {
         start(transport);
-        answers = request -> done(denied(request));
+        answers = request -> done(SampleDecisions.denied(request));
         StatusRuntimeException failure = failure(as("alice"), "7");
         assertThat(failure.getStatus().getCode()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
         assertThat(failure.getStatus().getDescription()).isEqualTo("DENIED by policy p: LIMIT_EXCEEDED");
@@ -223,14 +206,14 @@ class WeirServerInterceptorTest {
         await("the call is being decided", PATIENCE, () -> requests.size() == 1);
         assertThat(get(withDecision("bob"), "7")).isEqualTo("article 7");
         assertThat(service.received).containsExactly("7");
-        decision.complete(answer(allowed(requests.get(0))));
+        decision.complete(SampleDecisions.of(SampleDecisions.allowed(requests.get(0))));
         assertThat(result.get(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isEqualTo("abc");
         assertThat(users).containsExactly("user of bob", "user of alice");
     }
 
     /** Later calls are allowed at once. */
     private Channel withDecision(String key) {
-        answers = request -> done(allowed(request));
+        answers = request -> done(SampleDecisions.allowed(request));
         return as(key);
     }
 
@@ -262,7 +245,7 @@ class WeirServerInterceptorTest {
         await("the call is being decided", PATIENCE, () -> requests.size() == 1);
         call.cancel("no longer needed", null);
         await("the call is cancelled", PATIENCE, () -> cancelled.get() == 1);
-        decision.complete(answer(allowed(requests.get(0))));
+        decision.complete(SampleDecisions.of(SampleDecisions.allowed(requests.get(0))));
         assertThat(users).isEmpty();
     }
 
@@ -270,10 +253,7 @@ class WeirServerInterceptorTest {
     @EnumSource
     void a_throttled_call_is_handled_after_its_delay(Transport transport) throws Exception {
         start(transport);
-        answers = request -> done(new Decision(
-                Decision.Identity.of(request),
-                Decision.Status.allowed(Reason.THROTTLED),
-                new Decision.Timing(request.timestampMs(), 0L, 50L)));
+        answers = request -> done(SampleDecisions.throttled(request, 50));
         long startNanos = System.nanoTime();
         assertThat(get(as("alice"), "7")).isEqualTo("article 7");
         assertThat(System.nanoTime() - startNanos).isGreaterThanOrEqualTo(50_000_000L);
@@ -312,11 +292,11 @@ class WeirServerInterceptorTest {
     @EnumSource
     void without_a_decision_the_fallback_applies(Transport transport) throws Exception {
         start(transport);
-        answers = request -> CompletableFuture.completedFuture(
-                new ClientDecision(false, Optional.empty(), Optional.of(NoDecisionReason.TIMED_OUT)));
+        answers = request ->
+                CompletableFuture.completedFuture(SampleDecisions.fallback(false, NoDecisionReason.TIMED_OUT));
         assertThat(failure(as("alice"), "7").getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
-        answers = request -> CompletableFuture.completedFuture(
-                new ClientDecision(true, Optional.empty(), Optional.of(NoDecisionReason.TIMED_OUT)));
+        answers = request ->
+                CompletableFuture.completedFuture(SampleDecisions.fallback(true, NoDecisionReason.TIMED_OUT));
         assertThat(get(as("alice"), "7")).isEqualTo("article 7");
         answers = request -> CompletableFuture.failedFuture(new IllegalArgumentException("client is too long"));
         assertThat(failure(as("alice"), "7").getStatus().getCode()).isEqualTo(Status.Code.INVALID_ARGUMENT);
@@ -326,8 +306,7 @@ class WeirServerInterceptorTest {
     @EnumSource
     void a_shadow_banned_client_gets_no_sign_of_a_limit(Transport transport) throws Exception {
         start(transport);
-        answers = request -> done(denied(request)
-                .withStatus(new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 200, false, true, false)));
+        answers = request -> done(SampleDecisions.shadowBanned(request));
         Iterator<String> messages = ClientCalls.blockingServerStreamingCall(
                 as("alice"), TextService.SERVER_STREAMING, CallOptions.DEFAULT, "7");
         List<String> received = new ArrayList<>();

@@ -2,14 +2,17 @@ package dev.weir.spring;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
 import java.time.Duration;
 import java.util.Optional;
 import org.springframework.http.HttpStatus;
 import org.springframework.web.bind.annotation.ResponseStatus;
 
 /**
- * Indicates that Weir did not allow a call of a {@link RateLimited} method. If a controller throws it, the response has
- * the status and the {@code RateLimit} fields of the decision ({@link RateLimitedAdvice}).
+ * Indicates that Weir did not allow a call of a {@link RateLimited} method, or that too many calls wait for the delay
+ * of a policy that throttles. If a controller throws it, the response has the status and the {@code RateLimit} fields
+ * of the decision ({@link RateLimitedAdvice}).
  */
 @ResponseStatus(HttpStatus.TOO_MANY_REQUESTS)
 public class RateLimitedException extends RuntimeException {
@@ -27,6 +30,28 @@ public class RateLimitedException extends RuntimeException {
     public RateLimitedException(String operation, ClientDecision decision) {
         super(message(operation, decision));
         this.decision = decision;
+    }
+
+    private RateLimitedException(ClientDecision decision, String message) {
+        super(message);
+        this.decision = decision;
+    }
+
+    /**
+     * Returns the exception for a call that is allowed after a delay, but not made, because too many threads are
+     * blocked by delays. Its decision is a denial with the delay as retry time.
+     */
+    static RateLimitedException tooManyBlocked(String operation, ClientDecision answer, int maxThreads) {
+        Decision throttled = answer.decision().orElseThrow();
+        Decision denied = throttled
+                .withStatus(new Decision.Status(
+                        Outcome.DENIED, Reason.LIMIT_EXCEEDED, HttpStatus.TOO_MANY_REQUESTS.value()))
+                .withRetryAfterMs(throttled.delayMs());
+        return new RateLimitedException(
+                new ClientDecision(false, Optional.of(denied), Optional.empty()),
+                operation + ": throttled by policy " + throttled.policyId()
+                        + ", but as many threads as permitted are blocked (weir.max-blocked-threads: " + maxThreads
+                        + "); retry after " + throttled.delayMs() + " ms");
     }
 
     private static String message(String operation, ClientDecision answer) {

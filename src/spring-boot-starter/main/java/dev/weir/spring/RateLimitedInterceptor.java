@@ -24,11 +24,15 @@ final class RateLimitedInterceptor implements MethodInterceptor {
 
     private final WeirDecider decider;
     private final RateLimitedExpressions expressions;
+    private final ThrottleSleeper sleeper;
     private final Fallback fallback;
 
-    RateLimitedInterceptor(WeirDecider decider, RateLimitedExpressions expressions, Fallback fallback) {
+    /** @param sleeper blocks throttled calls of methods that do not return a future or a reactive type */
+    RateLimitedInterceptor(
+            WeirDecider decider, RateLimitedExpressions expressions, ThrottleSleeper sleeper, Fallback fallback) {
         this.decider = decider;
         this.expressions = expressions;
+        this.sleeper = sleeper;
         this.fallback = fallback;
     }
 
@@ -47,7 +51,9 @@ final class RateLimitedInterceptor implements MethodInterceptor {
         }
         ClientDecision answer = join(decide(call));
         check(call, answer);
-        TimeUnit.MILLISECONDS.sleep(delayMs(answer));
+        if (!sleeper.sleep(delayMs(answer))) {
+            throw RateLimitedException.tooManyBlocked(expressions.operation(call), answer, sleeper.maxThreads());
+        }
         return call.proceed();
     }
 

@@ -13,6 +13,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.Ordered;
@@ -22,6 +23,7 @@ import org.springframework.core.env.Environment;
 @AutoConfiguration(after = WeirAutoConfiguration.class)
 @ConditionalOnBean(WeirDecider.class)
 @EnableConfigurationProperties(WeirProperties.class)
+@Import(ThrottleConfiguration.class)
 public class WeirMethodAutoConfiguration {
 
     /** After authorization, so that refused calls are not charged; before transactions, so that none is held. */
@@ -50,6 +52,7 @@ public class WeirMethodAutoConfiguration {
      * Returns the interceptor of {@link RateLimited} methods.
      *
      * @param decider decides the requests
+     * @param sleeper blocks throttled calls
      * @param properties the properties
      * @param environment has the name of the application
      * @param beans resolves the beans in expressions
@@ -60,9 +63,13 @@ public class WeirMethodAutoConfiguration {
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     @ConditionalOnMissingBean
     RateLimitedInterceptor weirRateLimitedInterceptor(
-            WeirDecider decider, WeirProperties properties, Environment environment, BeanFactory beans) {
+            WeirDecider decider,
+            ThrottleSleeper sleeper,
+            WeirProperties properties,
+            Environment environment,
+            BeanFactory beans) {
         RateLimitedExpressions expressions = new RateLimitedExpressions(
                 beans, properties.method().client(), environment.getProperty("spring.application.name", "application"));
-        return new RateLimitedInterceptor(decider, expressions, properties.fallback());
+        return new RateLimitedInterceptor(decider, expressions, sleeper, properties.fallback());
     }
 }

@@ -23,6 +23,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param maxInFlight how many requests can wait for their decisions at the same time
  * @param committed whether the client waits until decisions are committed
  * @param leased whether the client leases quota and decides requests in this process
+ * @param maxBlockedThreads how many threads can be blocked at the same time by calls that policies throttle. Further
+ *     calls are refused with the delay as retry time. The default is a quarter of server.tomcat.threads.max
  * @param circuit when the client stops sending requests because recent ones got no decision
  * @param filter the filter for HTTP requests
  * @param method the methods with the annotation RateLimited
@@ -39,6 +41,7 @@ public record WeirProperties(
         @DefaultValue("10000") int maxInFlight,
         @DefaultValue("false") boolean committed,
         @DefaultValue("false") boolean leased,
+        Integer maxBlockedThreads,
         @DefaultValue CircuitProperties circuit,
         @DefaultValue FilterProperties filter,
         @DefaultValue MethodProperties method) {
@@ -73,6 +76,8 @@ public record WeirProperties(
      * @param onNoDecision what happens if there is no decision in time. The default is allow if weir.fallback is
      *     fail-open, otherwise deny
      * @param order the order of the filter. The default is after Spring Security
+     * @param asyncDelay whether a servlet request that a policy throttles is asynchronous during its delay. Otherwise
+     *     its thread is blocked
      */
     public record FilterProperties(
             @DefaultValue("false") boolean enabled,
@@ -82,7 +87,8 @@ public record WeirProperties(
             @DefaultValue List<String> tier,
             Map<String, List<String>> attributes,
             OnNoDecision onNoDecision,
-            @DefaultValue("0") int order) {
+            @DefaultValue("0") int order,
+            @DefaultValue("true") boolean asyncDelay) {
 
         /** Sets the default of {@code attributes}. */
         public FilterProperties {

@@ -11,9 +11,11 @@ import org.springframework.boot.context.properties.EnableConfigurationProperties
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.core.Ordered;
 import org.springframework.web.filter.OncePerRequestFilter;
 
-/** Configures the filter of servlet applications by the properties {@code weir.filter.*}, and responses to failures. */
+/** Configures the filters of servlet applications by {@code weir.filter.*}, and responses to failures. */
 @AutoConfiguration(after = WeirAutoConfiguration.class)
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass(OncePerRequestFilter.class)
@@ -32,9 +34,10 @@ public class WeirServletAutoConfiguration {
         return new RateLimitedAdvice();
     }
 
-    /** Configures the filter. */
+    /** Configures the filters. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnProperty("weir.filter.enabled")
+    @Import(ThrottleConfiguration.class)
     static class ServletFilterConfiguration {
 
         @Bean
@@ -51,6 +54,18 @@ public class WeirServletAutoConfiguration {
             FilterRegistrationBean<WeirServletFilter> bean = new FilterRegistrationBean<>(new WeirServletFilter(
                     decider, mapper, new HttpRequestMapping(filter), filter.fallback(properties.fallback())));
             bean.setOrder(filter.order());
+            bean.setDispatcherTypes(DispatcherType.REQUEST);
+            return bean;
+        }
+
+        @Bean
+        @ConditionalOnMissingBean(name = "weirServletDelayFilter")
+        FilterRegistrationBean<ServletDelayFilter> weirServletDelayFilter(
+                ThrottleSleeper sleeper, WeirProperties properties) {
+            FilterRegistrationBean<ServletDelayFilter> bean = new FilterRegistrationBean<>(
+                    new ServletDelayFilter(sleeper, properties.filter().asyncDelay()));
+            bean.setOrder(Ordered.LOWEST_PRECEDENCE);
+            bean.setMatchAfter(true); // after filters of the application with the same order
             bean.setDispatcherTypes(DispatcherType.REQUEST);
             return bean;
         }

@@ -22,10 +22,11 @@ import org.springframework.web.util.WebUtils;
  * its response gets the {@code RateLimit} fields. Any other request is answered by the filter, with the status and the
  * fields of the decision and an empty body.
  *
- * <p>The thread of the request blocks until there is a decision, at most for the client's time-out; and, if the policy
- * throttles, for the decision's {@code delayMs}. A request that has none of the configured clients, or is invalid, gets
- * status 400. A request without a decision gets 503, unless {@code weir.filter.on-no-decision} is {@code allow}. A
- * request is decided once: not again when it is forwarded, dispatched asynchronously, or ends with an error.
+ * <p>The thread of the request blocks until there is a decision, at most for the client's time-out. If the policy
+ * throttles, another filter, the last one, delays the request by the decision's {@code delayMs} without a thread
+ * ({@code weir.filter.async-delay}). A request that has none of the configured clients, or is invalid, gets status 400.
+ * A request without a decision gets 503, unless {@code weir.filter.on-no-decision} is {@code allow}. A request is
+ * decided once: not again when it is forwarded, dispatched asynchronously, or ends with an error.
  */
 public final class WeirServletFilter extends OncePerRequestFilter {
 
@@ -56,12 +57,11 @@ public final class WeirServletFilter extends OncePerRequestFilter {
             throws ServletException, IOException {
         HttpVerdict verdict = verdict(http);
         verdict.headers().forEach(response::setHeader);
-        if (!verdict.passes()) {
-            response.setStatus(verdict.status());
-        } else if (sleep(verdict.delayMs())) {
+        if (verdict.passes()) {
+            ServletDelayFilter.setDelay(http, verdict.delayMs());
             chain.doFilter(http, response);
         } else {
-            response.setStatus(HttpVerdict.UNAVAILABLE);
+            response.setStatus(verdict.status());
         }
     }
 
@@ -76,17 +76,6 @@ public final class WeirServletFilter extends OncePerRequestFilter {
             return HttpVerdict.of(decider.decide(request, fallback).join());
         } catch (CompletionException e) {
             return HttpVerdict.of(e);
-        }
-    }
-
-    /** Returns false if the thread was interrupted. */
-    private static boolean sleep(long delayMs) {
-        try {
-            Thread.sleep(delayMs);
-            return true;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return false;
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.spring;
 
+import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -16,6 +17,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
 import org.springframework.aop.Advisor;
 import org.springframework.aop.support.DefaultPointcutAdvisor;
 import org.springframework.aop.support.NameMatchMethodPointcut;
@@ -137,7 +139,7 @@ class RateLimitedTest {
     void start() {
         context = new SpringApplicationBuilder(Application.class)
                 .web(WebApplicationType.NONE)
-                .properties("spring.application.name=shop")
+                .properties("spring.application.name=shop", "weir.max-blocked-threads=1")
                 .run();
         decider = context.getBean(StubDecider.class);
         gateway = context.getBean(Gateway.class);
@@ -181,6 +183,24 @@ class RateLimitedTest {
                 })
                 .hasMessage("send-sms: DENIED by policy p, LIMIT_EXCEEDED; retry after 19200 ms");
         assertThat(SENT).hasValue(before);
+    }
+
+    @Test
+    @Timeout(30)
+    void throttled_calls_block_a_bounded_number_of_threads() {
+        decider.answer(StubDecider.allowed(60_000L));
+        Thread blocked = new Thread(() -> assertThatThrownBy(gateway::plain).isNotNull());
+        blocked.start();
+        await("the thread is blocked", Duration.ofSeconds(20), () -> blocked.getState() == Thread.State.TIMED_WAITING);
+        assertThatThrownBy(() -> gateway.plain())
+                .isInstanceOfSatisfying(RateLimitedException.class, failure -> {
+                    assertThat(failure.retryAfter()).contains(Duration.ofSeconds(60));
+                    assertThat(failure.decision().httpStatus()).isEqualTo(429);
+                    assertThat(failure.decision().httpHeaders()).containsEntry("Retry-After", "60");
+                })
+                .hasMessage("Gateway.plain: throttled by policy p, but as many threads as permitted are blocked"
+                        + " (weir.max-blocked-threads: 1); retry after 60000 ms");
+        blocked.interrupt();
     }
 
     @Test

@@ -4,13 +4,9 @@ import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.event.Decision;
-import dev.weir.event.LimitStatus;
-import dev.weir.event.Outcome;
-import dev.weir.event.PolicyVersion;
-import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.testing.SampleDecisions;
 import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
@@ -40,31 +36,23 @@ final class StubDecider implements WeirDecider {
         return requests.get(0);
     }
 
+    /** @param delayMs how long a policy throttles requests; null if none does */
     static Function<Request, CompletableFuture<ClientDecision>> allowed(Long delayMs) {
-        return request -> done(new Decision(
-                        Decision.Identity.of(request),
-                        Decision.Status.allowed(Reason.WITHIN_LIMITS),
-                        new Decision.Timing(request.timestampMs(), 0L, delayMs))
-                .withLimit(new PolicyVersion("p", 1), new LimitStatus("gcra", 10L, 60_000L, 9L, 6_000L)));
+        return request ->
+                done(delayMs == null ? SampleDecisions.allowed(request) : SampleDecisions.throttled(request, delayMs));
     }
 
     static Function<Request, CompletableFuture<ClientDecision>> denied() {
-        return request -> done(Decision.denied(request, Reason.LIMIT_EXCEEDED, 429, request.timestampMs())
-                .withRetryAfterMs(19_200L)
-                .withLimit(new PolicyVersion("p", 1), new LimitStatus("gcra", 10L, 60_000L, 0L, 60_000L)));
+        return request -> done(SampleDecisions.denied(request));
     }
 
     static Function<Request, CompletableFuture<ClientDecision>> shadowBanned() {
-        return request -> done(denied().apply(request)
-                .join()
-                .decision()
-                .orElseThrow()
-                .withStatus(new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 200, false, true, false)));
+        return request -> done(SampleDecisions.shadowBanned(request));
     }
 
     static Function<Request, CompletableFuture<ClientDecision>> fallback(boolean allowed) {
-        return request -> CompletableFuture.completedFuture(
-                new ClientDecision(allowed, Optional.empty(), Optional.of(NoDecisionReason.TIMED_OUT)));
+        return request ->
+                CompletableFuture.completedFuture(SampleDecisions.fallback(allowed, NoDecisionReason.TIMED_OUT));
     }
 
     static Function<Request, CompletableFuture<ClientDecision>> failed(RuntimeException failure) {
@@ -72,7 +60,6 @@ final class StubDecider implements WeirDecider {
     }
 
     private static CompletableFuture<ClientDecision> done(Decision decision) {
-        boolean allowed = decision.outcome() == Outcome.ALLOWED;
-        return CompletableFuture.completedFuture(new ClientDecision(allowed, Optional.of(decision), Optional.empty()));
+        return CompletableFuture.completedFuture(SampleDecisions.of(decision));
     }
 }

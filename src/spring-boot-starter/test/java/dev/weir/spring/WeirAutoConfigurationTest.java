@@ -86,7 +86,7 @@ class WeirAutoConfigurationTest {
                 .run(context -> assertThat(context)
                         .hasNotFailed()
                         .doesNotHaveBean(WeirClient.class)
-                        .hasSingleBean(FilterRegistrationBean.class)
+                        .hasBean("weirServletFilter")
                         .hasSingleBean(RateLimitedInterceptor.class));
     }
 
@@ -143,6 +143,7 @@ class WeirAutoConfigurationTest {
         assertThat(properties.maxInFlight()).isEqualTo(10_000);
         assertThat(properties.circuit())
                 .isEqualTo(new WeirProperties.CircuitProperties(true, 100, 50, Duration.ofSeconds(5), 5));
+        assertThat(properties.maxBlockedThreads()).isNull();
         assertThat(properties.filter().enabled()).isFalse();
         assertThat(properties.filter().client()).containsExactly("principal", "remote-address");
         assertThat(properties.filter().attributes()).containsOnlyKeys("endpoint", "method");
@@ -161,9 +162,27 @@ class WeirAutoConfigurationTest {
         servlet().run(context -> assertThat(context).doesNotHaveBean(FilterRegistrationBean.class));
         servlet()
                 .withPropertyValues("weir.filter.enabled=true", "weir.filter.order=7")
-                .run(context -> assertThat(context.getBean(FilterRegistrationBean.class))
+                .run(context -> assertThat(context.getBean("weirServletFilter", FilterRegistrationBean.class))
                         .satisfies(bean -> assertThat(bean.getFilter()).isInstanceOf(WeirServletFilter.class))
                         .satisfies(bean -> assertThat(bean.getOrder()).isEqualTo(7)));
+    }
+
+    @Test
+    void throttled_calls_block_at_most_a_quarter_of_the_threads_of_the_server() {
+        assertBlocks(50);
+        assertBlocks(5, "server.tomcat.threads.max=20");
+        assertBlocks(1, "server.tomcat.threads.max=2");
+        assertBlocks(7, "weir.max-blocked-threads=7");
+        servlet()
+                .withPropertyValues("weir.max-blocked-threads=-1")
+                .run(context ->
+                        assertThat(context).getFailure().rootCause().hasMessageContaining("weir.max-blocked-threads"));
+    }
+
+    private void assertBlocks(int threads, String... properties) {
+        servlet().withPropertyValues(properties).run(context -> assertThat(
+                        context.getBean(ThrottleSleeper.class).maxThreads())
+                .isEqualTo(threads));
     }
 
     @Test

@@ -117,8 +117,7 @@ enum InjectedFlaw {
     LeaseRequest asked(LeaseRequest r) {
         return this != SETTLES_LOST
                 ? r
-                : new LeaseRequest(
-                        r.number(), r.holder(), r.minTokens(), r.requestedTokens(), r.reports(), 0, r.roundTripMs());
+                : new LeaseRequest(r.number(), r.holder(), r.wanted(), r.reports(), 0, r.roundTripMs());
     }
 
     /** Returns the response of a ledger. */

@@ -24,6 +24,7 @@ import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.gateway.envoy.proto.RateLimitUnit;
+import dev.weir.testing.SampleDecisions;
 import dev.weir.testing.TestCertificate;
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;

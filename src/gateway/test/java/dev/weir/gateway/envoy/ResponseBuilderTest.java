@@ -1,9 +1,9 @@
 package dev.weir.gateway.envoy;
 
-import static dev.weir.gateway.envoy.SampleDecisions.allowed;
-import static dev.weir.gateway.envoy.SampleDecisions.decision;
-import static dev.weir.gateway.envoy.SampleDecisions.denied;
-import static dev.weir.gateway.envoy.SampleDecisions.tenAMinute;
+import static dev.weir.testing.SampleDecisions.allowed;
+import static dev.weir.testing.SampleDecisions.decision;
+import static dev.weir.testing.SampleDecisions.denied;
+import static dev.weir.testing.SampleDecisions.tenAMinute;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.Duration;
@@ -23,6 +23,7 @@ import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.DescriptorStatus;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.RateLimit.Unit;
+import dev.weir.testing.SampleDecisions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

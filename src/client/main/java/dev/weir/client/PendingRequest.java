@@ -1,0 +1,143 @@
+package dev.weir.client;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import org.apache.kafka.common.header.Header;
+
+/**
+ * A request of a caller and its future. It can wait for the connection, for a lease or for a decision of an enforcer,
+ * and is then among the {@link PendingRequests}; the thread that removes it from there completes it.
+ */
+final class PendingRequest implements LeasedDecisions.Waiter {
+
+    final CompletableFuture<Decision> future = new CompletableFuture<>();
+    private final RequestDispatcher dispatcher;
+    private final Request request;
+    private final List<Header> headers;
+    private final Duration within;
+    private ClientConnection connection; // null until it is decided; guarded by the locks of its leases after that
+    private boolean isParked; // guarded by the dispatcher
+    private boolean hasPermission; // of the circuit breaker; guarded by this
+    private volatile long number; // 0 until it waits
+    private volatile long startNanos;
+    private volatile NoDecisionReason atTimeout;
+    private volatile Future<?> timeout;
+
+    PendingRequest(RequestDispatcher dispatcher, Request request, List<Header> headers, Duration within) {
+        this.dispatcher = dispatcher;
+        this.request = request;
+        this.headers = headers;
+        this.within = within;
+    }
+
+    @Override
+    public Request request() {
+        return request;
+    }
+
+    List<Header> headers() {
+        return headers;
+    }
+
+    /** Returns how long it may wait. */
+    Duration within() {
+        return within;
+    }
+
+    ClientConnection connection() {
+        return connection;
+    }
+
+    void setConnection(ClientConnection by) {
+        connection = by;
+    }
+
+    /** Returns whether it waits for the connection. */
+    boolean isParked() {
+        return isParked;
+    }
+
+    void setParked(boolean parked) {
+        isParked = parked;
+    }
+
+    /** Returns whether its wait has begun. It may have ended since. */
+    boolean isWaiting() {
+        return number != 0;
+    }
+
+    /** Returns its number among the requests of the client; 0 until it waits. */
+    long number() {
+        return number;
+    }
+
+    /** Begins the wait. */
+    void begin(long newNumber) {
+        startNanos = System.nanoTime();
+        number = newNumber;
+    }
+
+    /** Returns how long it has waited. */
+    long waitedNanos() {
+        return System.nanoTime() - startNanos;
+    }
+
+    /** Returns why it ends when its time has passed. */
+    NoDecisionReason atTimeout() {
+        return atTimeout;
+    }
+
+    void setAtTimeout(NoDecisionReason why) {
+        atTimeout = why;
+    }
+
+    void setTimeout(Future<?> task) {
+        timeout = task;
+    }
+
+    void cancelTimeout() {
+        Future<?> task = timeout;
+        if (task != null) {
+            task.cancel(false);
+        }
+    }
+
+    /** Requests a permission of the circuit breaker, if it has none. Returns whether it has one. */
+    synchronized boolean acquirePermission(CircuitBreaker breaker) {
+        hasPermission = hasPermission || breaker.tryAcquirePermission();
+        return hasPermission;
+    }
+
+    /** Returns whether it had a permission. It has none afterwards. */
+    synchronized boolean takePermission() {
+        boolean had = hasPermission;
+        hasPermission = false;
+        return had;
+    }
+
+    void releasePermission(CircuitBreaker breaker) {
+        if (takePermission()) {
+            breaker.releasePermission();
+        }
+    }
+
+    @Override
+    public boolean enter() {
+        return dispatcher.waitForLease(this);
+    }
+
+    @Override
+    public boolean isOver() {
+        return !dispatcher.isPending(this);
+    }
+
+    @Override
+    public void end(LeasedDecisions.Reply reply) {
+        dispatcher.endWaitForLease(this, reply);
+    }
+}

@@ -1,0 +1,114 @@
+package dev.weir.client;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The requests of a client that wait, by number, with their time-outs. Bounds their count. Thread-safe. */
+final class PendingRequests implements AutoCloseable {
+
+    private final AtomicLong numbers = new AtomicLong();
+    private final Map<Long, PendingRequest> byNumber = new ConcurrentHashMap<>();
+    private final Semaphore room;
+    private final long maxWaitNanos;
+    private final ScheduledThreadPoolExecutor timer;
+    private volatile boolean closed;
+
+    /**
+     * Creates an empty set.
+     *
+     * @param max the maximum number of requests
+     * @param maxWait how long {@link #reserve} waits
+     */
+    PendingRequests(int max, Duration maxWait) {
+        room = new Semaphore(max);
+        maxWaitNanos = TimeUnit.NANOSECONDS.convert(maxWait);
+        timer = new ScheduledThreadPoolExecutor(1, task -> {
+            Thread thread = new Thread(task, "weir-client-timeouts");
+            thread.setDaemon(true);
+            return thread;
+        });
+        timer.setRemoveOnCancelPolicy(true);
+    }
+
+    /** Reserves room for a request that is {@linkplain #add added} next. Returns false if there is none. */
+    boolean tryReserve() {
+        return room.tryAcquire();
+    }
+
+    /** Reserves room like {@link #tryReserve}, and waits for it. Returns false if the thread is interrupted. */
+    boolean reserve() {
+        try {
+            return room.tryAcquire() || room.tryAcquire(maxWaitNanos, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /**
+     * Adds a request for which room was reserved, and schedules its time-out.
+     *
+     * @param whenTimedOut runs when the request may wait no longer, even if it was removed at that moment
+     * @return false if this was closed; then the caller must end the request
+     */
+    boolean add(PendingRequest request, Runnable whenTimedOut) {
+        request.begin(numbers.incrementAndGet());
+        byNumber.put(request.number(), request);
+        try {
+            request.setTimeout(timer.schedule(whenTimedOut, request.within().toNanos(), TimeUnit.NANOSECONDS));
+        } catch (RejectedExecutionException e) {
+            return false;
+        }
+        return !closed; // all requests may have ended before this one was added
+    }
+
+    /** Removes a request, which the caller must complete. Returns null if it was removed before. */
+    PendingRequest remove(long number) {
+        PendingRequest request = byNumber.remove(number);
+        if (request != null) {
+            room.release();
+            request.cancelTimeout();
+        }
+        return request;
+    }
+
+    boolean contains(PendingRequest request) {
+        return byNumber.containsKey(request.number());
+    }
+
+    int size() {
+        return byNumber.size();
+    }
+
+    /** Returns the numbers of the requests. */
+    Iterable<Long> numbers() {
+        return byNumber.keySet();
+    }
+
+    /** Returns the requests that wait for the connection, in their order. */
+    List<PendingRequest> parked() {
+        return byNumber.values().stream()
+                .filter(PendingRequest::isParked)
+                .sorted(Comparator.comparingLong(PendingRequest::number))
+                .toList();
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    /** Stops the time-outs. Keeps the requests, which the caller must end afterwards. */
+    @Override
+    public void close() {
+        closed = true;
+        timer.shutdownNow();
+    }
+}

@@ -1,0 +1,173 @@
+package dev.weir.client;
+
+import dev.weir.event.Decision;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.apache.kafka.common.errors.RecordTooLargeException;
+import org.apache.kafka.common.errors.SerializationException;
+
+/**
+ * Ends requests, with a decision or without one, and reports how they end to the circuit breaker and the metrics.
+ * Futures are completed on the executor, since callbacks of the caller must not block the thread that reads decisions.
+ */
+final class RequestCompleter implements AutoCloseable {
+
+    /** The ends of requests that the circuit breaker counts as failures. */
+    private static final Set<NoDecisionReason> COUNTED =
+            Set.of(NoDecisionReason.NOT_READY, NoDecisionReason.TIMED_OUT, NoDecisionReason.NOT_WRITTEN);
+
+    private final ClientBuilder options;
+    private final CircuitBreaker breaker;
+    private final PendingRequests pending;
+    private final ClientMetrics metrics;
+    private final Function<NoDecisionReason, Optional<RuntimeException>> knownFailure;
+    private final Optional<ForkJoinPool> ownExecutor;
+    private final Executor executor;
+
+    /**
+     * Creates a completer.
+     *
+     * @param knownFailure returns the last failure of what requests with this end depended on
+     */
+    RequestCompleter(
+            ClientBuilder options,
+            CircuitBreaker breaker,
+            PendingRequests pending,
+            ClientMetrics metrics,
+            Function<NoDecisionReason, Optional<RuntimeException>> knownFailure) {
+        this.options = options;
+        this.breaker = breaker;
+        this.pending = pending;
+        this.metrics = metrics;
+        this.knownFailure = knownFailure;
+        ownExecutor = options.executor().isPresent()
+                ? Optional.empty()
+                : Optional.of(new ForkJoinPool(
+                        Runtime.getRuntime().availableProcessors(),
+                        ForkJoinPool.defaultForkJoinWorkerThreadFactory,
+                        null,
+                        true));
+        executor = options.executor().or(() -> ownExecutor).orElseThrow();
+    }
+
+    /** Ends a request with the decision of an enforcer. */
+    void answer(long number, Decision decision) {
+        PendingRequest request = pending.remove(number);
+        if (request == null) {
+            metrics.late.increment();
+            return;
+        }
+        long nanos = request.waitedNanos();
+        if (request.takePermission()) {
+            breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
+        }
+        metrics.answered(nanos);
+        execute(() -> request.future.complete(decision));
+    }
+
+    /** Ends a request with a decision by leases. */
+    void decidedHere(PendingRequest request, Decision decision) {
+        if (!request.isWaiting()) {
+            metrics.decidedHere.increment();
+            request.future.complete(decision);
+        } else if (pending.remove(request.number()) != null) {
+            request.releasePermission(breaker);
+            metrics.decidedHere.increment();
+            execute(() -> request.future.complete(decision));
+        }
+    }
+
+    /** Ends a request that has no decision, whether it waits or not. */
+    void fail(PendingRequest request, NoDecisionReason why) {
+        if (request.isWaiting()) {
+            giveUp(request.number(), why, null);
+        } else {
+            request.future.completeExceptionally(noDecision(why, request.within(), null));
+        }
+    }
+
+    /** Ends a waiting request without a decision. It has no effect if the request has ended. */
+    void giveUp(long number, NoDecisionReason why, Throwable cause) {
+        PendingRequest request = pending.remove(number);
+        if (request == null) {
+            return;
+        }
+        NoDecisionException failure = noDecision(why, request.within(), cause);
+        if (!COUNTED.contains(why)) {
+            request.releasePermission(breaker);
+        } else if (request.takePermission()) {
+            breaker.onError(request.waitedNanos(), TimeUnit.NANOSECONDS, failure);
+        }
+        if (why == NoDecisionReason.CLOSED) {
+            request.future.completeExceptionally(failure); // all requests have ended when the client is closed
+        } else {
+            execute(() -> request.future.completeExceptionally(failure));
+        }
+    }
+
+    /**
+     * Ends a request that was not written. If the request is too large or cannot be serialized, that is the caller's
+     * error and does not count for the circuit.
+     */
+    void notWritten(long number, Exception exception) {
+        if (!(exception instanceof RecordTooLargeException || exception instanceof SerializationException)) {
+            giveUp(number, pending.isClosed() ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_WRITTEN, exception);
+            return;
+        }
+        PendingRequest request = pending.remove(number);
+        if (request != null) {
+            request.releasePermission(breaker);
+            metrics.rejected.increment();
+            IllegalArgumentException failure = new IllegalArgumentException(
+                    "the request cannot be written to " + options.requests() + ": " + exception.getMessage(),
+                    exception);
+            execute(() -> request.future.completeExceptionally(failure));
+        }
+    }
+
+    /** Ends all waiting requests. */
+    void closeAll() {
+        pending.numbers().forEach(number -> giveUp(number, NoDecisionReason.CLOSED, null));
+    }
+
+    /** Runs a completion on the executor. */
+    void execute(Runnable completion) {
+        try {
+            executor.execute(completion);
+        } catch (RuntimeException | Error e) { // for example, the executor cannot create a thread
+            completion.run();
+        }
+    }
+
+    private NoDecisionException noDecision(NoDecisionReason why, Duration within, Throwable cause) {
+        metrics.unanswered(why);
+        Optional<RuntimeException> known = knownFailure.apply(why);
+        String message =
+                switch (why) {
+                    case NOT_READY ->
+                        "the client is not ready: "
+                                + known.map(ClientConnector::message).orElse("no broker has responded yet");
+                    case TIMED_OUT -> "no decision arrived within " + within.toMillis() + " ms";
+                    case NOT_WRITTEN -> "the broker did not confirm the write to " + options.requests();
+                    case TOO_MANY_WAITING ->
+                        options.maxInFlight() + " requests are waiting, which is the maximum (maxInFlight)";
+                    case CIRCUIT_OPEN -> "the circuit is open: too many recent requests got no decision";
+                    case NO_LEASE -> "no lease arrived in time";
+                    case UNREADABLE -> "the decision cannot be read";
+                    case CLOSED -> "the client is closed";
+                };
+        return new NoDecisionException(why, message, cause == null ? known.orElse(null) : cause);
+    }
+
+    /** Stops the executor, unless it is that of the caller. */
+    @Override
+    public void close() {
+        ownExecutor.ifPresent(ForkJoinPool::shutdown);
+    }
+}

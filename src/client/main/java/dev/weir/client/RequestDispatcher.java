@@ -1,0 +1,198 @@
+package dev.weir.client;
+
+import dev.weir.event.Decision;
+import dev.weir.event.Request;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.kafka.common.header.Header;
+
+/**
+ * Decides requests by leases or sends them to the enforcers. Until there is a connection, requests wait for it.
+ * Thread-safe.
+ */
+final class RequestDispatcher {
+
+    private final CircuitBreaker breaker;
+    private final PendingRequests pending;
+    private final RequestCompleter completer;
+    private final ClientMetrics metrics;
+    private final RequestCorrelation correlation;
+
+    /** Held when a request begins to wait for the connection, and while these requests are sent. */
+    private final Object parking = new Object();
+
+    private volatile ClientConnection connection; // null until the client is ready
+
+    RequestDispatcher(
+            CircuitBreaker breaker,
+            PendingRequests pending,
+            RequestCompleter completer,
+            ClientMetrics metrics,
+            RequestCorrelation correlation) {
+        this.breaker = breaker;
+        this.pending = pending;
+        this.completer = completer;
+        this.metrics = metrics;
+        this.correlation = correlation;
+    }
+
+    /** Returns the connection, or null if there is none yet. */
+    ClientConnection connection() {
+        return connection;
+    }
+
+    /** Sends the requests that wait for the connection, in their order. Returns false if the client was closed. */
+    boolean use(ClientConnection ready) {
+        synchronized (parking) {
+            if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
+                breaker.transitionToClosedState(); // the outage that opened it is over
+            }
+            for (List<PendingRequest> parked = pending.parked(); !parked.isEmpty(); parked = pending.parked()) {
+                for (PendingRequest request : parked) {
+                    request.setParked(false);
+                    decideBy(ready, request);
+                }
+            }
+            if (pending.isClosed()) {
+                return false;
+            }
+            connection = ready;
+        }
+        return true;
+    }
+
+    /**
+     * Decides or sends a request.
+     *
+     * @param within how long the request may wait
+     * @return a future that completes with the decision, or fails like that of {@link WeirClient#decide(Request)}
+     *     without a fallback
+     */
+    CompletableFuture<Decision> dispatch(Request request, List<Header> headers, Duration within) {
+        PendingRequest call = new PendingRequest(this, request, headers, within);
+        ClientConnection current = connection;
+        if (pending.isClosed()) {
+            completer.fail(call, NoDecisionReason.CLOSED);
+        } else if (current == null) {
+            decideWhenReady(call);
+        } else {
+            decideBy(current, call);
+        }
+        return call.future;
+    }
+
+    private void decideWhenReady(PendingRequest request) {
+        if (!admit(request)) {
+            return;
+        }
+        begin(request, NoDecisionReason.NOT_READY);
+        ClientConnection ready;
+        synchronized (parking) {
+            ready = connection;
+            request.setParked(ready == null);
+        }
+        if (ready != null) {
+            decideBy(ready, request);
+        }
+    }
+
+    private void decideBy(ClientConnection by, PendingRequest request) {
+        request.setConnection(by);
+        if (by.leases() == null) {
+            send(request);
+        } else {
+            apply(request, by.leases().decide(request.request(), request));
+        }
+    }
+
+    private void apply(PendingRequest request, LeasedDecisions.Reply reply) {
+        if (reply.decision() != null) {
+            completer.decidedHere(request, reply.decision());
+            return;
+        }
+        switch (reply.undecided()) {
+            case WAITS -> {}
+            case NO_ROOM -> completer.fail(request, NoDecisionReason.TOO_MANY_WAITING);
+            case NO_LEASE -> completer.fail(request, NoDecisionReason.NO_LEASE);
+            case OVER_TOPIC -> send(request);
+        }
+    }
+
+    /** Begins the wait of a request for a lease. Returns false if too many requests wait. */
+    boolean waitForLease(PendingRequest request) {
+        if (request.isWaiting()) { // it has waited for the connection
+            request.setAtTimeout(NoDecisionReason.NO_LEASE);
+            request.releasePermission(breaker);
+            return true;
+        }
+        if (!pending.tryReserve()) {
+            return false;
+        }
+        begin(request, NoDecisionReason.NO_LEASE);
+        return true;
+    }
+
+    boolean isPending(PendingRequest request) {
+        return pending.contains(request);
+    }
+
+    void endWaitForLease(PendingRequest request, LeasedDecisions.Reply reply) {
+        if (reply.undecided() == LeasedDecisions.Undecided.OVER_TOPIC) {
+            completer.execute(() -> send(request)); // its policies changed while it waited
+        } else {
+            apply(request, reply);
+        }
+    }
+
+    /** Takes a permission of the circuit breaker and room for a request, or ends the request. */
+    private boolean admit(PendingRequest request) {
+        if (!request.acquirePermission(breaker)) {
+            completer.fail(request, NoDecisionReason.CIRCUIT_OPEN);
+            return false;
+        }
+        if (!request.isWaiting() && !pending.reserve()) {
+            request.releasePermission(breaker);
+            completer.fail(request, NoDecisionReason.TOO_MANY_WAITING);
+            return false;
+        }
+        return true;
+    }
+
+    /** Adds a request to the waiting ones. If its time passes, it fails with the given reason. */
+    private void begin(PendingRequest request, NoDecisionReason atTimeout) {
+        request.setAtTimeout(atTimeout);
+        boolean isOpen = pending.add(request, () -> completer.giveUp(request.number(), request.atTimeout(), null));
+        if (!isOpen) {
+            completer.giveUp(request.number(), NoDecisionReason.CLOSED, null);
+        }
+    }
+
+    private void send(PendingRequest request) {
+        if (!admit(request)) {
+            return;
+        }
+        if (request.isWaiting()) {
+            request.setAtTimeout(NoDecisionReason.TIMED_OUT);
+        } else {
+            begin(request, NoDecisionReason.TIMED_OUT);
+        }
+        if (!pending.contains(request)) {
+            request.releasePermission(breaker);
+            return;
+        }
+        metrics.sent.increment();
+        long number = request.number();
+        try {
+            Header header = correlation.header(number);
+            request.connection().send(request.request(), request.headers(), header, (metadata, exception) -> {
+                if (exception != null) {
+                    completer.notWritten(number, exception);
+                }
+            });
+        } catch (RuntimeException e) {
+            completer.notWritten(number, e);
+        }
+    }
+}
