@@ -472,6 +472,7 @@ public final class WeirClient implements AutoCloseable {
         } else if (end(call.number) != null) {
             call.releasePermission();
             tally.decidedHere.increment();
+            tally.waitedHere.increment();
             complete(() -> call.future.complete(decision));
         }
     }
