@@ -347,8 +347,12 @@ public final class WeirClient implements AutoCloseable {
      * @throws IllegalArgumentException if {@code within} is shorter than 1 ms
      */
     public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
+        CompletableFuture<Decision> deciding = decide(request, List.of(), within);
+        if (deciding.isDone() && !deciding.isCompletedExceptionally()) {
+            return CompletableFuture.completedFuture(ClientDecision.of(deciding.join()));
+        }
         CompletableFuture<ClientDecision> answer = new CompletableFuture<>();
-        var unused = decide(request, List.of(), within).whenComplete((decision, failure) -> {
+        var unused = deciding.whenComplete((decision, failure) -> {
             if (failure == null) {
                 answer.complete(ClientDecision.of(decision));
             } else if (failure instanceof NoDecisionException none && fallback != Fallback.FAIL) {
