@@ -9,6 +9,7 @@ import dev.weir.lease.LeaseHolder.Waiting;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
@@ -23,7 +24,13 @@ import java.util.concurrent.locks.ReentrantLock;
 //   settle    book = book with taken,  taken = 0
 //
 // So everything that is taken between two settlements is taken from usable leases, within one second.
+//
+// Maintenance takes longer than a decision. So it is not scheduled after each decision, but when no more can be taken
+// until a lease must be requested, or a lead after the last maintenance, since the round trip can have changed by then.
 final class ClientLease {
+
+    /** How many different leads there are. */
+    static final int LEADS = 16;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final StateKey key;
@@ -44,6 +51,9 @@ final class ClientLease {
     private long firstTakenMs;
     private long lastTakenMs;
     private long lastNowMs;
+    private long takenSinceMaintenance;
+    private long takenUntilDue; // how much can be taken until maintenance is due
+    private long maintainedUntilMs; // until when that is true
     private long alarmMs = Long.MAX_VALUE;
     private boolean isDue;
     private boolean isRemoved;
@@ -76,7 +86,7 @@ final class ClientLease {
         this.policy = rule.policy();
         this.usage = usage;
         this.session = session;
-        holder = LeaseHolder.empty(session, policy.terms());
+        holder = LeaseHolder.empty(session, terms(policy));
         load(nowMs);
     }
 
@@ -138,21 +148,26 @@ final class ClientLease {
     boolean has(long cost, LeasedPolicyDecider by, long nowMs, long atMs) {
         if (nowMs >= staleAtMs || by != policy || clockSteps != session.clockSteps()) {
             settle();
+            if (by != policy || clockSteps != session.clockSteps()) {
+                maintainedUntilMs = nowMs;
+            }
             setPolicy(by);
             load(nowMs);
         }
         return cost <= available && atMs < endsMs && !holder.hasWaiting();
     }
 
-    /** Takes available quota for one request. */
-    void take(long cost, long nowMs, long atMs) {
+    /** Takes available quota for one request. Returns whether maintenance must be scheduled. */
+    boolean take(long cost, long nowMs, long atMs) {
         firstTakenMs = requests == 0 ? atMs : firstTakenMs;
         lastTakenMs = atMs;
         lastNowMs = nowMs;
         clockMs = atMs;
         available -= cost;
         taken += cost;
+        takenSinceMaintenance += cost;
         requests++;
+        return takenSinceMaintenance > takenUntilDue - cost || nowMs >= maintainedUntilMs;
     }
 
     long available() {
@@ -170,8 +185,20 @@ final class ClientLease {
     }
 
     private void setPolicy(LeasedPolicyDecider next) {
-        policy = next;
-        holder.setTerms(next.terms());
+        if (next != policy) {
+            policy = next;
+            holder.setTerms(terms(next));
+        }
+    }
+
+    /**
+     * Returns the terms of a policy with a lead that is up to twice as long, by the number of this instance. Otherwise
+     * leases that were requested together would always be renewed together, which delays other requests.
+     */
+    private LeaseTerms terms(LeasedPolicyDecider by) {
+        LeaseTerms terms = by.terms();
+        return LeaseTerms.of(
+                terms.termMs(), terms.leadMs() + terms.leadMs() * (number % LEADS) / LEADS, terms.graceMs());
     }
 
     private void load(long nowMs) {
@@ -253,6 +280,9 @@ final class ClientLease {
         setPolicy(by == null ? policy : by);
         Optional<LeaseRequest> message = holder.nextMessage(nowMs);
         load(nowMs);
+        takenSinceMaintenance = 0;
+        takenUntilDue = holder.tokensUntilDue(nowMs);
+        maintainedUntilMs = nowMs + holder.terms().leadMs();
         boolean tells = message.isPresent() || isIdle(nowMs);
         return new Messages(message, tells ? usage.drain(policy.policy()) : List.of());
     }

@@ -18,6 +18,7 @@ final class ClientMetrics {
     final LongAdder rejected = new LongAdder();
     final LongAdder late = new LongAdder();
     final LongAdder decidedHere = new LongAdder();
+    final LongAdder waitedHere = new LongAdder();
     final LongAdder failedOpen = new LongAdder();
     final LongAdder failedClosed = new LongAdder();
     private final LongAdder answered = new LongAdder();
@@ -42,6 +43,7 @@ final class ClientMetrics {
                 sent.sum(),
                 answered.sum(),
                 decidedHere.sum(),
+                waitedHere.sum(),
                 unanswered.get(NoDecisionReason.NOT_READY).sum(),
                 unanswered.get(NoDecisionReason.TIMED_OUT).sum(),
                 unanswered.get(NoDecisionReason.NOT_WRITTEN).sum(),

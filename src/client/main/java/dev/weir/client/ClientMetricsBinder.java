@@ -53,6 +53,7 @@ public final class ClientMetricsBinder {
             figures.counter("weir.client.sent", Tags.empty(), ClientStats::sent);
             ended(figures, "ANSWERED", ClientStats::answered);
             ended(figures, "DECIDED_HERE", ClientStats::decidedHere);
+            figures.counter("weir.client.waited.here", Tags.empty(), ClientStats::waitedHere);
             ended(figures, "REJECTED", ClientStats::rejected);
             for (NoDecisionReason why : NoDecisionReason.values()) {
                 ended(figures, why.name(), stats -> unanswered(stats, why));

@@ -9,6 +9,7 @@ import java.time.Duration;
  * @param sent requests passed to the producer
  * @param answered requests that Weir decided in time
  * @param decidedHere requests that were decided in this process, by leases
+ * @param waitedHere requests among decidedHere that had to wait for a lease
  * @param notReady requests that ended with {@link NoDecisionReason#NOT_READY}
  * @param timedOut requests that ended with {@link NoDecisionReason#TIMED_OUT}
  * @param notWritten requests that ended with {@link NoDecisionReason#NOT_WRITTEN}
@@ -32,6 +33,7 @@ public record ClientStats(
         long sent,
         long answered,
         long decidedHere,
+        long waitedHere,
         long notReady,
         long timedOut,
         long notWritten,

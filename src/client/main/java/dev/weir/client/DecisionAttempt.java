@@ -193,8 +193,9 @@ final class DecisionAttempt implements WritableLeases {
     private Decision take(Request request) {
         int binding = 0;
         for (int i = 0; i < size; i++) {
-            held[i].take(request.cost(), nowMs, atMs);
-            leases.setDue(held[i]);
+            if (held[i].take(request.cost(), nowMs, atMs)) {
+                leases.setDue(held[i]);
+            }
             LeasedPolicyDecider best = rules[binding].policy();
             if (i > 0 && rules[i].policy().isBinding(held[i].available(), best, held[binding].available())) {
                 binding = i;

@@ -56,6 +56,9 @@ import org.apache.kafka.common.header.Header;
  */
 public final class WeirClient implements AutoCloseable {
 
+    /** How often the wall clock is checked for steps. */
+    private static final Duration CLOCK_CHECK = Duration.ofMillis(200);
+
     private final ClientBuilder options;
     private final CircuitBreaker breaker;
     private final ClientMetrics metrics = new ClientMetrics();
@@ -87,6 +90,7 @@ public final class WeirClient implements AutoCloseable {
         pending = new PendingRequests(options.maxInFlight(), options.maxWait());
         completer = new RequestCompleter(options, breaker, pending, metrics, this::knownFailure);
         dispatcher = new RequestDispatcher(breaker, pending, completer, metrics, correlation);
+        pending.repeat(dispatcher::checkClock, CLOCK_CHECK);
         ReplyMatcher replies = new ReplyMatcher(correlation, new DecisionCodec(registry), completer);
         connector = new ClientConnector(
                 () -> new ClientConnection(options, registry, self, replies::read), this::useConnection);
@@ -188,8 +192,12 @@ public final class WeirClient implements AutoCloseable {
      * @throws IllegalArgumentException if {@code within} is shorter than 1 ms
      */
     public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
+        CompletableFuture<Decision> deciding = decide(request, List.of(), within);
+        if (deciding.isDone() && !deciding.isCompletedExceptionally()) {
+            return CompletableFuture.completedFuture(ClientDecision.of(deciding.join()));
+        }
         CompletableFuture<ClientDecision> answer = new CompletableFuture<>();
-        var unused = decide(request, List.of(), within).whenComplete((decision, failure) -> {
+        var unused = deciding.whenComplete((decision, failure) -> {
             if (failure == null) {
                 answer.complete(ClientDecision.of(decision));
             } else if (failure instanceof NoDecisionException none && fallback != Fallback.FAIL) {

@@ -93,7 +93,12 @@ public record LeaseBook(
         }
 
         private static long scaled(long aSecond, long ms) {
-            return aSecond / MS_PER_SECOND * ms + aSecond % MS_PER_SECOND * ms / MS_PER_SECOND;
+            return part(aSecond, ms, MS_PER_SECOND);
+        }
+
+        /** Returns {@code tokens * ms / ofMs}, rounded down. */
+        private static long part(long tokens, long ms, long ofMs) {
+            return tokens / ofMs * ms + tokens % ofMs * ms / ofMs;
         }
 
         /** Like {@link #tokensWithin}, but at least one request's cost while the key is in use. */
@@ -532,6 +537,22 @@ public record LeaseBook(
             }
         }
         return Math.max(atMs, request.prefetchAtMs);
+    }
+
+    /**
+     * Returns how many tokens can be used before {@link #dueAtMs} without a need to request a lease earlier. It is a
+     * lower bound.
+     */
+    // Let l be the tokens in the leases that outlive the next lead until then, p the demand per second, and d the lead
+    // in seconds. After t more tokens, l - t are left, and the reserve is at most (p + t) d. So no lease is requested
+    // while l - t >= (p + t) d, that is, t <= (l - p d) / (1 + d).
+    public long tokensUntilDue(LeaseTerms terms, long nowMs) {
+        long dueMs = dueAtMs(terms, nowMs);
+        if (dueMs <= nowMs) {
+            return 0;
+        }
+        long excess = lastingTokens(terms, dueMs - 1) - demand.at(nowMs).tokensWithin(terms.leadMs()) - 1;
+        return excess <= 0 ? 0 : Demand.part(excess, MS_PER_SECOND, MS_PER_SECOND + terms.leadMs());
     }
 
     /** Returns whether a new {@link #empty} book would behave the same, except for its clock. */

@@ -227,6 +227,11 @@ public final class LeaseHolder<R> {
                 : Math.min(dueMs, Math.min(first.untilMs, current.request().nextAttemptAtMs(terms())));
     }
 
+    /** Returns how many tokens can be used before {@link #dueAtMs} without a need to call {@link #nextMessage} earlier. */
+    public long tokensUntilDue(long nowMs) {
+        return waiting.isEmpty() ? book().tokensUntilDue(terms(), nowMs) : 0;
+    }
+
     /** Returns whether a new holder would behave the same. */
     public boolean isIdle(long nowMs) {
         return waiting.isEmpty() && book().isIdle(terms(), nowMs);

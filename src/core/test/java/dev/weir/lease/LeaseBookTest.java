@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.lease.LeaseRequest.Report;
 import dev.weir.limit.Limit;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 class LeaseBookTest {
@@ -325,5 +326,47 @@ class LeaseBookTest {
     void corrections_add_up_without_an_overflow() {
         LeaseBook beyond = LeaseBook.empty().settle(Long.MAX_VALUE, NOW, NOW).settle(Long.MAX_VALUE, NOW, NOW);
         assertThat(beyond.settled()).isEqualTo(Limit.MAX_LEVEL);
+    }
+
+    @Test
+    void a_lease_is_not_requested_before_it_is_due_while_the_tokens_until_then_are_not_used_up() {
+        Random random = new Random(1);
+        long used = 0;
+        for (int i = 0; i < 2_000; i++) {
+            book = LeaseBook.empty();
+            long nowMs = random.nextInt(10_000);
+            for (int leases = 1 + random.nextInt(4); leases > 0; leases--) {
+                want(1 + random.nextInt(200), nowMs);
+                next(1, nowMs);
+                respond(granted(1 + random.nextInt(500), BROKER + nowMs, BROKER + nowMs + 1_000), nowMs);
+                nowMs += random.nextInt(400);
+                take(Math.min(random.nextInt(50), available(book, nowMs)), nowMs);
+            }
+            next(0, nowMs);
+            used += useUntilDue(random, nowMs);
+        }
+        assertThat(used).isGreaterThan(10_000);
+    }
+
+    /** Uses tokens at random times until a lease must be requested. Returns how many were used. */
+    private long useUntilDue(Random random, long fromMs) {
+        long tokens = book.tokensUntilDue(TERMS, fromMs);
+        long dueMs = Math.min(book.dueAtMs(TERMS, fromMs), fromMs + 2 * TERMS.termMs());
+        long used = 0;
+        for (long nowMs = fromMs; nowMs < dueMs; nowMs += 1 + random.nextInt(20)) {
+            long cost = 1 + random.nextInt(10);
+            if (used + 2 * cost <= tokens && cost <= available(book, nowMs)) {
+                want(cost, nowMs);
+                take(cost, nowMs);
+                used += cost;
+            }
+            LeaseBook.Transition sending = book.nextMessage(session, 0, TERMS, nowMs);
+            assertThat(sending == null
+                            || sending.message() == null
+                            || !sending.message().requestsLease())
+                    .as("%d of %d tokens used at %d, due at %d: %s", used, tokens, nowMs, dueMs, book)
+                    .isTrue();
+        }
+        return used;
     }
 }

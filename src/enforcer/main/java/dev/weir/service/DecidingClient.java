@@ -42,7 +42,7 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
 
     private final Supplier<WeirClient> starter;
     private final AtomicLong loggedNanos = new AtomicLong(System.nanoTime() - LOG_NANOS);
-    private WeirClient client; // null before the first request
+    private volatile WeirClient client; // null before the first request; written under the lock
     private boolean closed;
 
     DecidingClient(WeirConfig config) {
@@ -79,14 +79,16 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     }
 
     /** Returns whether the client has started and {@linkplain WeirClient#isReady is ready}. */
-    public synchronized boolean isReady() {
-        return client != null && client.isReady();
+    public boolean isReady() {
+        WeirClient running = client;
+        return running != null && running.isReady();
     }
 
     /** Binds the counts of the client, if it has started, to a registry. */
-    public synchronized void bindTo(MeterRegistry registry) {
-        if (client != null) {
-            ClientMetricsBinder.of(client).bindTo(registry);
+    public void bindTo(MeterRegistry registry) {
+        WeirClient running = client;
+        if (running != null) {
+            ClientMetricsBinder.of(running).bindTo(registry);
         }
     }
 
@@ -98,11 +100,12 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
      */
     @Override
     public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
-        Optional<WeirClient> running = client();
-        if (running.isEmpty()) {
+        WeirClient running = client;
+        Optional<WeirClient> started = running == null ? client() : Optional.of(running);
+        if (started.isEmpty()) {
             return undecided(fallback);
         }
-        WeirClient weir = running.get();
+        WeirClient weir = started.get();
         return weir.decide(request, within, fallback).whenComplete((decision, failure) -> {
             if (isNotReady(decision, failure)) {
                 logNotReady(weir);

@@ -185,6 +185,7 @@ class LeasedClientTest {
             assertThat(decision.source()).isEqualTo(Request.Source.NONE);
             assertThat(weir.stats().sent()).isZero();
             assertThat(weir.stats().decidedHere()).isGreaterThan(100);
+            assertThat(weir.stats().waitedHere()).isBetween(1L, 10L);
         }
     }
 

@@ -243,7 +243,7 @@ class WeirClientTest {
                 meter.getId().getName()
                         + meter.getId().getTags().stream().map(Tag::getValue).toList(),
                 meter.measure().iterator().next().getValue()));
-        assertThat(reported).hasSize(1 + 11 + 1 + 2 + 1 + 3 + 3 + 1);
+        assertThat(reported).hasSize(1 + 11 + 1 + 1 + 2 + 1 + 3 + 3 + 1);
         assertThat(reported)
                 .containsEntry("weir.client.sent[]", 2.0)
                 .containsEntry("weir.client.requests[ANSWERED]", 2.0)

@@ -5,8 +5,10 @@ import dev.weir.event.Request;
 import dev.weir.gateway.AuthorizeMetrics.Result;
 import dev.weir.policy.RequestRules;
 import dev.weir.service.RequestDecider;
+import dev.weir.service.RequestIds;
 import dev.weir.service.http.HeaderText;
 import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.ThreadPoolHandler;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -30,7 +32,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The endpoint {@value #PATH} that proxies ask whether to pass a request on. It accepts all methods, and all paths below
- * its own. Only trusted proxies may call it, because they say who the client is.
+ * its own. Only trusted proxies may call it, because they say who the client is. It does not block.
  */
 final class AuthorizeHandler extends Handler.Wrapper {
 
@@ -48,6 +50,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
     private final RequestDecider decider;
     private final AuthorizeMetrics metrics;
     private final BooleanSupplier isDraining;
+    private final RequestIds ids = new RequestIds("authorize");
     private volatile long warnedNanos = System.nanoTime() - WARNING_INTERVAL_NANOS;
 
     /** @param isDraining whether connections are closed after the next response */
@@ -62,6 +65,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
         this.decider = decider;
         this.metrics = metrics;
         this.isDraining = isDraining;
+        setHandler(new ThreadPoolHandler());
     }
 
     /** A call, to be answered once. */
@@ -115,7 +119,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
         AuthorizeRoute route = config.route(proxied);
         Request request;
         try {
-            request = route.templates().toRequest(proxied, rules);
+            request = route.templates().toRequest(proxied, rules, ids::next);
         } catch (InvalidCallException e) {
             metrics.invalid(route.id());
             answer(call, Authorization.refused(e.status(), e.getMessage()));

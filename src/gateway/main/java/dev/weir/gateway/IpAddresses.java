@@ -10,12 +10,11 @@ import java.util.regex.Pattern;
 /** Parses and formats IP addresses. Host names are not addresses, so nothing is looked up. */
 final class IpAddresses {
 
+    private static final int IPV4_BYTES = 4;
+    private static final int MAX_DIGITS = 3;
+    private static final int DECIMAL = 10;
     private static final int GROUPS = 8;
     private static final int BYTE = 0xff;
-
-    /** Without leading zeros, which some programs read as octal. */
-    private static final Pattern IPV4 = Pattern.compile(
-            "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(\\.(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])){3}");
 
     private static final Pattern IPV6 = Pattern.compile("(?=.*:.*:)[0-9A-Fa-f:]{2,39}(\\.[0-9.]{1,13})?");
 
@@ -36,14 +35,48 @@ final class IpAddresses {
      * @return empty if the text is not an address
      */
     static Optional<InetAddress> parse(String text) {
-        if (!IPV4.matcher(text).matches() && !IPV6.matcher(text).matches()) {
-            return Optional.empty();
+        Optional<InetAddress> ipv4 = parseIpv4(text);
+        if (ipv4.isPresent() || !IPV6.matcher(text).matches()) {
+            return ipv4;
         }
         try {
             return Optional.of(InetAddress.getByName(text));
         } catch (UnknownHostException e) {
             return Optional.empty();
         }
+    }
+
+    /** Parses four decimal numbers without leading zeros, which some programs read as octal. */
+    private static Optional<InetAddress> parseIpv4(String text) {
+        byte[] bytes = new byte[IPV4_BYTES];
+        int start = 0;
+        for (int i = 0; i < IPV4_BYTES; i++) {
+            int end = i < IPV4_BYTES - 1 ? text.indexOf('.', start) : text.length();
+            int value = decimal(text, start, end);
+            if (value < 0 || value > BYTE) {
+                return Optional.empty();
+            }
+            bytes[i] = (byte) value;
+            start = end + 1;
+        }
+        return Optional.of(of(bytes));
+    }
+
+    /** Returns the number of one to three digits between two indexes, -1 if there is none. */
+    private static int decimal(String text, int start, int end) {
+        int length = end - start;
+        if (length < 1 || length > MAX_DIGITS || (length > 1 && text.charAt(start) == '0')) {
+            return -1;
+        }
+        int value = 0;
+        for (int i = start; i < end; i++) {
+            char c = text.charAt(i);
+            if (c < '0' || c > '9') {
+                return -1;
+            }
+            value = value * DECIMAL + c - '0';
+        }
+        return value;
     }
 
     /**

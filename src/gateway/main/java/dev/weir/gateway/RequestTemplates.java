@@ -5,6 +5,7 @@ import dev.weir.event.Request;
 import dev.weir.policy.RequestRules;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 
 /**
@@ -14,7 +15,7 @@ import java.util.regex.Pattern;
  * @param tier the tier; empty, or without value, for none
  * @param attributes the attributes by name; an attribute without value is left out
  * @param cost the cost; empty, or without value, for 1
- * @param requestId the request id; empty, or without value, for a random one
+ * @param requestId the request id; empty, or without value, for a new one
  */
 record RequestTemplates(
         Template client,
@@ -44,9 +45,10 @@ record RequestTemplates(
      * Returns the Weir request for a proxied request. Attributes that are too long are cut.
      *
      * @param rules the bounds of requests, which are only checked when it is decided, except for those of attributes
+     * @param ids returns new request ids
      * @throws InvalidCallException if there is no client, or if a value is invalid
      */
-    Request toRequest(ProxiedRequest proxied, RequestRules rules) {
+    Request toRequest(ProxiedRequest proxied, RequestRules rules, Supplier<String> ids) {
         String name = client.evaluate(proxied)
                 .orElseThrow(() -> new InvalidCallException(
                         InvalidCallException.UNAUTHORIZED, "the request has no client: " + client + " has no value"));
@@ -59,7 +61,8 @@ record RequestTemplates(
                     .ifPresent(value -> builder.attribute(attribute.getKey(), cut(value, rules.maxAttributeLength())));
         }
         cost.flatMap(template -> template.evaluate(proxied)).ifPresent(value -> builder.cost(cost(value)));
-        requestId.flatMap(template -> template.evaluate(proxied)).ifPresent(builder::requestId);
+        builder.requestId(
+                requestId.flatMap(template -> template.evaluate(proxied)).orElseGet(ids));
         return builder.build();
     }
 

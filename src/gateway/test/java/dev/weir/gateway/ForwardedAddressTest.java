@@ -85,7 +85,15 @@ class ForwardedAddressTest {
                 "localhost",
                 "10.0.0/8",
                 "/8",
-                "1.2.3.4:80"
+                "1.2.3.4:80",
+                "1.2.3.256",
+                "1.2.3.04",
+                "1.2.3.1000",
+                "1.2.3.4.5",
+                "1.2.3.",
+                "1..3.4",
+                "1.2.3.-4",
+                "1.2.3.\u0664"
             })
     void an_invalid_range_is_refused(String range) {
         assertThatThrownBy(() -> AddressRange.parse(range))

@@ -123,7 +123,7 @@ class GatewayFileTest {
                 request("PUT", "/uploads/1", Map.of("x-user", "alice", "x-cost", "7", "x-request-id", "r-1"));
         AuthorizeRoute route = config.route(proxied);
         assertThat(route.id()).isEqualTo("uploads");
-        Request made = route.templates().toRequest(proxied, RULES);
+        Request made = route.templates().toRequest(proxied, RULES, () -> "new");
         assertThat(made.client()).isEqualTo("alice");
         assertThat(made.tier()).isEqualTo("free");
         assertThat(made.cost()).isEqualTo(7);
@@ -137,13 +137,15 @@ class GatewayFileTest {
         assertThat(config.route(request("GET", "/uploads/1", Map.of())).id()).isEqualTo("rest");
         AuthorizeRoute other = GatewayConfig.DEFAULTS.route(request("GET", "/", Map.of()));
         assertThat(other.id()).isEqualTo("default");
-        Request keyed = other.templates().toRequest(request("GET", "/a?b", Map.of("x-api-key", "key")), RULES);
+        Request keyed =
+                other.templates().toRequest(request("GET", "/a?b", Map.of("x-api-key", "key")), RULES, () -> "new");
         assertThat(keyed.client()).isEqualTo("key");
+        assertThat(keyed.requestId()).isEqualTo("new");
         assertThat(keyed.tier()).isNull();
         assertThat(keyed.cost()).isEqualTo(1);
         assertThat(keyed.attributes()).isEqualTo(Map.of("method", "GET", "path", "/a", "host", "files.exam"));
         assertThat(other.templates()
-                        .toRequest(request("GET", "/", Map.of()), RULES)
+                        .toRequest(request("GET", "/", Map.of()), RULES, () -> "new")
                         .client())
                 .isEqualTo("192.0.2.1");
     }
@@ -161,7 +163,7 @@ class GatewayFileTest {
         }
         ProxiedRequest proxied = request("PUT", "/uploads/1", values);
         AuthorizeRoute route = GatewayFile.read("gateway.yaml", FILE).gateway().route(proxied);
-        assertThatThrownBy(() -> route.templates().toRequest(proxied, RULES))
+        assertThatThrownBy(() -> route.templates().toRequest(proxied, RULES, () -> "new"))
                 .isInstanceOfSatisfying(InvalidCallException.class, failure -> {
                     assertThat(failure.status()).isEqualTo(status);
                     assertThat(failure).hasMessage(message);

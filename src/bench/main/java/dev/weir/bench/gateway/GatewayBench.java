@@ -5,6 +5,7 @@ import dev.weir.bench.CandidateSeries;
 import dev.weir.bench.ResultTable;
 import dev.weir.bench.Rounds;
 import dev.weir.bench.redis.RedisServer;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -20,6 +22,9 @@ import org.HdrHistogram.Histogram;
 /**
  * Measures decisions of the gateway, by Envoy's rate limit service over gRPC and by {@code /v1/authorize} over HTTP.
  * Compares it with servers that allow everything, or what GCRA in Redis allows.
+ *
+ * <p>Each measurement follows a second of the same load. That of leases is repeated until 99.9 % of its requests find a
+ * lease, since the other candidates are measured for longer than a lease lasts.
  */
 public final class GatewayBench {
 
@@ -36,6 +41,13 @@ public final class GatewayBench {
     public record Plan(int callers, int clients, int rounds, Duration turn, Duration warmUp, long topicsRate) {}
 
     private static final int CONNECTIONS = 2; // of gRPC: one for each thread of an Envoy with two
+
+    private static final int WARM_UPS = 2; // parts of the warm-up: compilers are still busy after the first
+    private static final Duration LEAD_IN = Duration.ofSeconds(1);
+    private static final int MAX_LEAD_INS = 30;
+
+    /** The share of requests that must find a lease. */
+    private static final double SETTLED_SHARE = 0.999;
 
     private static final String ALLOWING = "a server that allows everything";
     private static final String REDIS = "the same server with GCRA in Redis";
@@ -88,19 +100,77 @@ public final class GatewayBench {
                 WeirProcesses weir = WeirProcesses.start(workload.config())) {
             Matcher allowingPorts = allowing.awaitLine(PEER);
             Matcher redisPorts = withRedis == null ? null : withRedis.awaitLine(PEER);
-            List<ResultTable> tables = new ArrayList<>();
-            for (Protocol protocol : Protocol.values()) {
-                try (ProtocolLoads loads = new ProtocolLoads(protocol)) {
-                    loads.add(ALLOWING, protocol.port(allowingPorts), WeirProcesses.LEASED);
+            try (ProtocolLoads grpc = new ProtocolLoads(Protocol.GRPC);
+                    ProtocolLoads http = new ProtocolLoads(Protocol.HTTP)) {
+                for (ProtocolLoads loads : List.of(grpc, http)) {
+                    loads.add(ALLOWING, allowingPorts, WeirProcesses.LEASED, () -> true);
                     if (redisPorts != null) {
-                        loads.add(REDIS, protocol.port(redisPorts), WeirProcesses.LEASED);
+                        loads.add(REDIS, redisPorts, WeirProcesses.LEASED, () -> true);
                     }
-                    loads.add(LEASED, protocol.port(weir.ports()), WeirProcesses.LEASED);
-                    loads.add(TOPICS, protocol.port(weir.ports()), WeirProcesses.TOPICS);
-                    tables.addAll(loads.measure());
+                    LeaseWaits waits = new LeaseWaits(Protocol.HTTP.port(weir.ports()));
+                    loads.add(
+                            LEASED,
+                            weir.ports(),
+                            WeirProcesses.LEASED,
+                            () -> waits.shareDecidedAtOnce() >= SETTLED_SHARE);
+                    loads.add(TOPICS, weir.ports(), WeirProcesses.TOPICS, () -> true);
+                }
+                for (int i = 0; i < WARM_UPS; i++) {
+                    grpc.warmUp();
+                    http.warmUp();
+                }
+                List<ResultTable> tables = new ArrayList<>(grpc.measure());
+                tables.addAll(http.measure());
+                return tables;
+            }
+        }
+    }
+
+    /** A condition that a candidate meets when its load has lasted for some time. */
+    private interface Settled {
+        boolean isSettled() throws IOException, InterruptedException;
+    }
+
+    /** The load of a candidate, measured when it is settled. */
+    private final class SettledLoad {
+
+        private final String name;
+        private final CallerLoad load;
+        private final Settled settled;
+
+        SettledLoad(String name, CallerLoad load, Settled settled) {
+            this.name = name;
+            this.load = load;
+            this.settled = settled;
+        }
+
+        double perSecond(Duration time) throws Exception {
+            return load.perSecond(time);
+        }
+
+        double settledPerSecond() throws Exception {
+            settle(() -> load.perSecond(LEAD_IN));
+            return load.perSecond(plan.turn);
+        }
+
+        Histogram settledLatencies(double perSecond) throws Exception {
+            settle(() -> load.latencies(perSecond, LEAD_IN));
+            return load.latencies(perSecond, plan.turn);
+        }
+
+        private void settle(Callable<?> leadIn) throws Exception {
+            settled.isSettled(); // what was before does not count
+            for (int i = 1; i <= MAX_LEAD_INS; i++) {
+                leadIn.call();
+                if (settled.isSettled()) {
+                    if (i > 1) {
+                        progress.accept("%s: settled after %d s".formatted(name, i * LEAD_IN.toSeconds()));
+                    }
+                    return;
                 }
             }
-            return tables;
+            throw new IllegalStateException(
+                    "%s: not settled after %d s".formatted(name, MAX_LEAD_INS * LEAD_IN.toSeconds()));
         }
     }
 
@@ -108,14 +178,15 @@ public final class GatewayBench {
     private final class ProtocolLoads implements AutoCloseable {
 
         private final Protocol protocol;
-        private final Map<String, CallerLoad> loads = new LinkedHashMap<>();
+        private final Map<String, SettledLoad> loads = new LinkedHashMap<>();
         private final List<GrpcCallers> channels = new ArrayList<>();
 
         ProtocolLoads(Protocol protocol) {
             this.protocol = protocol;
         }
 
-        void add(String name, int port, String domain) {
+        void add(String name, Matcher ports, String domain, Settled settled) {
+            int port = protocol.port(ports);
             GatewayCaller.Factory factory;
             if (protocol == Protocol.GRPC) {
                 GrpcCallers grpc = new GrpcCallers(port, CONNECTIONS, domain, plan.clients);
@@ -124,17 +195,19 @@ public final class GatewayBench {
             } else {
                 factory = new HttpCallers(port, "/" + domain, plan.clients);
             }
-            loads.put(name, new CallerLoad(factory, plan.callers, plan.clients));
+            loads.put(name, new SettledLoad(name, new CallerLoad(factory, plan.callers, plan.clients), settled));
+        }
+
+        void warmUp() throws Exception {
+            for (Map.Entry<String, SettledLoad> load : loads.entrySet()) {
+                double perSecond = load.getValue().perSecond(plan.warmUp.dividedBy(WARM_UPS));
+                progress.accept("%s, %s: warmed up, %,.0f/s".formatted(protocol.title, load.getKey(), perSecond));
+            }
         }
 
         List<ResultTable> measure() throws Exception {
-            for (Map.Entry<String, CallerLoad> load : loads.entrySet()) {
-                double perSecond = load.getValue().perSecond(plan.warmUp);
-                progress.accept("%s, %s: warmed up, %,.0f/s".formatted(protocol.title, load.getKey(), perSecond));
-            }
             List<Rounds.Participant> participants = new ArrayList<>();
-            loads.forEach(
-                    (name, load) -> participants.add(new Rounds.Participant(name, () -> load.perSecond(plan.turn))));
+            loads.forEach((name, load) -> participants.add(new Rounds.Participant(name, load::settledPerSecond)));
             List<CandidateSeries> series = Rounds.run(participants, plan.rounds, progress);
             double half = series.get(series.size() - 2).median() / 2;
             List<String> leased = List.copyOf(loads.keySet()).subList(0, loads.size() - 1);
@@ -163,7 +236,7 @@ public final class GatewayBench {
             for (int round = 0; round < plan.rounds; round++) {
                 for (int i = 0; i < names.size(); i++) {
                     String name = names.get(round % 2 == 0 ? i : names.size() - 1 - i);
-                    Histogram histogram = loads.get(name).latencies(perSecond, plan.turn);
+                    Histogram histogram = loads.get(name).settledLatencies(perSecond);
                     add(medians, name, histogram.getValueAtPercentile(50));
                     add(tails, name, histogram.getValueAtPercentile(99));
                     progress.accept("%s, %s, %,.0f/s: p99 %.2f ms"

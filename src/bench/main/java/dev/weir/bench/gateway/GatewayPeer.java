@@ -98,7 +98,11 @@ final class GatewayPeer implements AutoCloseable {
     }
 
     private org.eclipse.jetty.server.Server startHttp() throws Exception {
-        org.eclipse.jetty.server.Server server = new org.eclipse.jetty.server.Server(anyPort());
+        org.eclipse.jetty.server.Server server = new org.eclipse.jetty.server.Server();
+        int selectors = Runtime.getRuntime().availableProcessors(); // as many as the gateway has
+        ServerConnector connector = new ServerConnector(server, 1, selectors);
+        connector.setHost(anyPort().getHostString());
+        server.addConnector(connector);
         server.setHandler(new Handler.Abstract.NonBlocking() {
             @Override
             public boolean handle(Request request, Response response, Callback callback) {

@@ -35,6 +35,7 @@ public final class ServiceServer implements AutoCloseable {
 
     private static final int MIN_THREADS = 2;
     private static final int MAX_THREADS = 16;
+    private static final int THREADS_PER_SELECTOR = 4;
     private static final int MAX_HEADER_BYTES = 8 << 10;
     private static final int IDLE_MS = 30_000;
     private static final long ASYNC_TIMEOUT_MS = 15_000;
@@ -94,7 +95,8 @@ public final class ServiceServer implements AutoCloseable {
      *
      * @param more adds further handlers of exceptions
      * @param first receives each request before the routes. Only the guard and the bounds apply to the requests that it
-     *     handles, not the access control
+     *     handles, not the access control. If it ends with a {@link ThreadPoolHandler}, it runs in the threads that read
+     *     from connections
      */
     public static ServiceServer start(
             Endpoint endpoint,
@@ -138,7 +140,14 @@ public final class ServiceServer implements AutoCloseable {
         settings.http.asyncTimeout = ASYNC_TIMEOUT_MS;
         settings.jetty.threadPool = threads(limits.maxThreads());
         settings.jetty.modifyServer(server -> configureServer(server, endpoint, limits, first));
-        settings.jetty.addConnector((server, http) -> connector(server, http, endpoint, limits));
+        int selectors = first.isPresent() ? selectors(limits) : 1;
+        settings.jetty.addConnector((server, http) -> connector(server, http, endpoint, limits, selectors));
+    }
+
+    /** Returns the number of threads that read from connections, for requests that are handled in them. */
+    private static int selectors(Limits limits) {
+        int processors = Runtime.getRuntime().availableProcessors();
+        return Math.max(1, Math.min(processors, limits.maxThreads() / THREADS_PER_SELECTOR));
     }
 
     private static void addRoutes(JavalinConfig settings, AccessControl access, List<Route> routes) {
@@ -179,7 +188,8 @@ public final class ServiceServer implements AutoCloseable {
         server.setStopTimeout(limits.stopTimeout().toMillis());
     }
 
-    private static ServerConnector connector(Server server, HttpConfiguration http, Endpoint endpoint, Limits limits) {
+    private static ServerConnector connector(
+            Server server, HttpConfiguration http, Endpoint endpoint, Limits limits, int selectors) {
         if (endpoint.tls().isPresent()) {
             http.addCustomizer(
                     new SecureRequestCustomizer(false)); // probes use an IP address; AccessControl checks names
@@ -193,7 +203,7 @@ public final class ServiceServer implements AutoCloseable {
                 .map(one ->
                         new ConnectionFactory[] {new SslConnectionFactory(one.server(), plain.getProtocol()), plain})
                 .orElse(new ConnectionFactory[] {plain});
-        ServerConnector connector = new ServerConnector(server, 1, 1, factories);
+        ServerConnector connector = new ServerConnector(server, 1, selectors, factories);
         connector.setIdleTimeout(IDLE_MS);
         connector.setShutdownIdleTimeout(CLOSE_IDLE_MS);
         try {

@@ -3,9 +3,16 @@ package dev.weir.gateway.envoy;
 import com.google.protobuf.ListValue;
 import com.google.protobuf.Struct;
 import com.google.protobuf.Value;
+import dev.weir.client.NoDecisionReason;
 import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The dynamic metadata of a call, for access logs and further filters: the fields of each descriptor, and at the top
@@ -18,19 +25,32 @@ import java.util.List;
  */
 final class CallMetadata {
 
+    private static final Value TRUE = Value.newBuilder().setBoolValue(true).build();
+
+    /** The names of constants, which are in each response. */
+    private static final Map<Enum<?>, Value> NAMES = Stream.<Enum<?>[]>of(
+                    Code.values(), Outcome.values(), Reason.values(), NoDecisionReason.values())
+            .flatMap(Stream::of)
+            .collect(Collectors.toUnmodifiableMap(Function.identity(), constant -> text(constant.name())));
+
     private CallMetadata() {}
 
     static Struct of(RateLimitCall call, Code code, List<RequestAnswer> answers) {
+        RequestAnswer explaining = explaining(answers);
+        Struct.Builder metadata = Struct.newBuilder();
         ListValue.Builder descriptors = ListValue.newBuilder();
         for (RequestAnswer answer : answers) {
-            Value fields = Value.newBuilder().setStructValue(fields(answer)).build();
+            Struct fields = fields(answer);
+            if (answer == explaining) {
+                metadata.putAllFields(fields.getFieldsMap());
+            }
+            Value value = Value.newBuilder().setStructValue(fields).build();
             for (int i = 0; i < answer.request().size(); i++) {
-                descriptors.addValues(fields);
+                descriptors.addValues(value);
             }
         }
-        return fields(explaining(answers)).toBuilder()
-                .putFields("domain", text(call.domain()))
-                .putFields("code", text(code.name()))
+        return metadata.putFields("domain", text(call.domain()))
+                .putFields("code", name(code))
                 .putFields(
                         "descriptors",
                         Value.newBuilder().setListValue(descriptors).build())
@@ -56,16 +76,16 @@ final class CallMetadata {
     }
 
     private static Struct fields(RequestAnswer answer) {
-        Struct.Builder fields = Struct.newBuilder()
-                .putFields("code", text(answer.isOverLimit() ? Code.OVER_LIMIT.name() : Code.OK.name()));
-        answer.fallback().ifPresent(why -> fields.putFields("fallback", text(why.name())));
+        Struct.Builder fields =
+                Struct.newBuilder().putFields("code", name(answer.isOverLimit() ? Code.OVER_LIMIT : Code.OK));
+        answer.fallback().ifPresent(why -> fields.putFields("fallback", name(why)));
         answer.weir().ifPresent(decision -> put(fields, decision));
         return fields.build();
     }
 
     private static void put(Struct.Builder fields, Decision decision) {
-        fields.putFields("outcome", text(decision.outcome().name()))
-                .putFields("reason", text(decision.reason().name()))
+        fields.putFields("outcome", name(decision.outcome()))
+                .putFields("reason", name(decision.reason()))
                 .putFields("http_status", number(decision.httpStatus()));
         if (decision.policy() != null) {
             fields.putFields("policy", text(decision.policyId()))
@@ -84,15 +104,18 @@ final class CallMetadata {
             fields.putFields("delay_ms", number(decision.delayMs()));
         }
         if (decision.observed()) {
-            fields.putFields("observed", Value.newBuilder().setBoolValue(true).build());
+            fields.putFields("observed", TRUE);
         }
         if (decision.shadowBanned()) {
-            fields.putFields(
-                    "shadow_banned", Value.newBuilder().setBoolValue(true).build());
+            fields.putFields("shadow_banned", TRUE);
         }
         if (decision.repeated()) {
-            fields.putFields("repeated", Value.newBuilder().setBoolValue(true).build());
+            fields.putFields("repeated", TRUE);
         }
+    }
+
+    private static Value name(Enum<?> constant) {
+        return NAMES.get(constant);
     }
 
     private static Value text(String value) {

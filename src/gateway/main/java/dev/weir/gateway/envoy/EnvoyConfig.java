@@ -10,7 +10,7 @@ import java.util.Optional;
  * @param mapping how calls become requests
  * @param contents what responses contain
  * @param bounds the bounds of calls
- * @param threads the threads that run calls
+ * @param threads the threads that serve connections and run their calls
  * @param drain the longest time to complete the calls in progress when the server is closed
  * @param tls the files for TLS; empty for plain text
  */

@@ -16,7 +16,6 @@ import io.grpc.protobuf.services.ProtoReflectionServiceV1;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -45,7 +44,7 @@ public final class EnvoyServer implements AutoCloseable {
     private final EnvoyCounters counters;
     private final HealthStatusManager health = new HealthStatusManager();
     private final ScheduledThreadPoolExecutor timer;
-    private final ForkJoinPool executor;
+    private final EventLoops loops;
     private final Server server;
     private final AtomicBoolean isStopping = new AtomicBoolean();
 
@@ -68,7 +67,7 @@ public final class EnvoyServer implements AutoCloseable {
             return thread;
         });
         timer.setRemoveOnCancelPolicy(true);
-        executor = new ForkJoinPool(config.threads(), ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, true);
+        loops = EventLoops.start(config.threads());
         ServerCredentials credentials;
         try {
             credentials = config.tls().isPresent()
@@ -80,7 +79,10 @@ public final class EnvoyServer implements AutoCloseable {
         }
         CallBounds bounds = config.bounds();
         server = NettyServerBuilder.forAddress(endpoint.address(), credentials)
-                .executor(executor)
+                .bossEventLoopGroup(loops.group())
+                .workerEventLoopGroup(loops.group())
+                .channelType(loops.channelType())
+                .directExecutor() // calls do not block, and most are answered before they would reach another thread
                 .maxInboundMessageSize(bounds.maxMessageBytes())
                 .maxInboundMetadataSize(MAX_HEADER_BYTES)
                 .maxConcurrentCallsPerConnection(bounds.maxCalls())
@@ -182,6 +184,6 @@ public final class EnvoyServer implements AutoCloseable {
 
     private void stopThreads() {
         timer.shutdownNow();
-        executor.shutdown();
+        loops.stop();
     }
 }

@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
 import dev.weir.gateway.envoy.proto.RateLimitRequest;
+import io.grpc.KnownLength;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import java.io.IOException;
@@ -21,7 +22,7 @@ final class MessageReader implements MethodDescriptor.Marshaller<ReceivedMessage
     public ReceivedMessage parse(InputStream stream) {
         byte[] bytes;
         try {
-            bytes = stream.readAllBytes();
+            bytes = stream instanceof KnownLength ? stream.readNBytes(stream.available()) : stream.readAllBytes();
         } catch (IOException e) {
             throw Status.INTERNAL
                     .withDescription("the message cannot be read")

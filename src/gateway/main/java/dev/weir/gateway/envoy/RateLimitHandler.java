@@ -2,6 +2,7 @@ package dev.weir.gateway.envoy;
 
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.service.RequestDecider;
+import dev.weir.service.RequestIds;
 import io.grpc.Context;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
@@ -9,8 +10,6 @@ import io.grpc.ServerCallHandler;
 import io.grpc.Status;
 import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -25,9 +24,7 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
     private final RequestDecider decider;
     private final ScheduledExecutorService timer;
     private final EnvoyCounters counters;
-    private final String idPrefix =
-            "envoy-" + Long.toUnsignedString(ThreadLocalRandom.current().nextLong(), Character.MAX_RADIX) + "-";
-    private final AtomicLong ids = new AtomicLong();
+    private final RequestIds ids = new RequestIds("envoy");
 
     RateLimitHandler(
             EnvoyConfig config, RequestDecider decider, ScheduledExecutorService timer, EnvoyCounters counters) {
@@ -104,7 +101,7 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
             }
             ReceivedMessage.Readable readable = (ReceivedMessage.Readable) message;
             RateLimitCall rateLimit = reader.read(readable.request());
-            List<MappedRequest> requests = config.mapping().map(rateLimit, () -> idPrefix + ids.incrementAndGet());
+            List<MappedRequest> requests = config.mapping().map(rateLimit, ids::next);
             PendingCall begun =
                     new PendingCall(rateLimit, requests, Context.current().getDeadline(), timer, this::respond);
             pending = begun;

@@ -1,0 +1,122 @@
+package dev.weir.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.decision.LeasedPolicyDecider;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.FixedWindow;
+import dev.weir.policy.EffectivePeriod;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.RequestMatcher;
+import dev.weir.policy.Sharing;
+import java.util.HashSet;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class ClientLeaseTest {
+
+    private static final long NOW = 2_000;
+    private static final long BROKER = 1_000_000;
+
+    private static final Policy POLICY = new Policy(
+            "all",
+            1,
+            EffectivePeriod.ALWAYS,
+            "all",
+            0,
+            RequestMatcher.ALL,
+            List.of(),
+            List.of(new Policy.Term("fixed-window 1000000/1h", new FixedWindow(1_000_000, 3_600_000, false))),
+            null,
+            OnExceed.DENY,
+            0,
+            new Sharing(OptionalLong.empty(), true));
+
+    private final LeasedPolicyDecider policy = new LeasedPolicyDecider(POLICY, LeaseTerms.DEFAULTS);
+    private final StateKey key = new StateKey(StateKey.NO_CLIENT, "all", List.of());
+    private final LeaseSession session = new LeaseSession("me", 1, () -> 0);
+    private final ClientLease lease = lease(ClientLease.LEADS);
+
+    /** Returns a lease with the lead of the policy if the number is a multiple of that of the leads. */
+    private ClientLease lease(long number) {
+        return new ClientLease(
+                key,
+                new ClientPolicyRegistry.Rule(policy, new LeasedKeys(List.of())),
+                number,
+                new UsageAggregator(key, "me", new AtomicLong()),
+                session,
+                NOW);
+    }
+
+    @BeforeEach
+    void lend() {
+        lend(lease);
+    }
+
+    /** Requests and receives 100 tokens, and does the maintenance that follows. */
+    private void lend(ClientLease lease) {
+        lease.put(lease.book().withDemand(1, NOW), policy, NOW);
+        lease.holder().recordUnmetDemand(1);
+        LeaseRequest request = lease.next(policy, NOW).message().orElseThrow();
+        lease.respond(new LeaseResponse.Granted(request.number(), 1, 100, BROKER, BROKER, BROKER + 5_000, false), NOW);
+        assertThat(lease.next(policy, NOW).message()).isEmpty();
+    }
+
+    private boolean take(LeasedPolicyDecider by, long nowMs) {
+        long atMs = lease.timeMs(nowMs);
+        assertThat(lease.has(1, by, nowMs, atMs)).isTrue();
+        return lease.take(1, nowMs, atMs);
+    }
+
+    @Test
+    void maintenance_is_scheduled_before_a_lease_must_be_requested_and_not_for_each_request() {
+        int taken = 1;
+        while (!take(policy, NOW)) {
+            assertThat(lease.holder().shouldRequest(NOW)).isFalse();
+            taken++;
+        }
+        assertThat(taken).isBetween(50, 99);
+        long prefetchMs = NOW + LeaseTerms.DEFAULTS.leadMs();
+        while (lease.next(policy, prefetchMs).message().isEmpty()) {
+            take(policy, prefetchMs);
+            taken++;
+        }
+        assertThat(taken).as("a lease is requested before this one is used up").isLessThan(100);
+    }
+
+    @Test
+    void maintenance_is_scheduled_after_a_lead_because_the_round_trip_may_have_changed() {
+        assertThat(take(policy, NOW + LeaseTerms.DEFAULTS.leadMs() - 1)).isFalse();
+        assertThat(take(policy, NOW + LeaseTerms.DEFAULTS.leadMs())).isTrue();
+    }
+
+    @Test
+    void maintenance_is_scheduled_when_the_policy_has_changed() {
+        assertThat(take(policy, NOW)).isFalse();
+        assertThat(take(new LeasedPolicyDecider(POLICY, LeaseTerms.DEFAULTS), NOW))
+                .isTrue();
+    }
+
+    @Test
+    void leases_that_were_granted_together_are_renewed_at_different_times() {
+        Set<Long> dueMs = new HashSet<>();
+        for (int number = 1; number <= ClientLease.LEADS; number++) {
+            ClientLease one = lease(number);
+            lend(one);
+            long atMs = one.timeMs(NOW);
+            assertThat(one.has(1, policy, NOW, atMs)).isTrue();
+            one.take(1, NOW, atMs);
+            dueMs.add(one.dueMs(NOW));
+        }
+        assertThat(dueMs).hasSize(ClientLease.LEADS);
+    }
+}
