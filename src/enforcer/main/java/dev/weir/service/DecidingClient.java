@@ -4,6 +4,7 @@ import dev.weir.client.CircuitSettings;
 import dev.weir.client.ClientBuilder;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.ClientMetricsBinder;
+import dev.weir.client.ClientStats;
 import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionException;
 import dev.weir.client.NoDecisionReason;
@@ -81,6 +82,16 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     /** Returns whether the client has started and {@linkplain WeirClient#isReady is ready}. */
     public synchronized boolean isReady() {
         return client != null && client.isReady();
+    }
+
+    /** Returns the counts of the client; empty if it has not started. */
+    public synchronized Optional<ClientStats> stats() {
+        return Optional.ofNullable(client).map(WeirClient::stats);
+    }
+
+    /** Returns why the client is not ready or cannot read decisions; empty if it is not known, or if nothing is wrong. */
+    public synchronized Optional<String> failure() {
+        return Optional.ofNullable(client).flatMap(WeirClient::failure).map(UnreachableException::causeMessage);
     }
 
     /** Binds the counts of the client, if it has started, to a registry. */

@@ -37,6 +37,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.config.ConfigException;
 import org.slf4j.Logger;
@@ -52,6 +54,7 @@ public final class Gateway implements AutoCloseable {
 
     private static final int MAX_THREADS = 16;
     private static final int MAX_HEADER_BYTES = 64 << 10;
+    private static final long LOG_INTERVAL_MS = 500;
 
     private final Duration drain;
     private final ServiceListener listener;
@@ -63,6 +66,11 @@ public final class Gateway implements AutoCloseable {
     private final InFlightRequests inFlight;
     private final EnvoyServer envoy;
     private final ServiceServer server;
+    private final ScheduledExecutorService brokerLog = Executors.newSingleThreadScheduledExecutor(task -> {
+        Thread thread = new Thread(task, "weir-gateway-log");
+        thread.setDaemon(true);
+        return thread;
+    });
     private final CountDownLatch stopped = new CountDownLatch(1);
     private volatile boolean isDraining;
     private boolean closed;
@@ -108,6 +116,18 @@ public final class Gateway implements AutoCloseable {
                 routes(weir),
                 settings -> {},
                 Optional.of(inFlight));
+        logBrokers();
+    }
+
+    private void logBrokers() {
+        BrokerLog log = new BrokerLog(System.nanoTime());
+        brokerLog.scheduleWithFixedDelay(
+                () -> client.stats()
+                        .ifPresent(stats -> log.update(
+                                new BrokerLog.Look(client.isReady(), stats, client.failure()), System.nanoTime())),
+                0,
+                LOG_INTERVAL_MS,
+                TimeUnit.MILLISECONDS);
     }
 
     /** A caller must be a trusted proxy or have a certificate. */
@@ -234,6 +254,7 @@ public final class Gateway implements AutoCloseable {
         envoy.close();
         server.close();
         guard.close();
+        brokerLog.shutdownNow();
         client.close();
         tls.ifPresent(ServiceTls::close);
         processMetrics.close();
