@@ -14,10 +14,13 @@ import dev.weir.gateway.GatewayFile;
 import io.fabric8.kubernetes.api.model.ConfigMap;
 import io.fabric8.kubernetes.api.model.Container;
 import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.SecretKeySelector;
 import io.fabric8.kubernetes.api.model.Service;
 import io.fabric8.kubernetes.api.model.apps.Deployment;
 import io.fabric8.kubernetes.api.model.networking.v1.NetworkPolicy;
 import io.fabric8.kubernetes.api.model.policy.v1.PodDisruptionBudget;
+import io.fabric8.openshift.api.model.monitoring.v1.Endpoint;
+import io.fabric8.openshift.api.model.monitoring.v1.ServiceMonitor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -95,15 +98,7 @@ class ProxyFilesTest {
 
     @Test
     void the_manifests_are_valid_and_fit_together() throws Exception {
-        List<HasMetadata> manifests = new ArrayList<>();
-        try (MappingIterator<JsonNode> documents =
-                YAML.readerFor(JsonNode.class).readValues(text("gateway-kubernetes.yaml"))) {
-            while (documents.hasNext()) {
-                JsonNode document = documents.next();
-                manifests.add(YAML.treeToValue(
-                        document, KINDS.get(document.get("kind").asText())));
-            }
-        }
+        List<HasMetadata> manifests = manifests();
         assertThat(manifests).hasSize(KINDS.size());
         assertThat(manifests).extracting(one -> one.getMetadata().getName()).containsOnly("weir-gateway");
         ConfigMap map = one(manifests, ConfigMap.class);
@@ -143,6 +138,42 @@ class ProxyFilesTest {
                         .commandSpec()
                         .name())
                 .isEqualTo("gateway");
+    }
+
+    @Test
+    void the_monitor_selects_the_service_of_the_manifests_and_its_token() throws Exception {
+        ServiceMonitor monitor = YAML.readValue(text("gateway-monitor.yaml"), ServiceMonitor.class);
+        Service service = one(manifests(), Service.class);
+        assertThat(service.getMetadata().getLabels())
+                .containsAllEntriesOf(monitor.getSpec().getSelector().getMatchLabels());
+        Endpoint endpoint = monitor.getSpec().getEndpoints().get(0);
+        assertThat(service.getSpec().getPorts())
+                .anyMatch(port -> port.getName().equals(endpoint.getPort()) && port.getPort() == 8690);
+        assertThat(endpoint.getRelabelings().get(0).getReplacement()).isEqualTo("weir-gateway"); // as in alerts.yaml
+        SecretKeySelector token = endpoint.getAuthorization().getCredentials();
+        assertThat(one(manifests(), Deployment.class)
+                        .getSpec()
+                        .getTemplate()
+                        .getSpec()
+                        .getContainers()
+                        .get(0)
+                        .getEnv())
+                .anyMatch(variable -> variable.getName().equals("WEIR_READ_TOKEN")
+                        && variable.getValueFrom().getSecretKeyRef().getName().equals(token.getName())
+                        && variable.getValueFrom().getSecretKeyRef().getKey().equals(token.getKey()));
+    }
+
+    private static List<HasMetadata> manifests() throws IOException {
+        List<HasMetadata> manifests = new ArrayList<>();
+        try (MappingIterator<JsonNode> documents =
+                YAML.readerFor(JsonNode.class).readValues(text("gateway-kubernetes.yaml"))) {
+            while (documents.hasNext()) {
+                JsonNode document = documents.next();
+                manifests.add(YAML.treeToValue(
+                        document, KINDS.get(document.get("kind").asText())));
+            }
+        }
+        return manifests;
     }
 
     private static <T extends HasMetadata> T one(List<HasMetadata> manifests, Class<T> kind) {

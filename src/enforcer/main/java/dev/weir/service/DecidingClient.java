@@ -34,7 +34,7 @@ import org.slf4j.LoggerFactory;
 public final class DecidingClient implements RequestDecider, AutoCloseable {
 
     /** How many requests can wait at the same time. */
-    private static final int MAX_IN_FLIGHT = 10_000;
+    public static final int MAX_IN_FLIGHT = 10_000;
 
     /** How often it is logged that the client is not ready. */
     private static final long LOG_NANOS = TimeUnit.MINUTES.toNanos(1);

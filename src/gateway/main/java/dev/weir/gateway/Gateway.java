@@ -5,6 +5,7 @@ import static io.javalin.http.HandlerType.POST;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service.TokenRule;
+import dev.weir.gateway.envoy.CallBounds;
 import dev.weir.gateway.envoy.EnvoyMetrics;
 import dev.weir.gateway.envoy.EnvoyServer;
 import dev.weir.gateway.envoy.EnvoyTls;
@@ -28,6 +29,7 @@ import dev.weir.service.http.TokenThrottle;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -96,11 +98,7 @@ public final class Gateway implements AutoCloseable {
         processMetrics = new ProcessMetrics(metrics.registry());
         client = DecidingClient.ofGateway(weir);
         client.bindTo(metrics.registry());
-        GaugeWithCallback.builder()
-                .name("weir_gateway_connected")
-                .help("1 if the gateway has reached the brokers since its start, 0 if not")
-                .callback(value -> value.call(client.isReady() ? 1 : 0))
-                .register(metrics.registry().getPrometheusRegistry());
+        addMetrics(config);
         AuthorizeHandler authorize = new AuthorizeHandler(
                 config,
                 weir.requests().rules(),
@@ -117,6 +115,27 @@ public final class Gateway implements AutoCloseable {
                 settings -> {},
                 Optional.of(inFlight));
         logBrokers();
+    }
+
+    private void addMetrics(GatewayConfig config) {
+        PrometheusRegistry registry = metrics.registry().getPrometheusRegistry();
+        GaugeWithCallback.builder()
+                .name("weir_gateway_connected")
+                .help("1 if the gateway has reached the brokers since its start, 0 if not")
+                .callback(value -> value.call(client.isReady() ? 1 : 0))
+                .register(registry);
+        CallBounds calls = config.envoy().bounds();
+        GaugeWithCallback.builder()
+                .name("weir_gateway_bound")
+                .help("How many the gateway can have at the same time")
+                .labelNames("of")
+                .callback(value -> {
+                    value.call(DecidingClient.MAX_IN_FLIGHT, "requests");
+                    value.call(config.maxConnections(), "connections");
+                    value.call(calls.maxCalls(), "envoy_calls");
+                    value.call(calls.maxConnections(), "envoy_connections");
+                })
+                .register(registry);
     }
 
     private void logBrokers() {
