@@ -16,6 +16,7 @@ import io.fabric8.kubernetes.api.model.Container;
 import io.fabric8.kubernetes.api.model.HasMetadata;
 import io.fabric8.kubernetes.api.model.SecretKeySelector;
 import io.fabric8.kubernetes.api.model.Service;
+import io.fabric8.kubernetes.api.model.ServiceSpec;
 import io.fabric8.kubernetes.api.model.apps.Deployment;
 import io.fabric8.kubernetes.api.model.networking.v1.NetworkPolicy;
 import io.fabric8.kubernetes.api.model.policy.v1.PodDisruptionBudget;
@@ -99,8 +100,10 @@ class ProxyFilesTest {
     @Test
     void the_manifests_are_valid_and_fit_together() throws Exception {
         List<HasMetadata> manifests = manifests();
-        assertThat(manifests).hasSize(KINDS.size());
-        assertThat(manifests).extracting(one -> one.getMetadata().getName()).containsOnly("weir-gateway");
+        assertThat(manifests)
+                .extracting(one -> one.getMetadata().getName())
+                .containsOnly("weir-gateway", "weir-gateway-pods")
+                .hasSize(KINDS.size() + 1);
         ConfigMap map = one(manifests, ConfigMap.class);
         Deployment deployment = one(manifests, Deployment.class);
         GatewayFile.Contents contents =
@@ -124,6 +127,12 @@ class ProxyFilesTest {
                 deployment.getSpec().getTemplate().getMetadata().getLabels();
         assertThat(deployment.getSpec().getSelector().getMatchLabels()).isEqualTo(labels);
         assertThat(one(manifests, Service.class).getSpec().getSelector()).isEqualTo(labels);
+        assertThat(manifests)
+                .filteredOn(Service.class::isInstance)
+                .extracting(one -> ((Service) one).getSpec())
+                .allSatisfy(spec -> assertThat(spec.getSelector()).isEqualTo(labels))
+                .extracting(ServiceSpec::getClusterIP)
+                .containsExactly(null, "None"); // the enforcers resolve the second to all pods
         assertThat(one(manifests, NetworkPolicy.class)
                         .getSpec()
                         .getPodSelector()

@@ -12,6 +12,7 @@ import dev.weir.gateway.envoy.EnvoyTls;
 import dev.weir.metrics.ProcessMetrics;
 import dev.weir.service.DecideApi;
 import dev.weir.service.DecidingClient;
+import dev.weir.service.GatewayFeed;
 import dev.weir.service.HealthChecks;
 import dev.weir.service.HealthReport;
 import dev.weir.service.RequestDecider;
@@ -28,6 +29,7 @@ import dev.weir.service.http.ServiceTls;
 import dev.weir.service.http.TokenThrottle;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
+import dev.weir.wire.Json;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
@@ -212,7 +214,14 @@ public final class Gateway implements AutoCloseable {
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
                 new Route(GET, "/metrics", Permission.READ, request -> request.contentType(ServiceMetrics.FORMAT)
                         .result(metrics.scrape())),
+                new Route(GET, GatewayFeed.STATUS_PATH, Permission.READ, request -> request.contentType(
+                                "application/json")
+                        .result(Json.write(status()))),
                 new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide));
+    }
+
+    private GatewayStatus status() {
+        return GatewayStatus.of(health().status(), client.stats().orElseThrow(), System.currentTimeMillis());
     }
 
     private HealthReport health() {
