@@ -73,6 +73,15 @@ class ProxyFilesTest {
                 .contains("/v1/authorize");
     }
 
+    /** The statuses of requests that may not pass, besides 403, which is the default. */
+    @ParameterizedTest
+    @ValueSource(ints = {200, 400, 401, 413, 422, 429, 500, 503})
+    void nginx_passes_on_each_status_of_the_gateway(int status) throws IOException {
+        assertThat(text("nginx.conf"))
+                .containsPattern(
+                        "if \\(\\$weir_status = " + status + "\\) \\{\\s+return " + status + " \"[^\"]*\";\\s+}");
+    }
+
     @Test
     void traefik_uses_the_middleware_that_it_defines() throws IOException {
         JsonNode http = YAML.readTree(text("traefik.yaml")).get("http");

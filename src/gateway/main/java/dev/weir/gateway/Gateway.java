@@ -22,6 +22,8 @@ import dev.weir.service.http.AccessControl.Permission;
 import dev.weir.service.http.AccessTokens;
 import dev.weir.service.http.BadSettingException;
 import dev.weir.service.http.ConnectionGuard;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.ResponseWriter;
 import dev.weir.service.http.ServiceListener;
 import dev.weir.service.http.ServiceServer;
 import dev.weir.service.http.ServiceServer.Route;
@@ -30,6 +32,7 @@ import dev.weir.service.http.TokenThrottle;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
 import dev.weir.wire.Json;
+import io.javalin.http.NotFoundResponse;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
@@ -44,6 +47,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.kafka.common.config.ConfigException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -108,15 +113,25 @@ public final class Gateway implements AutoCloseable {
                 new AuthorizeMetrics(metrics.registry().getPrometheusRegistry(), AuthorizeHandler.routeIds(config)),
                 () -> isDraining);
         inFlight = new InFlightRequests(authorize);
-        envoy = startEnvoy(config);
+        envoy = startEnvoy(weir.service(), config);
+        List<Route> routes = routes(weir);
         server = ServiceServer.start(
                 new ServiceServer.Endpoint(listener, tls, access, guard),
                 new ServiceServer.Limits(
                         MAX_THREADS, MAX_HEADER_BYTES, true, ServiceServer.Limits.DEFAULTS.stopTimeout()),
-                routes(weir),
-                settings -> {},
+                routes,
+                settings -> settings.routes.exception(
+                        NotFoundResponse.class, (e, request) -> ResponseWriter.write(request, notFound(routes))),
                 Optional.of(inFlight));
         logBrokers();
+    }
+
+    private static ProblemDetails notFound(List<Route> routes) {
+        String paths = Stream.concat(
+                        Stream.of(AuthorizeHandler.PATH), routes.stream().map(Route::path))
+                .sorted()
+                .collect(Collectors.joining(", "));
+        return ProblemDetails.of(404, "there is no such path; those of gateway.http-port are " + paths);
     }
 
     private void addMetrics(GatewayConfig config) {
@@ -152,7 +167,7 @@ public final class Gateway implements AutoCloseable {
     }
 
     /** A caller must be a trusted proxy or have a certificate. */
-    private EnvoyServer startEnvoy(GatewayConfig config) {
+    private EnvoyServer startEnvoy(WeirConfig.Service service, GatewayConfig config) {
         boolean hasCertificates =
                 config.envoy().tls().flatMap(EnvoyTls::clientCa).isPresent();
         EnvoyMetrics envoyMetrics = new EnvoyMetrics(metrics.registry().getPrometheusRegistry(), () -> envoy.stats());
@@ -168,10 +183,7 @@ public final class Gateway implements AutoCloseable {
                     client);
         } catch (IOException e) {
             client.close();
-            throw new UnreachableException(
-                    "gateway.grpc-port: cannot listen at port " + port + ": " + e.getMessage()
-                            + " (another instance may be running; set another port with --grpc-port)",
-                    e);
+            throw ServiceListener.cannotListen(service, port, "gateway.grpc-port", "--grpc-port", e);
         } catch (IllegalArgumentException e) {
             client.close();
             throw new BadSettingException(e.getMessage(), e);

@@ -323,6 +323,26 @@ class AuthorizeTest {
     }
 
     @Test
+    void a_request_without_a_policy_passes_and_says_so() throws Exception {
+        Reply passed = ask("/unlimited/a", key("nobody"));
+        assertThat(passed.status()).isEqualTo(200);
+        assertThat(passed.header("X-Weir-Policy")).isEqualTo("none");
+        assertThat(ask("/three/a", key("known")).header("X-Weir-Policy")).isNull();
+        assertThat(caller.get("/metrics").text())
+                .containsPattern("weir_authorize_requests_total\\{result=\"NO_POLICY\",route=\"slow-machine\"} [1-9]");
+    }
+
+    @Test
+    void a_path_that_does_not_exist_names_those_of_the_gateway() throws Exception {
+        Reply missing = caller.get("/v1/policies");
+        assertThat(missing.status()).isEqualTo(404);
+        assertThat(missing.detail())
+                .isEqualTo(
+                        "there is no such path; those of gateway.http-port are /health/live, /health/ready, /metrics,"
+                                + " /v1/authorize, /v1/decide, /v1/gateway");
+    }
+
+    @Test
     void health_and_metrics_are_served_without_a_token_on_loopback() throws Exception {
         assertThat(caller.get("/health/live").status()).isEqualTo(200);
         assertThat(caller.get("/health/ready").json().get("status").asText()).isEqualTo("RUNNING");

@@ -111,8 +111,9 @@ class EnvoyGatewayTest {
             GatewayConfig config = GatewayConfig.DEFAULTS.withHttpPort(0).withGrpcPort(taken.getLocalPort());
             assertThatThrownBy(() -> Gateway.open(SharedWeir.get().config(), config, Map.of()))
                     .isInstanceOf(UnreachableException.class)
-                    .hasMessageStartingWith("gateway.grpc-port: cannot listen at port " + taken.getLocalPort() + ": ")
-                    .hasMessageEndingWith("set another port with --grpc-port)");
+                    .hasMessage("gateway.grpc-port: cannot listen at 127.0.0.1:" + taken.getLocalPort()
+                            + ": Address already in use (another instance may be running; set another port with"
+                            + " --grpc-port)");
         }
     }
 }
