@@ -21,6 +21,7 @@ PUBLIC_NAMES = {
     "Header": "envoy.config.core.v3.HeaderValue",
 }
 NOT_IN_WEIR = {"Response.quota", "Status.quota"}
+REFLECTION_VERSIONS = ("v1", "v1alpha")
 OK, OVER_LIMIT = 1, 2
 HOUR, MONTH = 3, 5
 
@@ -57,11 +58,14 @@ def classes(files):
     return found
 
 
-def reflected(channel, directory):
-    """Returns the names of the services and the message classes that the server describes."""
+def reflected(channel, directory, version):
+    """Returns the names of the services and the message classes that the server describes.
+
+    The messages of both versions of the reflection service are the same.
+    """
     api = {name.split(".")[-1]: message for name, message in compiled(directory, "reflection.proto").items()}
     ask = channel.stream_stream(
-        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo",
         request_serializer=lambda message: message.SerializeToString(),
         response_deserializer=api["ServerReflectionResponse"].FromString,
     )
@@ -73,8 +77,17 @@ def reflected(channel, directory):
 
 
 def check_reflection(channel, directory, client):
-    services, server = reflected(channel, directory)
-    assert services == {SERVICE, "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"}, services
+    for version in REFLECTION_VERSIONS:
+        check_reflection_of(version, channel, directory, client)
+
+
+def check_reflection_of(version, channel, directory, client):
+    services, server = reflected(channel, directory, version)
+    assert services == {
+        SERVICE,
+        "grpc.health.v1.Health",
+        *(f"grpc.reflection.{known}.ServerReflection" for known in REFLECTION_VERSIONS),
+    }, services
     for mine, public in PUBLIC_NAMES.items():
         theirs = server[public].DESCRIPTOR
         for field in client[mine].DESCRIPTOR.fields:

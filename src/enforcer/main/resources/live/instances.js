@@ -1,24 +1,26 @@
 import {fill, h} from './dom.js';
 import {count, day, duration, rough} from './format.js';
+import {gatewaysPart} from './gateways.js';
 
 const LATE = 100;
 const VERY_LATE = 10_000;
 
-/** The instances with their health, partitions and lag. */
+/** The instances with their health, partitions and lag, and the gateways. */
 export function instancesView(parts, stream) {
   const list = h('div.grid.thirds');
+  const gateways = gatewaysPart(stream);
   return {
     title: 'Instances',
     root: h('div', h('h1', 'Instances'),
         h('p.note.key',
             h('span.cell.fine', 'lag < 100'), h('span.cell.late', `lag ≥ ${count(LATE)}`), h('span.cell.very-late', `lag ≥ ${count(VERY_LATE)}`),
             h('span.cell.fine.standby', 'standby'), ' lag: records not yet processed or copied'),
-        list),
+        list, gateways.root),
     update() {
       const instances = stream.now?.instances ?? [];
       fill(list, instances.length === 0 ? h('p.empty', 'Waiting for the first figures.') : instances.map(instance => card(instance, stream.now.at)));
     },
-    close() {},
+    close: gateways.close,
   };
 }
 

@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import dev.weir.envoy.EnvoyImport;
 import dev.weir.fault.FaultsException;
+import dev.weir.gateway.envoy.DescriptorMapping;
 import dev.weir.policy.Policy;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -33,6 +34,7 @@ import picocli.CommandLine.Spec;
 final class ImportEnvoyCommand implements Callable<Integer> {
 
     private static final int DIFFERS = 1;
+    private static final String NONE = "none";
 
     @Option(
             names = {"-o", "--output"},
@@ -54,8 +56,10 @@ final class ImportEnvoyCommand implements Callable<Integer> {
     @Option(
             names = "--keys-attribute",
             paramLabel = "NAME",
+            defaultValue = DescriptorMapping.DEFAULT_KEYS_ATTRIBUTE,
             description = "Match only descriptors with exactly the keys of a rule: the attribute NAME of each request"
-                    + " has the keys of its descriptor in order, separated by commas.")
+                    + " has the keys of its descriptor in order, separated by commas. `weir gateway` adds it. With"
+                    + " none, the policies match descriptors with further keys too (default: ${DEFAULT-VALUE}).")
     private String keysAttribute;
 
     @Parameters(paramLabel = "FILE", arity = "1..*", description = "The configuration files (YAML).")
@@ -67,8 +71,7 @@ final class ImportEnvoyCommand implements Callable<Integer> {
     @Override
     public Integer call() throws FaultsException {
         requireValid();
-        EnvoyImport converter =
-                new EnvoyImport(new EnvoyImport.Options(layer, lease, Optional.ofNullable(keysAttribute)));
+        EnvoyImport converter = new EnvoyImport(new EnvoyImport.Options(layer, lease, keysAttribute()));
         for (Path file : files) {
             UserFiles.read(file, path -> {
                 converter.add(path);
@@ -83,11 +86,15 @@ final class ImportEnvoyCommand implements Callable<Integer> {
         return result.notConverted().isEmpty() ? 0 : DIFFERS;
     }
 
+    private Optional<String> keysAttribute() {
+        return Optional.of(keysAttribute).filter(name -> !name.equals(NONE));
+    }
+
     private void requireValid() {
         if (!Policy.isName(layer)) {
             throw new InputException("--layer must be 1 to 128 letters, digits or . _ -, is '" + layer + "'", null);
         }
-        if (keysAttribute != null && !Policy.isName(keysAttribute)) {
+        if (!Policy.isName(keysAttribute)) {
             throw new InputException(
                     "--keys-attribute must be 1 to 128 letters, digits or . _ -, is '" + keysAttribute + "'", null);
         }

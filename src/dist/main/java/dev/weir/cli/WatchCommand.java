@@ -3,6 +3,7 @@ package dev.weir.cli;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.topics.TopicReader;
 import dev.weir.wire.DecisionJson;
 import dev.weir.wire.NdjsonWriter;
@@ -73,6 +74,14 @@ final class WatchCommand implements Runnable {
                 description = "Exit after this many records (default: run until stopped).")
         private Long count;
 
+        @Option(
+                names = "--timeout",
+                paramLabel = "DURATION",
+                converter = AuditCommand.Milliseconds.class,
+                description = "Exit after this time, such as 30s; with --count, the exit code is then 1"
+                        + " (default: run until stopped).")
+        private Duration timeout;
+
         @Spec
         private CommandSpec spec;
 
@@ -95,7 +104,8 @@ final class WatchCommand implements Runnable {
             WeirConfig config = cluster.connect();
             OutageReport outages = new OutageReport(config, spec.commandLine().getErr(), spec.qualifiedName());
             try (TopicReader<T> reader = open(config, from, !uncommitted)) {
-                while (left[0] > 0) {
+                long startNanos = System.nanoTime();
+                while (left[0] > 0 && !isOver(startNanos)) {
                     reader.poll(Duration.ofMillis(200), value -> {
                         if (left[0] > 0 && (client == null || client.equals(client(value))) && isSelected(value)) {
                             print(out, value);
@@ -105,7 +115,20 @@ final class WatchCommand implements Runnable {
                     outages.polled(reader.fetches());
                 }
             }
-            return 0;
+            return count == null || left[0] <= 0 ? 0 : timedOut(count - left[0]);
+        }
+
+        private boolean isOver(long startNanos) {
+            return timeout != null && System.nanoTime() - startNanos >= timeout.toNanos();
+        }
+
+        private int timedOut(long printed) {
+            spec.commandLine()
+                    .getErr()
+                    .printf(
+                            "%s: timed out after %s; %d of %d records were there%n",
+                            spec.qualifiedName(), DurationsAndSizes.duration(timeout.toMillis()), printed, count);
+            return 1;
         }
     }
 

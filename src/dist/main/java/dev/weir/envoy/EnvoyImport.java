@@ -34,7 +34,7 @@ public final class EnvoyImport {
     public record Options(String layer, boolean lease, Optional<String> keysAttribute) {
 
         /** Policies of the layer {@code envoy} without leases, for requests without an attribute for keys. */
-        public static final Options DEFAULTS = new Options("envoy", false, Optional.empty());
+        public static final Options WITHOUT_KEYS = new Options("envoy", false, Optional.empty());
     }
 
     /**

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
+import dev.weir.gateway.GatewayConfig;
 import dev.weir.gateway.GatewayFile;
 import java.io.IOException;
 import java.net.URI;
@@ -356,6 +357,12 @@ class DeploymentTest {
         assertThat(targets)
                 .containsExactly(
                         "weir-1:" + WeirConfig.Service.DEFAULT_PORT, "weir-2:" + WeirConfig.Service.DEFAULT_PORT);
+        JsonNode gateways = prometheus.at("/scrape_configs/1");
+        assertThat(gateways.get("job_name").asText()).isEqualTo("weir-gateway"); // as alerts.yaml says
+        assertThat(gateways.get("authorization")).isEqualTo(prometheus.at("/scrape_configs/0/authorization"));
+        assertThat(services())
+                .containsKey(gateways.at("/dns_sd_configs/0/names/0").asText());
+        assertThat(gateways.at("/dns_sd_configs/0/port").asInt()).isEqualTo(GatewayConfig.DEFAULT_HTTP_PORT);
         assertThat(mounts)
                 .containsEntry(prometheus.findValue("credentials_file").asText(), "config token")
                 .containsEntry(prometheus.get("rule_files").get(0).asText(), "./src/deploy/alerts.yaml")
@@ -420,9 +427,11 @@ class DeploymentTest {
     }
 
     @Test
-    void the_page_lists_every_alert() throws IOException {
-        String page = Files.readString(Path.of("topology-docs/how-to/operate.md"));
-        yaml("alerts.yaml").findValues("alert").forEach(alert -> assertThat(page)
-                .contains("`" + alert.asText() + "`"));
+    void the_pages_list_every_alert() throws IOException {
+        for (String page : List.of("topology-docs/how-to/operate.md", "topology-docs/reference/metrics.md")) {
+            String text = Files.readString(Path.of(page));
+            yaml("alerts.yaml").findValues("alert").forEach(alert -> assertThat(text)
+                    .contains("`" + alert.asText() + "`"));
+        }
     }
 }

@@ -37,6 +37,7 @@ class GatewayCommandTest {
     @CsvSource(delimiter = '|', textBlock = """
             gateway: {http-prt: 1}            | :1: gateway.http-prt: unknown key; did you mean "http-port"?
             gateway: {routes: [{id: a b}]}    | :1: gateway.routes[0].id: must be 1 to 64 letters, digits or . _ -, is 'a b'
+            gateway: {routes: [{id: a, client: all}]} | :1: gateway.routes[0].client: has no placeholder, so it is 'all' for all requests; write "{address}" for a part of the request, or "{'all'}" if one value for all is meant
             thread: 1                         | :1: thread: unknown key; did you mean "threads"?
             """)
     void an_invalid_file_is_named_with_the_line(String text, String fault) throws IOException {

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,8 +23,8 @@ class ImportEnvoyCommandTest {
               # config.yaml:3
               - id: d.a
                 layer: envoy
-                priority: 10
-                match: {domain: "d", a: "**"}
+                priority: 0
+                match: {domain: "d", keys: "a", a: "**"}
                 key: [client, a]
                 limits: [{algorithm: fixed-window, limit: 1, per: 1d}]
             """;
@@ -66,7 +68,7 @@ class ImportEnvoyCommandTest {
 
     @Test
     void options_set_the_layer_leases_and_the_attribute_for_keys() {
-        assertThat(policies(run("--layer", "edge", "--lease", "--keys-attribute", "keys")
+        assertThat(policies(run("--layer", "edge", "--lease", "--keys-attribute", "all")
                         .out()))
                 .isEqualTo("""
                 policies:
@@ -74,11 +76,27 @@ class ImportEnvoyCommandTest {
                   - id: d.a
                     layer: edge
                     priority: 0
-                    match: {domain: "d", keys: "a", a: "**"}
+                    match: {domain: "d", all: "a", a: "**"}
                     key: [client, a]
                     limits: [{algorithm: fixed-window, limit: 1, per: 1d}]
                     lease: client
                 """);
+        assertThat(run("--keys-attribute", "none").out())
+                .contains("priority: 10\n    match: {domain: \"d\", a: \"**\"}");
+    }
+
+    /** The gateway's tests apply these policies and call a gateway without a configuration. */
+    @Test
+    void the_guide_shows_what_its_example_is_converted_to() throws IOException {
+        List<String> blocks = Pattern.compile("(?s)```yaml\n(.*?)```")
+                .matcher(Files.readString(Path.of("topology-docs/how-to/migrate-envoy-ratelimit.md")))
+                .results()
+                .map(block -> block.group(1))
+                .toList();
+        Files.writeString(config, blocks.get(0));
+        CapturedRun converted = run();
+        assertThat(converted.err()).isEmpty();
+        assertThat(policies(converted.out())).isEqualTo(blocks.get(1));
     }
 
     @Test

@@ -14,10 +14,14 @@ import dev.weir.gateway.GatewayFile;
 import io.fabric8.kubernetes.api.model.ConfigMap;
 import io.fabric8.kubernetes.api.model.Container;
 import io.fabric8.kubernetes.api.model.HasMetadata;
+import io.fabric8.kubernetes.api.model.SecretKeySelector;
 import io.fabric8.kubernetes.api.model.Service;
+import io.fabric8.kubernetes.api.model.ServiceSpec;
 import io.fabric8.kubernetes.api.model.apps.Deployment;
 import io.fabric8.kubernetes.api.model.networking.v1.NetworkPolicy;
 import io.fabric8.kubernetes.api.model.policy.v1.PodDisruptionBudget;
+import io.fabric8.openshift.api.model.monitoring.v1.Endpoint;
+import io.fabric8.openshift.api.model.monitoring.v1.ServiceMonitor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -69,6 +73,15 @@ class ProxyFilesTest {
                 .contains("/v1/authorize");
     }
 
+    /** The statuses of requests that may not pass, besides 403, which is the default. */
+    @ParameterizedTest
+    @ValueSource(ints = {200, 400, 401, 413, 422, 429, 500, 503})
+    void nginx_passes_on_each_status_of_the_gateway(int status) throws IOException {
+        assertThat(text("nginx.conf"))
+                .containsPattern(
+                        "if \\(\\$weir_status = " + status + "\\) \\{\\s+return " + status + " \"[^\"]*\";\\s+}");
+    }
+
     @Test
     void traefik_uses_the_middleware_that_it_defines() throws IOException {
         JsonNode http = YAML.readTree(text("traefik.yaml")).get("http");
@@ -95,17 +108,11 @@ class ProxyFilesTest {
 
     @Test
     void the_manifests_are_valid_and_fit_together() throws Exception {
-        List<HasMetadata> manifests = new ArrayList<>();
-        try (MappingIterator<JsonNode> documents =
-                YAML.readerFor(JsonNode.class).readValues(text("gateway-kubernetes.yaml"))) {
-            while (documents.hasNext()) {
-                JsonNode document = documents.next();
-                manifests.add(YAML.treeToValue(
-                        document, KINDS.get(document.get("kind").asText())));
-            }
-        }
-        assertThat(manifests).hasSize(KINDS.size());
-        assertThat(manifests).extracting(one -> one.getMetadata().getName()).containsOnly("weir-gateway");
+        List<HasMetadata> manifests = manifests();
+        assertThat(manifests)
+                .extracting(one -> one.getMetadata().getName())
+                .containsOnly("weir-gateway", "weir-gateway-pods")
+                .hasSize(KINDS.size() + 1);
         ConfigMap map = one(manifests, ConfigMap.class);
         Deployment deployment = one(manifests, Deployment.class);
         GatewayFile.Contents contents =
@@ -129,6 +136,12 @@ class ProxyFilesTest {
                 deployment.getSpec().getTemplate().getMetadata().getLabels();
         assertThat(deployment.getSpec().getSelector().getMatchLabels()).isEqualTo(labels);
         assertThat(one(manifests, Service.class).getSpec().getSelector()).isEqualTo(labels);
+        assertThat(manifests)
+                .filteredOn(Service.class::isInstance)
+                .extracting(one -> ((Service) one).getSpec())
+                .allSatisfy(spec -> assertThat(spec.getSelector()).isEqualTo(labels))
+                .extracting(ServiceSpec::getClusterIP)
+                .containsExactly(null, "None"); // the enforcers resolve the second to all pods
         assertThat(one(manifests, NetworkPolicy.class)
                         .getSpec()
                         .getPodSelector()
@@ -143,6 +156,42 @@ class ProxyFilesTest {
                         .commandSpec()
                         .name())
                 .isEqualTo("gateway");
+    }
+
+    @Test
+    void the_monitor_selects_the_service_of_the_manifests_and_its_token() throws Exception {
+        ServiceMonitor monitor = YAML.readValue(text("gateway-monitor.yaml"), ServiceMonitor.class);
+        Service service = one(manifests(), Service.class);
+        assertThat(service.getMetadata().getLabels())
+                .containsAllEntriesOf(monitor.getSpec().getSelector().getMatchLabels());
+        Endpoint endpoint = monitor.getSpec().getEndpoints().get(0);
+        assertThat(service.getSpec().getPorts())
+                .anyMatch(port -> port.getName().equals(endpoint.getPort()) && port.getPort() == 8690);
+        assertThat(endpoint.getRelabelings().get(0).getReplacement()).isEqualTo("weir-gateway"); // as in alerts.yaml
+        SecretKeySelector token = endpoint.getAuthorization().getCredentials();
+        assertThat(one(manifests(), Deployment.class)
+                        .getSpec()
+                        .getTemplate()
+                        .getSpec()
+                        .getContainers()
+                        .get(0)
+                        .getEnv())
+                .anyMatch(variable -> variable.getName().equals("WEIR_READ_TOKEN")
+                        && variable.getValueFrom().getSecretKeyRef().getName().equals(token.getName())
+                        && variable.getValueFrom().getSecretKeyRef().getKey().equals(token.getKey()));
+    }
+
+    private static List<HasMetadata> manifests() throws IOException {
+        List<HasMetadata> manifests = new ArrayList<>();
+        try (MappingIterator<JsonNode> documents =
+                YAML.readerFor(JsonNode.class).readValues(text("gateway-kubernetes.yaml"))) {
+            while (documents.hasNext()) {
+                JsonNode document = documents.next();
+                manifests.add(YAML.treeToValue(
+                        document, KINDS.get(document.get("kind").asText())));
+            }
+        }
+        return manifests;
     }
 
     private static <T extends HasMetadata> T one(List<HasMetadata> manifests, Class<T> kind) {

@@ -87,6 +87,15 @@ class TopicCommandsTest {
     }
 
     @Test
+    void watching_ends_at_its_timeout() {
+        assertThat(Shell.run("watch", "decisions", "-b", broker.bootstrapServers(), "--timeout", "100ms"))
+                .isEqualTo(done(""));
+        assertThat(Shell.run("watch", "releases", "-b", broker.bootstrapServers(), "--timeout", "100ms", "-n", "2"))
+                .isEqualTo(new CapturedRun(
+                        1, "", "weir watch releases: timed out after 100ms; 0 of 2 records were there\n"));
+    }
+
+    @Test
     void past_versions_are_listed() throws IOException {
         String later = "policies: [{id: old, limits: [{unlimited: true}], effective-from: 2999-01-01T00:00:00Z}]";
         apply("policies: [{id: old, limits: [{unlimited: true}]}]");

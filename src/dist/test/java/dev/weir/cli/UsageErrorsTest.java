@@ -22,6 +22,7 @@ class UsageErrorsTest {
             run --service-port x          | weir run: --service-port must be a whole number, is 'x'
             watch decisions -n x          | weir watch decisions: --count must be a whole number, is 'x'
             watch decisions -n 9223372036854775808 | weir watch decisions: --count must be a whole number, at most 9223372036854775807, is '9223372036854775808'
+            watch decisions --timeout 30  | weir watch decisions: --timeout must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '30'
             audit --from yesterday        | weir audit: --from must be a time such as 2026-01-31T12:00:00Z, is 'yesterday'
             audit --lag soon              | weir audit: --lag must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'soon'
             queues -o csv                 | weir queues: --output must be one of table, json, yaml, is 'csv'

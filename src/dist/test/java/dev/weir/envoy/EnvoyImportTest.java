@@ -220,7 +220,7 @@ class EnvoyImportTest {
                 "shop",
                 combinations(sequences(List.of("route", "plan", "user_id", "region")), values));
 
-        EnvoyImport.Result result = convert(EnvoyImport.Options.DEFAULTS, SHOP);
+        EnvoyImport.Result result = convert(EnvoyImport.Options.WITHOUT_KEYS, SHOP);
         assertSameDecisions(
                 reference,
                 policies(result),
@@ -240,7 +240,7 @@ class EnvoyImportTest {
     @Test
     void without_an_attribute_for_the_keys_further_entries_are_not_distinguished() {
         Request further = request("shop", List.of(entries("route=/cart color=red")));
-        assertThat(new PolicyTable(policies(convert(EnvoyImport.Options.DEFAULTS, SHOP))).applicable(further))
+        assertThat(new PolicyTable(policies(convert(EnvoyImport.Options.WITHOUT_KEYS, SHOP))).applicable(further))
                 .extracting(Policy::id)
                 .containsExactly("shop.route_-cart");
         assertThat(new PolicyTable(policies(convert(EXACT, SHOP))).applicable(further))
@@ -302,7 +302,7 @@ class EnvoyImportTest {
             StringBuilder yaml = new StringBuilder("domain: d\ndescriptors:\n");
             randomDescriptors(new Random(seed), keys, !hasKeysAttribute, 3, "  ", yaml);
             String config = yaml.toString();
-            EnvoyImport.Result result = convert(hasKeysAttribute ? EXACT : EnvoyImport.Options.DEFAULTS, config);
+            EnvoyImport.Result result = convert(hasKeysAttribute ? EXACT : EnvoyImport.Options.WITHOUT_KEYS, config);
             assertThat(result.notConverted()).as(config).isEmpty();
             Set<List<String>> sequences = new HashSet<>();
             if (hasKeysAttribute) {
@@ -324,7 +324,7 @@ class EnvoyImportTest {
         String first = "domain: d\ndescriptors: [{key: a, rate_limit: {unit: second, requests_per_unit: 1}}]";
         String second = "domain: d\ndescriptors: [{key: b, rate_limit: {unit: second, requests_per_unit: 2}}]";
         String third = "domain: 'e*'\ndescriptors: [{key: a, rate_limit: {unit: second, requests_per_unit: 3}}]";
-        List<Policy> policies = policies(convert(EnvoyImport.Options.DEFAULTS, first, second, third));
+        List<Policy> policies = policies(convert(EnvoyImport.Options.WITHOUT_KEYS, first, second, third));
         EnvoyReference reference = new EnvoyReference(first, second, third);
         List<List<Entry>> descriptors = combinations(List.of(List.of("a"), List.of("b")), List.of("v", "w"));
         for (String domain : List.of("d", "e*", "ee")) {
@@ -379,7 +379,7 @@ class EnvoyImportTest {
 
     @Test
     void the_name_of_a_limit_becomes_the_id_of_its_policy() {
-        EnvoyImport.Result result = convert(EnvoyImport.Options.DEFAULTS, """
+        EnvoyImport.Result result = convert(EnvoyImport.Options.WITHOUT_KEYS, """
                 domain: d
                 descriptors:
                   - {key: a, rate_limit: {unit: day, requests_per_unit: 1, name: daily}}
@@ -423,7 +423,7 @@ class EnvoyImportTest {
             """)
     void what_cannot_be_converted_is_named(String descriptor, String message) {
         EnvoyImport.Result result =
-                convert(EnvoyImport.Options.DEFAULTS, "domain: d\ndescriptors: [" + descriptor + "]");
+                convert(EnvoyImport.Options.WITHOUT_KEYS, "domain: d\ndescriptors: [" + descriptor + "]");
         assertThat(messages(result.notConverted())).containsExactly(message);
         policies(result);
     }
@@ -436,7 +436,7 @@ class EnvoyImportTest {
                   - {key: a, descriptors: [{key: b, rate_limit: {unit: day, requests_per_unit: 1}}]}
                   - {key: b, descriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 2}}]}
                 """;
-        assertThat(messages(convert(EnvoyImport.Options.DEFAULTS, config).notConverted()))
+        assertThat(messages(convert(EnvoyImport.Options.WITHOUT_KEYS, config).notConverted()))
                 .containsExactly("f0.yaml:4: descriptors[1].descriptors[0]: is not converted: other descriptors have"
                         + " the same keys in another order (a, b), which policies do not distinguish; send the entries"
                         + " in one order, or use --keys-attribute");
@@ -447,7 +447,7 @@ class EnvoyImportTest {
 
     @Test
     void limits_that_replace_others_are_named() {
-        EnvoyImport.Result result = convert(EnvoyImport.Options.DEFAULTS, """
+        EnvoyImport.Result result = convert(EnvoyImport.Options.WITHOUT_KEYS, """
                 domain: d
                 descriptors:
                   - {key: a, rate_limit: {unit: day, requests_per_unit: 1, name: small}}
@@ -474,8 +474,8 @@ class EnvoyImportTest {
             yaml.append(indent).append("  - key: k").append(depth).append('\n');
         }
         yaml.append("  ".repeat(9)).append("rate_limit: {unit: day, requests_per_unit: 1}\n");
-        assertThat(messages(
-                        convert(EnvoyImport.Options.DEFAULTS, yaml.toString()).notConverted()))
+        assertThat(messages(convert(EnvoyImport.Options.WITHOUT_KEYS, yaml.toString())
+                        .notConverted()))
                 .singleElement()
                 .asString()
                 .endsWith("it counts by more than 8 fields; use fewer entries without an exact value");
@@ -483,7 +483,7 @@ class EnvoyImportTest {
 
     @Test
     void keys_without_effect_on_decisions_are_named_separately() {
-        EnvoyImport.Result result = convert(EnvoyImport.Options.DEFAULTS, """
+        EnvoyImport.Result result = convert(EnvoyImport.Options.WITHOUT_KEYS, """
                 domain: d
                 descriptors:
                   - key: a
@@ -521,14 +521,14 @@ class EnvoyImportTest {
             `{domain: d, descriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 1, name: n, replaces: [{name: n}]}}]}` | x.yaml:1: descriptors[0].rate_limit.replaces[0]: must not be the limit itself, is 'n'
             """)
     void a_configuration_that_the_reference_rejects_is_rejected_with_the_place(String config, String message) {
-        assertThatThrownBy(() -> new EnvoyImport(EnvoyImport.Options.DEFAULTS).add("x.yaml", config))
+        assertThatThrownBy(() -> new EnvoyImport(EnvoyImport.Options.WITHOUT_KEYS).add("x.yaml", config))
                 .isInstanceOf(FaultsException.class)
                 .hasMessage(message);
     }
 
     @Test
     void a_duplicate_in_another_file_of_the_domain_is_rejected() throws FaultsException {
-        EnvoyImport converter = new EnvoyImport(EnvoyImport.Options.DEFAULTS);
+        EnvoyImport converter = new EnvoyImport(EnvoyImport.Options.WITHOUT_KEYS);
         converter.add("x.yaml", "{domain: d, descriptors: [{key: a}]}");
         assertThatThrownBy(() -> converter.add("y.yaml", "{domain: d, descriptors: [{key: a}]}"))
                 .hasMessageStartingWith("y.yaml:1: descriptors[0]: is a duplicate");
@@ -540,7 +540,7 @@ class EnvoyImportTest {
         for (int i = 0; i <= PolicyFile.MAX_POLICIES; i++) {
             yaml.append("  - {key: a, value: v").append(i).append(", rate_limit: {unit: day, requests_per_unit: 1}}\n");
         }
-        EnvoyImport converter = new EnvoyImport(EnvoyImport.Options.DEFAULTS);
+        EnvoyImport converter = new EnvoyImport(EnvoyImport.Options.WITHOUT_KEYS);
         converter.add("x.yaml", yaml.toString());
         assertThatThrownBy(converter::convert)
                 .isInstanceOf(IllegalArgumentException.class)

@@ -10,6 +10,7 @@ import dev.weir.config.WeirConfig.Topics;
 import dev.weir.definition.YamlTree;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
 
@@ -75,7 +76,23 @@ final class SettingsReader {
                 section.read(Service.DECIDE_TOKEN, defaults.decideToken()),
                 section.read(Service.REQUEST_TIMEOUT, defaults.requestTimeout()),
                 section.read(Service.BACKTEST_TIMEOUT, defaults.backtestTimeout()),
-                tls(section.get("tls"), defaults.tls()));
+                tls(section.get("tls"), defaults.tls()),
+                gateways(section.get("gateways"), defaults.gateways()));
+    }
+
+    private static List<String> gateways(YamlTree list, List<String> otherwise) {
+        if (!list.isPresent()) {
+            return otherwise;
+        }
+        List<String> gateways = list.items().stream()
+                .map(item -> Service.GATEWAY.read(item, null))
+                .filter(Objects::nonNull)
+                .toList();
+        if (gateways.size() > Service.MAX_GATEWAYS) {
+            list.fault("must have at most " + Service.MAX_GATEWAYS + " items, has " + gateways.size());
+            return otherwise;
+        }
+        return gateways;
     }
 
     private static Optional<Tls> tls(YamlTree mapping, Optional<Tls> otherwise) {

@@ -396,6 +396,7 @@ public record WeirConfig(
      * @param requestTimeout the time in which a request must arrive, 1 s to 10 min; 1 s is added for each 64 KiB
      * @param backtestTimeout the timeout of backtests on recent requests, 1 s to 10 min
      * @param tls the TLS files; empty to disable TLS
+     * @param gateways {@code host:port} of the gateways that the live page shows, at most {@value #MAX_GATEWAYS}
      */
     public record Service(
             boolean enabled,
@@ -408,7 +409,8 @@ public record WeirConfig(
             TokenRule decideToken,
             Duration requestTimeout,
             Duration backtestTimeout,
-            Optional<Tls> tls) {
+            Optional<Tls> tls,
+            List<String> gateways) {
 
         /** Whether requests need a token. */
         public enum TokenRule {
@@ -449,6 +451,7 @@ public record WeirConfig(
         public static final int DEFAULT_PORT = 8680;
         public static final int DEFAULT_HEALTH_PORT = 8679;
         public static final int MAX_PORT = 65_535;
+        public static final int MAX_GATEWAYS = 64;
 
         private static final Duration MIN_TIMEOUT = Duration.ofSeconds(1);
         private static final Duration MAX_TIMEOUT = Duration.ofMinutes(10);
@@ -458,10 +461,10 @@ public record WeirConfig(
                 Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?"),
                 "a host name or an address");
         static final Setting<Integer> PORT = Setting.count("service.port", 0, MAX_PORT);
-        static final Setting<String> ADVERTISE = Setting.text(
-                "service.advertise",
-                Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}"),
-                "host:port");
+        private static final Pattern ADDRESS =
+                Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}");
+        static final Setting<String> ADVERTISE = Setting.text("service.advertise", ADDRESS, "host:port");
+        static final Setting<String> GATEWAY = Setting.text("service.gateways", ADDRESS, "host:port");
         static final Setting<Optional<Path>> TOKEN_FILE =
                 Setting.path("service.token-file", "a file").optional();
         static final Setting<Optional<Integer>> HEALTH_PORT =
@@ -485,7 +488,8 @@ public record WeirConfig(
                 TokenRule.REQUIRED,
                 Duration.ofSeconds(10),
                 Duration.ofSeconds(30),
-                Optional.empty());
+                Optional.empty(),
+                List.of());
 
         public Service {
             HOST.require(host);
@@ -494,6 +498,9 @@ public record WeirConfig(
             HEALTH_PORT.require(healthPort);
             REQUEST_TIMEOUT.require(requestTimeout);
             BACKTEST_TIMEOUT.require(backtestTimeout);
+            gateways = List.copyOf(gateways);
+            gateways.forEach(GATEWAY::require);
+            requireRange("service.gateways", gateways.size(), 0, MAX_GATEWAYS);
         }
 
         private static Setting<TokenRule> tokenRule(String key) {
@@ -554,6 +561,10 @@ public record WeirConfig(
             return with(draft -> draft.tls = Optional.of(other));
         }
 
+        public Service withGateways(List<String> other) {
+            return with(draft -> draft.gateways = other);
+        }
+
         private Service with(Consumer<Builder> change) {
             Builder draft = new Builder(this);
             change.accept(draft);
@@ -572,6 +583,7 @@ public record WeirConfig(
             private TokenRule decideToken;
             private Duration requestTimeout;
             private Optional<Tls> tls;
+            private List<String> gateways;
 
             Builder(Service from) {
                 this.from = from;
@@ -584,6 +596,7 @@ public record WeirConfig(
                 decideToken = from.decideToken;
                 requestTimeout = from.requestTimeout;
                 tls = from.tls;
+                gateways = from.gateways;
             }
 
             Service build() {
@@ -598,7 +611,8 @@ public record WeirConfig(
                         decideToken,
                         requestTimeout,
                         from.backtestTimeout,
-                        tls);
+                        tls,
+                        gateways);
             }
         }
     }

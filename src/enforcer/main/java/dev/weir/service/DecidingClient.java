@@ -4,6 +4,7 @@ import dev.weir.client.CircuitSettings;
 import dev.weir.client.ClientBuilder;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.ClientMetricsBinder;
+import dev.weir.client.ClientStats;
 import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionException;
 import dev.weir.client.NoDecisionReason;
@@ -33,7 +34,7 @@ import org.slf4j.LoggerFactory;
 public final class DecidingClient implements RequestDecider, AutoCloseable {
 
     /** How many requests can wait at the same time. */
-    private static final int MAX_IN_FLIGHT = 10_000;
+    public static final int MAX_IN_FLIGHT = 10_000;
 
     /** How often it is logged that the client is not ready. */
     private static final long LOG_NANOS = TimeUnit.MINUTES.toNanos(1);
@@ -82,6 +83,16 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     public boolean isReady() {
         WeirClient running = client;
         return running != null && running.isReady();
+    }
+
+    /** Returns the counts of the client; empty if it has not started. */
+    public synchronized Optional<ClientStats> stats() {
+        return Optional.ofNullable(client).map(WeirClient::stats);
+    }
+
+    /** Returns why the client is not ready or cannot read decisions; empty if it is not known, or if nothing is wrong. */
+    public synchronized Optional<String> failure() {
+        return Optional.ofNullable(client).flatMap(WeirClient::failure).map(UnreachableException::causeMessage);
     }
 
     /** Binds the counts of the client, if it has started, to a registry. */

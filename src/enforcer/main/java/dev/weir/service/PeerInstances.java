@@ -189,7 +189,8 @@ public final class PeerInstances implements AutoCloseable {
         request.status(status).result(answer.body());
     }
 
-    private static String why(Throwable failure) {
+    /** Returns why an instance has not responded, as a predicate. */
+    static String why(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause instanceof SSLException) {
                 return "has a certificate that is not trusted: set service.tls.ca";

@@ -267,6 +267,7 @@ public final class WeirService implements AutoCloseable {
         DecideApi deciding = new DecideApi(config, client, ownMetrics.deciding());
         DryRun trial = new DryRun(() -> instance().rules());
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
+        GatewayFeed gateways = new GatewayFeed(config.service(), peers);
         OpenApiDocument openApi = new OpenApiDocument();
         HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
         return List.of(
@@ -279,6 +280,7 @@ public final class WeirService implements AutoCloseable {
                 new Route(GET, "/v1/live", Permission.READ, feed::watch),
                 new Route(GET, "/v1/live/history", Permission.READ, feed::history),
                 new Route(GET, LiveFeed.REPORT_PATH, Permission.READ, feed::report),
+                new Route(GET, "/v1/gateways", Permission.READ, gateways::list),
                 new Route(GET, "/v1/policies", Permission.READ, policies::list),
                 new Route(GET, "/v1/policies/{id}", Permission.READ, policies::get),
                 new Route(PUT, "/v1/policies/{id}", Permission.CHANGE, policies::put),

@@ -95,6 +95,7 @@ class ConfigFileTest {
                 certificate: /etc/weir/tls.crt
                 key: /etc/weir/tls.key
                 ca: /etc/weir/ca.crt
+              gateways: [gateway-1:8690, "[::1]:8690"]
             registry:
               url: https://registry.example/apis/registry/v3
               auto-register: false
@@ -165,7 +166,8 @@ class ConfigFileTest {
                                 Service.TokenRule.REQUIRED,
                                 Duration.ofSeconds(10),
                                 Duration.ofSeconds(30),
-                                Optional.empty()))
+                                Optional.empty(),
+                                List.of()))
                         .kafka(Map.of())
                         .build());
         assertThat(WeirConfig.DEFAULTS.requests().rules())
@@ -205,7 +207,8 @@ class ConfigFileTest {
                                 Optional.of(new Service.Tls(
                                         Path.of("/etc/weir/tls.crt"),
                                         Path.of("/etc/weir/tls.key"),
-                                        Optional.of(Path.of("/etc/weir/ca.crt"))))))
+                                        Optional.of(Path.of("/etc/weir/ca.crt")))),
+                                List.of("gateway-1:8690", "[::1]:8690")))
                         .registry(Map.of(
                                 "url",
                                 "https://registry.example/apis/registry/v3",

@@ -232,10 +232,12 @@ class PrometheusMetricsTest {
 
     @Test
     void the_dashboard_and_the_alerts_query_existing_metrics() throws Exception {
-        for (String file : new String[] {"grafana/weir.json", "alerts.yaml"}) {
-            Queries queries = Queries.of(Path.of("src/deploy").resolve(file));
+        Path files = Path.of("src/deploy");
+        for (Queries queries : List.of(
+                Queries.of(files.resolve("grafana/weir.json")),
+                Queries.ofGroup(files.resolve("alerts.yaml"), "weir"))) {
             assertThat(queries.all()).hasSizeGreaterThan(5);
-            assertThat(queries.faults(scrape)).as(file).isEmpty();
+            assertThat(queries.faults(scrape)).isEmpty();
         }
     }
 }

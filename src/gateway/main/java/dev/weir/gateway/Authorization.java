@@ -2,6 +2,7 @@ package dev.weir.gateway;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.event.Decision;
+import dev.weir.event.Reason;
 import dev.weir.service.DecideApi;
 import java.time.Duration;
 import java.util.Collections;
@@ -22,6 +23,9 @@ record Authorization(int status, Map<String, String> headers, String detail, Dur
     /** The header with the status that the client should get, if the request may not pass. */
     static final String STATUS_HEADER = "X-Weir-Status";
 
+    /** The header of an answer to a request that no policy matches. */
+    static final String POLICY_HEADER = "X-Weir-Policy";
+
     /** Longer delays are not kept: the proxy would lose patience. */
     static final Duration MAX_DELAY = Duration.ofSeconds(20);
 
@@ -41,6 +45,9 @@ record Authorization(int status, Map<String, String> headers, String detail, Dur
     static Authorization of(ClientDecision decision) {
         Map<String, String> headers = new LinkedHashMap<>(decision.httpHeaders());
         decision.noDecisionReason().ifPresent(why -> headers.put(DecideApi.FALLBACK_HEADER, why.name()));
+        decision.decision()
+                .filter(one -> one.reason() == Reason.NO_POLICY)
+                .ifPresent(one -> headers.put(POLICY_HEADER, "none"));
         if (!decision.allowed()) {
             return new Authorization(decision.httpStatus(), headers, detail(decision), Duration.ZERO);
         }

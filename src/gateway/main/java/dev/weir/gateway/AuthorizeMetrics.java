@@ -1,6 +1,7 @@
 package dev.weir.gateway;
 
 import dev.weir.client.ClientDecision;
+import dev.weir.event.Reason;
 import dev.weir.processor.EnforcerMetrics;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.Gauge;
@@ -18,6 +19,8 @@ final class AuthorizeMetrics {
     enum Result {
         /** Weir allowed the request. */
         ALLOWED,
+        /** Weir allowed the request, because no policy matches it. */
+        NO_POLICY,
         /** Weir did not allow the request. */
         DENIED,
         /** There was no decision in time, and the route allows the request then. */
@@ -28,9 +31,9 @@ final class AuthorizeMetrics {
         INVALID;
 
         static Result of(ClientDecision decision) {
-            return decision.decision().isPresent()
-                    ? decision.allowed() ? ALLOWED : DENIED
-                    : decision.allowed() ? FALLBACK_ALLOWED : FALLBACK_DENIED;
+            return decision.decision()
+                    .map(one -> one.reason() == Reason.NO_POLICY ? NO_POLICY : decision.allowed() ? ALLOWED : DENIED)
+                    .orElse(decision.allowed() ? FALLBACK_ALLOWED : FALLBACK_DENIED);
         }
     }
 

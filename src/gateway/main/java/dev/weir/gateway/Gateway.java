@@ -5,12 +5,14 @@ import static io.javalin.http.HandlerType.POST;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service.TokenRule;
+import dev.weir.gateway.envoy.CallBounds;
 import dev.weir.gateway.envoy.EnvoyMetrics;
 import dev.weir.gateway.envoy.EnvoyServer;
 import dev.weir.gateway.envoy.EnvoyTls;
 import dev.weir.metrics.ProcessMetrics;
 import dev.weir.service.DecideApi;
 import dev.weir.service.DecidingClient;
+import dev.weir.service.GatewayFeed;
 import dev.weir.service.HealthChecks;
 import dev.weir.service.HealthReport;
 import dev.weir.service.RequestDecider;
@@ -20,6 +22,8 @@ import dev.weir.service.http.AccessControl.Permission;
 import dev.weir.service.http.AccessTokens;
 import dev.weir.service.http.BadSettingException;
 import dev.weir.service.http.ConnectionGuard;
+import dev.weir.service.http.ProblemDetails;
+import dev.weir.service.http.ResponseWriter;
 import dev.weir.service.http.ServiceListener;
 import dev.weir.service.http.ServiceServer;
 import dev.weir.service.http.ServiceServer.Route;
@@ -27,7 +31,10 @@ import dev.weir.service.http.ServiceTls;
 import dev.weir.service.http.TokenThrottle;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
+import dev.weir.wire.Json;
+import io.javalin.http.NotFoundResponse;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -37,7 +44,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.kafka.common.config.ConfigException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -52,6 +63,7 @@ public final class Gateway implements AutoCloseable {
 
     private static final int MAX_THREADS = 16;
     private static final int MAX_HEADER_BYTES = 64 << 10;
+    private static final long LOG_INTERVAL_MS = 500;
 
     private final Duration drain;
     private final ServiceListener listener;
@@ -63,6 +75,11 @@ public final class Gateway implements AutoCloseable {
     private final InFlightRequests inFlight;
     private final EnvoyServer envoy;
     private final ServiceServer server;
+    private final ScheduledExecutorService brokerLog = Executors.newSingleThreadScheduledExecutor(task -> {
+        Thread thread = new Thread(task, "weir-gateway-log");
+        thread.setDaemon(true);
+        return thread;
+    });
     private final CountDownLatch stopped = new CountDownLatch(1);
     private volatile boolean isDraining;
     private boolean closed;
@@ -88,11 +105,7 @@ public final class Gateway implements AutoCloseable {
         processMetrics = new ProcessMetrics(metrics.registry());
         client = DecidingClient.ofGateway(weir);
         client.bindTo(metrics.registry());
-        GaugeWithCallback.builder()
-                .name("weir_gateway_connected")
-                .help("1 if the gateway has reached the brokers since its start, 0 if not")
-                .callback(value -> value.call(client.isReady() ? 1 : 0))
-                .register(metrics.registry().getPrometheusRegistry());
+        addMetrics(config);
         AuthorizeHandler authorize = new AuthorizeHandler(
                 config,
                 weir.requests().rules(),
@@ -100,18 +113,61 @@ public final class Gateway implements AutoCloseable {
                 new AuthorizeMetrics(metrics.registry().getPrometheusRegistry(), AuthorizeHandler.routeIds(config)),
                 () -> isDraining);
         inFlight = new InFlightRequests(authorize);
-        envoy = startEnvoy(config);
+        envoy = startEnvoy(weir.service(), config);
+        List<Route> routes = routes(weir);
         server = ServiceServer.start(
                 new ServiceServer.Endpoint(listener, tls, access, guard),
                 new ServiceServer.Limits(
                         MAX_THREADS, MAX_HEADER_BYTES, true, ServiceServer.Limits.DEFAULTS.stopTimeout()),
-                routes(weir),
-                settings -> {},
+                routes,
+                settings -> settings.routes.exception(
+                        NotFoundResponse.class, (e, request) -> ResponseWriter.write(request, notFound(routes))),
                 Optional.of(inFlight));
+        logBrokers();
+    }
+
+    private static ProblemDetails notFound(List<Route> routes) {
+        String paths = Stream.concat(
+                        Stream.of(AuthorizeHandler.PATH), routes.stream().map(Route::path))
+                .sorted()
+                .collect(Collectors.joining(", "));
+        return ProblemDetails.of(404, "there is no such path; those of gateway.http-port are " + paths);
+    }
+
+    private void addMetrics(GatewayConfig config) {
+        PrometheusRegistry registry = metrics.registry().getPrometheusRegistry();
+        GaugeWithCallback.builder()
+                .name("weir_gateway_connected")
+                .help("1 if the gateway has reached the brokers since its start, 0 if not")
+                .callback(value -> value.call(client.isReady() ? 1 : 0))
+                .register(registry);
+        CallBounds calls = config.envoy().bounds();
+        GaugeWithCallback.builder()
+                .name("weir_gateway_bound")
+                .help("How many the gateway can have at the same time")
+                .labelNames("of")
+                .callback(value -> {
+                    value.call(DecidingClient.MAX_IN_FLIGHT, "requests");
+                    value.call(config.maxConnections(), "connections");
+                    value.call(calls.maxCalls(), "envoy_calls");
+                    value.call(calls.maxConnections(), "envoy_connections");
+                })
+                .register(registry);
+    }
+
+    private void logBrokers() {
+        BrokerLog log = new BrokerLog(System.nanoTime());
+        brokerLog.scheduleWithFixedDelay(
+                () -> client.stats()
+                        .ifPresent(stats -> log.update(
+                                new BrokerLog.Look(client.isReady(), stats, client.failure()), System.nanoTime())),
+                0,
+                LOG_INTERVAL_MS,
+                TimeUnit.MILLISECONDS);
     }
 
     /** A caller must be a trusted proxy or have a certificate. */
-    private EnvoyServer startEnvoy(GatewayConfig config) {
+    private EnvoyServer startEnvoy(WeirConfig.Service service, GatewayConfig config) {
         boolean hasCertificates =
                 config.envoy().tls().flatMap(EnvoyTls::clientCa).isPresent();
         EnvoyMetrics envoyMetrics = new EnvoyMetrics(metrics.registry().getPrometheusRegistry(), () -> envoy.stats());
@@ -127,10 +183,7 @@ public final class Gateway implements AutoCloseable {
                     client);
         } catch (IOException e) {
             client.close();
-            throw new UnreachableException(
-                    "gateway.grpc-port: cannot listen at port " + port + ": " + e.getMessage()
-                            + " (another instance may be running; set another port with --grpc-port)",
-                    e);
+            throw ServiceListener.cannotListen(service, port, "gateway.grpc-port", "--grpc-port", e);
         } catch (IllegalArgumentException e) {
             client.close();
             throw new BadSettingException(e.getMessage(), e);
@@ -173,7 +226,14 @@ public final class Gateway implements AutoCloseable {
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
                 new Route(GET, "/metrics", Permission.READ, request -> request.contentType(ServiceMetrics.FORMAT)
                         .result(metrics.scrape())),
+                new Route(GET, GatewayFeed.STATUS_PATH, Permission.READ, request -> request.contentType(
+                                "application/json")
+                        .result(Json.write(status()))),
                 new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide));
+    }
+
+    private GatewayStatus status() {
+        return GatewayStatus.of(health().status(), client.stats().orElseThrow(), System.currentTimeMillis());
     }
 
     private HealthReport health() {
@@ -234,6 +294,7 @@ public final class Gateway implements AutoCloseable {
         envoy.close();
         server.close();
         guard.close();
+        brokerLog.shutdownNow();
         client.close();
         tls.ifPresent(ServiceTls::close);
         processMetrics.close();

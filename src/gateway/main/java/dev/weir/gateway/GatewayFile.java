@@ -149,11 +149,11 @@ public final class GatewayFile {
         Map<Part, List<Glob>> match = match(route.get("match"));
         RequestTemplates defaults = RequestTemplates.DEFAULTS;
         RequestTemplates templates = new RequestTemplates(
-                template(route.get("client")).orElse(defaults.client()),
+                variable(route.get("client")).orElse(defaults.client()),
                 template(route.get("tier")),
                 attributes(route.get("attributes"), defaults.attributes()),
                 template(route.get("cost")),
-                template(route.get("request-id")));
+                variable(route.get("request-id")));
         Duration timeout = read(
                 route.get("timeout"),
                 text -> Duration.ofMillis(DurationsAndSizes.durationMs(text)),
@@ -203,6 +203,11 @@ public final class GatewayFile {
 
     private static Optional<Template> template(YamlTree value) {
         return value.isPresent() ? Optional.ofNullable(value.read(Template::parse)) : Optional.empty();
+    }
+
+    /** Reads a template that must differ between requests: with one client, all would share its limits. */
+    private static Optional<Template> variable(YamlTree value) {
+        return value.isPresent() ? Optional.ofNullable(value.read(Template::parseVariable)) : Optional.empty();
     }
 
     private static Map<String, Template> attributes(YamlTree mapping, Map<String, Template> otherwise) {

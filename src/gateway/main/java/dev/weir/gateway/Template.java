@@ -71,6 +71,31 @@ final class Template {
         return new Template(text, parts);
     }
 
+    /**
+     * Parses a template whose text must depend on the request. A text that is meant for all requests can be written as
+     * the placeholder <code>{'text'}</code>.
+     *
+     * @throws IllegalArgumentException as {@link #parse} does, and if there is no placeholder
+     */
+    static Template parseVariable(String text) {
+        Template template = parse(text);
+        if (text.indexOf('{') < 0) {
+            throw new IllegalArgumentException("has no placeholder, so it is '" + text + "' for all requests; write \"{"
+                    + (isPart(text) ? text : "address") + "}\" for a part of the request, or \"{'"
+                    + text.replace("'", "") + "'}\" if one value for all is meant");
+        }
+        return template;
+    }
+
+    private static boolean isPart(String text) {
+        try {
+            var unused = alternative(text);
+            return true;
+        } catch (IllegalArgumentException e) {
+            return false;
+        }
+    }
+
     /** Returns the index of the brace that closes a placeholder. Braces in quotes do not count. */
     private static int end(String text, int open) {
         boolean isQuoted = false;

@@ -6,8 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig.Service.TokenRule;
 import dev.weir.service.Caller;
 import dev.weir.service.Reply;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -325,17 +323,23 @@ class AuthorizeTest {
     }
 
     @Test
-    void every_metric_of_the_gateway_is_on_the_page() throws Exception {
-        String page = Files.readString(Path.of("topology-docs", "reference", "metrics.md"));
-        List<String> names = caller.get("/metrics")
-                .text()
-                .lines()
-                .filter(line -> line.startsWith("weir_") && !line.startsWith("weir_client_"))
-                .map(line -> line.replaceFirst("[ {].*", "").replaceFirst("_(bucket|sum|count)$", ""))
-                .distinct()
-                .toList();
-        assertThat(names).contains("weir_authorize_requests_total", "weir_gateway_connected");
-        assertThat(names).allSatisfy(name -> assertThat(page).contains("`" + name + "`"));
+    void a_request_without_a_policy_passes_and_says_so() throws Exception {
+        Reply passed = ask("/unlimited/a", key("nobody"));
+        assertThat(passed.status()).isEqualTo(200);
+        assertThat(passed.header("X-Weir-Policy")).isEqualTo("none");
+        assertThat(ask("/three/a", key("known")).header("X-Weir-Policy")).isNull();
+        assertThat(caller.get("/metrics").text())
+                .containsPattern("weir_authorize_requests_total\\{result=\"NO_POLICY\",route=\"slow-machine\"} [1-9]");
+    }
+
+    @Test
+    void a_path_that_does_not_exist_names_those_of_the_gateway() throws Exception {
+        Reply missing = caller.get("/v1/policies");
+        assertThat(missing.status()).isEqualTo(404);
+        assertThat(missing.detail())
+                .isEqualTo(
+                        "there is no such path; those of gateway.http-port are /health/live, /health/ready, /metrics,"
+                                + " /v1/authorize, /v1/decide, /v1/gateway");
     }
 
     @Test

@@ -1,13 +1,16 @@
 package dev.weir.gateway;
 
+import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.definition.PolicyFile;
 import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
 import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
+import dev.weir.rules.PolicyTopic;
 import dev.weir.service.Caller;
 import dev.weir.topics.UnreachableException;
 import io.grpc.ManagedChannel;
@@ -16,8 +19,13 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** Calls Envoy's rate limit service of a gateway, with a real broker and an enforcer. */
@@ -67,6 +75,39 @@ class EnvoyGatewayTest {
         }
     }
 
+    /** The policies of the guide are what {@code weir policies import-envoy} writes, as another test checks. */
+    @Test
+    void imported_policies_apply_without_a_configuration_of_the_gateway() throws Exception {
+        String policies = Pattern.compile("(?s)```yaml\n(policies:.*?)```")
+                .matcher(Files.readString(Path.of("topology-docs/how-to/migrate-envoy-ratelimit.md")))
+                .results()
+                .findFirst()
+                .orElseThrow()
+                .group(1);
+        new PolicyTopic(SharedWeir.get().config())
+                .apply(PolicyFile.read("imported.yaml", policies), PolicyTopic.Options.DEFAULTS, 0);
+        try (Gateway gateway = SharedWeir.get().open(GatewayConfig.DEFAULTS)) {
+            await("the policies are in force", SharedWeir.PATIENCE, () -> limit(gateway, "none")
+                    .hasCurrentLimit());
+            for (int i = 0; i < 5; i++) {
+                assertThat(limit(gateway, "2061234567").getCode()).isEqualTo(Code.OK);
+            }
+            assertThat(limit(gateway, "2061234567").getCode()).isEqualTo(Code.OVER_LIMIT);
+            assertThat(limit(gateway, "2069876543").getCode()).isEqualTo(Code.OK);
+            assertThat(limit(gateway, "2061234567", "country", "us").hasCurrentLimit())
+                    .as("a descriptor with a further key")
+                    .isFalse();
+        }
+    }
+
+    /** Returns the status of a message to a number, and of further entries. */
+    private static RateLimitResponse.DescriptorStatus limit(Gateway gateway, String number, String... more)
+            throws InterruptedException {
+        List<String> pairs = new ArrayList<>(List.of("message_type", "marketing", "to_number", number));
+        pairs.addAll(List.of(more));
+        return ask(gateway, pairs.toArray(String[]::new)).getStatuses(0);
+    }
+
     @Test
     void leased_policies_are_decided_in_the_gateway() throws Exception {
         try (Gateway gateway = SharedWeir.get().open(section("gateway: {envoy: {timeout: 10s}}"))) {
@@ -111,8 +152,9 @@ class EnvoyGatewayTest {
             GatewayConfig config = GatewayConfig.DEFAULTS.withHttpPort(0).withGrpcPort(taken.getLocalPort());
             assertThatThrownBy(() -> Gateway.open(SharedWeir.get().config(), config, Map.of()))
                     .isInstanceOf(UnreachableException.class)
-                    .hasMessageStartingWith("gateway.grpc-port: cannot listen at port " + taken.getLocalPort() + ": ")
-                    .hasMessageEndingWith("set another port with --grpc-port)");
+                    .hasMessage("gateway.grpc-port: cannot listen at 127.0.0.1:" + taken.getLocalPort()
+                            + ": Address already in use (another instance may be running; set another port with"
+                            + " --grpc-port)");
         }
     }
 }

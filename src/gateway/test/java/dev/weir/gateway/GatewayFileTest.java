@@ -105,6 +105,8 @@ class GatewayFileTest {
             routes: [{id: a, match: {pth: /}}]        | gateway.routes[0].match.pth: unknown key; did you mean "path"?
             routes: [{id: a, match: {path: []}}]      | gateway.routes[0].match.path: must have a pattern
             routes: [{id: a, client: "{adress}"}]     | gateway.routes[0].client: unknown part 'adress'; did you mean "address"?
+            routes: [{id: a, client: header.x-user}]  | gateway.routes[0].client: has no placeholder, so it is 'header.x-user' for all requests; write "{header.x-user}" for a part of the request, or "{'header.x-user'}" if one value for all is meant
+            routes: [{id: a, request-id: x-id}]       | gateway.routes[0].request-id: has no placeholder, so it is 'x-id' for all requests; write "{address}" for a part of the request, or "{'x-id'}" if one value for all is meant
             routes: [{id: a, attributes: {p: "{"}}]   | gateway.routes[0].attributes.p: has a { without a } behind it
             routes: [{id: a, timeout: 11s}]           | gateway.routes[0].timeout: must be 1ms to 10s, is 11000ms
             routes: [{id: a, on-timeout: fail}]       | gateway.routes[0].on-timeout: must be one of allow, deny, is 'fail'
@@ -114,6 +116,16 @@ class GatewayFileTest {
                 .isInstanceOfSatisfying(FaultsException.class, failure -> assertThat(failure.faults())
                         .extracting(Object::toString)
                         .contains("gateway.yaml:3: " + fault));
+    }
+
+    @Test
+    void a_client_for_all_requests_is_written_as_a_text_in_quotes() throws Exception {
+        GatewayConfig config = GatewayFile.read(
+                        "gateway.yaml", "gateway: {routes: [{id: a, client: \"{'all'}\", tier: free}]}")
+                .gateway();
+        Request made = config.routes().get(0).templates().toRequest(request("GET", "/", Map.of()), RULES);
+        assertThat(made.client()).isEqualTo("all");
+        assertThat(made.tier()).isEqualTo("free");
     }
 
     @Test

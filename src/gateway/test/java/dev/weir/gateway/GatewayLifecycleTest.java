@@ -9,6 +9,7 @@ import dev.weir.runtime.PemFiles;
 import dev.weir.service.Caller;
 import dev.weir.service.Reply;
 import dev.weir.service.http.BadSettingException;
+import dev.weir.testing.CapturedLog;
 import dev.weir.testing.TestCertificate;
 import dev.weir.topics.UnreachableException;
 import java.io.IOException;
@@ -51,7 +52,8 @@ class GatewayLifecycleTest {
         WeirConfig real = SharedWeir.get().config();
         int port = ProxyProcess.freePort();
         WeirConfig away = real.withKafka("bootstrap.servers", "127.0.0.1:" + port);
-        try (Gateway gateway = Gateway.open(away, routes(), Map.of())) {
+        try (CapturedLog log = new CapturedLog(BrokerLog.class);
+                Gateway gateway = Gateway.open(away, routes(), Map.of())) {
             Caller caller = Caller.unchecked(gateway.httpPort());
             assertThat(gateway.isConnected()).isFalse();
             Reply open = caller.get("/v1/authorize/three/open", "X-Api-Key: away");
@@ -76,6 +78,10 @@ class GatewayLifecycleTest {
                 assertThat(decided.header("RateLimit")).startsWith("\"three\";r=2;");
                 assertThat(caller.get("/health/ready").json().get("status").asText())
                         .isEqualTo("RUNNING");
+                await("the connection is logged", SharedWeir.PATIENCE, () -> !log.lines()
+                        .isEmpty());
+                assertThat(log.lines()).singleElement().satisfies(line -> assertThat(line.toString())
+                        .contains("WARN", "The gateway has connected to the brokers after "));
             }
         }
     }

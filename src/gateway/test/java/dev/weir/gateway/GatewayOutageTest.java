@@ -11,6 +11,7 @@ import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.service.Caller;
 import dev.weir.service.Reply;
+import dev.weir.testing.CapturedLog;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import java.io.IOException;
@@ -59,7 +60,8 @@ class GatewayOutageTest {
             new PolicyTopic(config).apply(PolicyFile.read("test", POLICIES), PolicyTopic.Options.DEFAULTS, 1);
             GatewayConfig routes =
                     GatewayFile.read("gateway.yaml", FILE).gateway().withHttpPort(0);
-            try (Enforcer enforcer = Enforcer.start(config);
+            try (CapturedLog log = new CapturedLog(BrokerLog.class);
+                    Enforcer enforcer = Enforcer.start(config);
                     Gateway gateway = Gateway.open(config, routes, Map.of())) {
                 enforcer.awaitRunning(PATIENCE);
                 Caller caller = Caller.unchecked(gateway.httpPort());
@@ -71,6 +73,15 @@ class GatewayOutageTest {
                     broker.resume();
                 }
                 await("requests are decided again", PATIENCE, () -> isDecided(caller.get("/v1/authorize/patient")));
+                await("the end of the outage is logged", PATIENCE, () -> {
+                    caller.get("/v1/authorize/patient"); // the circuit closes after some decisions
+                    return log.lines().size() >= 3;
+                });
+                assertThat(log.lines().get(0).text()).startsWith("The gateway has connected to the brokers after ");
+                assertThat(log.lines().get(1).text())
+                        .startsWith("Too many requests over the topics got no decision (TIMED_OUT: ");
+                assertThat(log.lines().get(2).text())
+                        .startsWith("Requests over the topics are decided again; the fallbacks decided for ");
             }
         }
     }

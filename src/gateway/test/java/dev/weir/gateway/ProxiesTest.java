@@ -8,6 +8,7 @@ import com.sun.net.httpserver.HttpServer;
 import dev.weir.service.Caller;
 import dev.weir.service.Reply;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -15,9 +16,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -233,6 +236,25 @@ class ProxiesTest {
         assertThat(passed.header("RateLimit-Policy")).isEqualTo("\"ten\";q=10;w=3600");
         assertThat(proxy("nginx").caller().get("/free/a", "X-Api-Key: fields").header("RateLimit"))
                 .isNull();
+    }
+
+    /** The third request is delayed by 4 s. With a shorter timeout, nginx would pass it on without an answer. */
+    @Test
+    void nginx_waits_for_requests_that_a_policy_throttles() throws Exception {
+        Caller caller = proxy("nginx").caller();
+        List<CompletableFuture<Reply>> all = Stream.of(1, 2, 3)
+                .map(i -> CompletableFuture.supplyAsync(() -> {
+                    try {
+                        return caller.get("/throttled", "X-Api-Key: throttled");
+                    } catch (IOException e) {
+                        throw new UncheckedIOException(e);
+                    }
+                }))
+                .toList();
+        for (CompletableFuture<Reply> one : all) {
+            assertThat(one.join().status()).isEqualTo(200);
+            assertThat(one.join().header("RateLimit")).startsWith("\"throttled\";");
+        }
     }
 
     @Test

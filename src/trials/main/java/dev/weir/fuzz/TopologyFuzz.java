@@ -8,6 +8,7 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.policy.RequestRules;
 import dev.weir.processor.UpdatePolicies;
+import dev.weir.testing.CapturedLog;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
@@ -108,10 +109,12 @@ final class TopologyFuzz implements FuzzRunner.Case {
         assertThat(weir.applied()).hasSize(definitions.size());
     }
 
-    private static void requireLines(List<String> log) {
-        for (String line : log) {
-            assertThat(line).hasSizeLessThan(LONGEST_LINE);
-            assertThat(line.chars().noneMatch(Character::isISOControl)).as(line).isTrue();
+    private static void requireLines(List<CapturedLog.Line> log) {
+        for (CapturedLog.Line line : log) {
+            assertThat(line.text()).hasSizeLessThan(LONGEST_LINE);
+            assertThat(line.text().chars().noneMatch(Character::isISOControl))
+                    .as(line.text())
+                    .isTrue();
         }
     }
 

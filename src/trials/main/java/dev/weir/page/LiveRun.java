@@ -6,6 +6,8 @@ import dev.weir.config.WeirConfig.Service.TokenRule;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Request;
+import dev.weir.gateway.Gateway;
+import dev.weir.gateway.GatewayConfig;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
@@ -17,6 +19,7 @@ import dev.weir.topology.Topics;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
@@ -83,6 +86,9 @@ final class LiveRun implements AutoCloseable {
               - {id: mail, limit: 10, per: 1s, burst: 5, capacity: 500}
             """;
 
+    /** The address of a gateway that does not run. */
+    static final String NO_GATEWAY = "127.0.0.1:1";
+
     private static final int EVERY_MS = 50;
     private static final double TURN_MS = 20_000;
     private static final Duration PATIENCE = Duration.ofSeconds(90);
@@ -92,6 +98,7 @@ final class LiveRun implements AutoCloseable {
 
     private final EmbeddedBroker broker = EmbeddedBroker.start();
     private final WeirConfig config;
+    private final Gateway gateway;
     private final WeirService service;
     private final Enforcer enforcer;
     private final RequestSender sender;
@@ -120,7 +127,9 @@ final class LiveRun implements AutoCloseable {
         }
         new PolicyTopic(config)
                 .apply(PolicyFile.read("live", POLICIES), PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
-        service = open(config.service());
+        gateway = Gateway.open(
+                config, GatewayConfig.DEFAULTS.withHttpPort(0), Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
+        service = open(config.service().withGateways(List.of(gatewayAddress(), NO_GATEWAY)));
         enforcer = Enforcer.create(config, Optional.of(service.address()));
         enforcer.begin();
         enforcer.awaitRunning(PATIENCE);
@@ -136,6 +145,15 @@ final class LiveRun implements AutoCloseable {
 
     static String url(WeirService service) {
         return "http://127.0.0.1:" + service.port() + "/live";
+    }
+
+    /** Returns the address of the gateway, as the configuration names it. */
+    String gatewayAddress() {
+        return "127.0.0.1:" + gatewayPort();
+    }
+
+    int gatewayPort() {
+        return gateway.httpPort();
     }
 
     Caller caller(String token) throws Exception {
@@ -208,6 +226,7 @@ final class LiveRun implements AutoCloseable {
         traffic.shutdownNow();
         sender.close();
         service.close();
+        gateway.close();
         enforcer.close();
         broker.close();
     }

@@ -272,6 +272,22 @@ class LivePageTest {
     }
 
     @Test
+    void gateways_show_how_they_decide_and_which_do_not_respond() throws Exception {
+        open("instances");
+        browser.find(".gateway", "Its figures are missing: it does not respond.");
+        assertThat(browser.find(".gateway", run.gatewayAddress()).getText()).contains("RUNNING");
+        Caller proxy = Caller.unchecked(run.gatewayPort());
+        await(
+                "a decision of the gateway",
+                Duration.ofMinutes(1),
+                () -> proxy.get("/v1/authorize/a").header("X-Weir-Fallback") == null);
+        browser.reload(); // forgets the counts before
+        browser.find(".gateway", " requests since its start");
+        browser.find(".gateway", " by the topics · ");
+        browser.find(".gateway", " requests per second");
+    }
+
+    @Test
     void a_policy_is_validated_backtested_and_applied_with_the_token() throws Exception {
         open("policies/policy/search");
         browser.await("the definition", () -> value().contains("limit: 30"));

@@ -20,6 +20,9 @@ import java.util.TreeSet;
  */
 public record ServiceListener(ServerSocketChannel socket, String address, boolean isLoopback, Set<String> hostNames) {
 
+    /** What Netty's native transports write before the message of the system. */
+    private static final String NETTY_BIND = "^bind\\(\\.\\.\\) failed[^:]*: ";
+
     /**
      * Binds the port of the service.
      *
@@ -69,11 +72,27 @@ public record ServiceListener(ServerSocketChannel socket, String address, boolea
                 throw e;
             }
         } catch (IOException e) {
-            throw new UnreachableException(
-                    setting + ": cannot listen at " + bracketed(service.host()) + ":" + asked + ": " + e.getMessage()
-                            + " (another instance may be running; set another port with " + option + ")",
-                    e);
+            throw cannotListen(service, asked, setting, option, e);
         }
+    }
+
+    /**
+     * Returns the failure for a port of the service's host that cannot be bound.
+     *
+     * @param setting the full key of the setting with the port
+     * @param option the option with the port
+     */
+    public static UnreachableException cannotListen(
+            Service service, int asked, String setting, String option, IOException failure) {
+        Throwable cause = failure;
+        while (cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        String why = String.valueOf(cause.getMessage()).replaceFirst(NETTY_BIND, "");
+        return new UnreachableException(
+                setting + ": cannot listen at " + bracketed(service.host()) + ":" + asked + ": " + why
+                        + " (another instance may be running; set another port with " + option + ")",
+                failure);
     }
 
     private static InetAddress resolve(String host) {

@@ -32,6 +32,12 @@ public record DescriptorMapping(
         Duration timeout,
         Fallback fallback) {
 
+    /**
+     * The default of {@code keysAttribute}, and of {@code weir policies import-envoy}: imported policies match without a
+     * configuration.
+     */
+    public static final String DEFAULT_KEYS_ATTRIBUTE = "keys";
+
     /** The shortest timeout. */
     public static final Duration MIN_TIMEOUT = Duration.ofMillis(1);
 
@@ -44,7 +50,7 @@ public record DescriptorMapping(
             List.of("tier"),
             List.of(),
             Map.of(),
-            Optional.empty(),
+            Optional.of(DEFAULT_KEYS_ATTRIBUTE),
             false,
             false,
             Duration.ofMillis(500),

@@ -56,6 +56,9 @@ public final class EnvoySection {
             "threads",
             "tls");
 
+    /** The text for no attribute. */
+    private static final String NONE = "none";
+
     private static final int MAX_RULES = 1000;
     private static final int MAX_KEYS = 16;
     private static final int MAX_FIELDS = 32;
@@ -132,7 +135,9 @@ public final class EnvoySection {
                 keys(tree.get("tier"), defaults.tier()),
                 keys(tree.get("request-id"), defaults.requestId()),
                 attributes(tree.get("attributes"), defaults.attributes()),
-                keysAttribute.isPresent() ? Optional.ofNullable(keysAttribute.text()) : defaults.keysAttribute(),
+                keysAttribute.isPresent()
+                        ? Optional.ofNullable(keysAttribute.text()).filter(name -> !name.equals(NONE))
+                        : defaults.keysAttribute(),
                 charge.isPresent()
                         ? Objects.requireNonNullElse(charge.oneOf(CHARGES), defaults.settles())
                         : defaults.settles(),

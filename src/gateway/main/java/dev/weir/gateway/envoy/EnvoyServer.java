@@ -3,6 +3,7 @@ package dev.weir.gateway.envoy;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.service.RequestDecider;
+import io.grpc.BindableService;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.MethodDescriptor;
 import io.grpc.Server;
@@ -12,6 +13,7 @@ import io.grpc.ServiceDescriptor;
 import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.HealthStatusManager;
+import io.grpc.protobuf.services.ProtoReflectionService;
 import io.grpc.protobuf.services.ProtoReflectionServiceV1;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -93,6 +95,7 @@ public final class EnvoyServer implements AutoCloseable {
                 .addService(service(new RateLimitHandler(config, decider, timer, counters)))
                 .addService(health.getHealthService())
                 .addService(ProtoReflectionServiceV1.newInstance())
+                .addService(reflectionForOlderClients())
                 .build();
         health.setStatus(RateLimitServiceGrpc.SERVICE_NAME, ServingStatus.SERVING);
         health.setStatus(HEALTH_OF_REFERENCE, ServingStatus.SERVING);
@@ -116,6 +119,12 @@ public final class EnvoyServer implements AutoCloseable {
      */
     public static EnvoyServer start(EnvoyConfig config, Endpoint endpoint, RequestDecider decider) throws IOException {
         return new EnvoyServer(config, endpoint, decider);
+    }
+
+    /** Returns the service for reflection in version v1alpha, the only one that older versions of grpcurl use. */
+    @SuppressWarnings("deprecation")
+    private static BindableService reflectionForOlderClients() {
+        return ProtoReflectionService.newInstance();
     }
 
     private static ServerServiceDefinition service(RateLimitHandler handler) {

@@ -2,6 +2,7 @@ package dev.weir.gateway.envoy;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLMapper;
 import com.google.protobuf.Any;
@@ -99,12 +100,7 @@ class EnvoyExampleTest {
     /** The descriptors of the example, with values, match the policies of the guide. */
     @Test
     void each_descriptor_matches_a_policy_of_the_guide() throws Exception {
-        List<Policy> policies = PolicyFile.read(
-                        "envoy.md", blocks(GUIDE, "policies:").get(0))
-                .policies()
-                .stream()
-                .map(PolicyFile.Definition.PolicyDefinition::policy)
-                .toList();
+        List<Policy> policies = policies();
         List<CallDescriptor> descriptors = new ArrayList<>();
         for (RateLimit limit : rateLimits()) {
             List<DescriptorEntry> entries = new ArrayList<>();
@@ -125,6 +121,34 @@ class EnvoyExampleTest {
                     .forEach(policy -> matched.add(policy.id()));
         }
         assertThat(matched).containsExactly("per-address", "per-key-search");
+    }
+
+    private static List<Policy> policies() throws Exception {
+        return PolicyFile.read("envoy.md", blocks(GUIDE, "policies:").get(0)).policies().stream()
+                .map(PolicyFile.Definition.PolicyDefinition::policy)
+                .toList();
+    }
+
+    /** The headers and the metadata of the reference name the policies of the guide and their limits. */
+    @Test
+    void the_reference_shows_responses_of_the_policies_of_the_guide() throws Exception {
+        List<String> headers = new ArrayList<>();
+        List<String> labels = new ArrayList<>();
+        for (Policy policy : policies()) {
+            Policy.Term term = policy.terms().get(0);
+            long windowSeconds = term.limit().windowMs(0) / 1_000;
+            headers.add("\"" + policy.id() + "\";q=" + term.limit().capacity() + ";w=" + windowSeconds);
+            labels.add(policy.id() + " " + term.label());
+        }
+        String page = Files.readString(REFERENCE);
+        assertThat(page).contains("\nratelimit-policy: " + String.join(", ", headers) + "\n");
+        int start = page.indexOf("```json\n") + "```json\n".length();
+        JsonNode metadata = new ObjectMapper().readTree(page.substring(start, page.indexOf("```", start)));
+        List<String> shown = new ArrayList<>();
+        metadata.get("descriptors")
+                .forEach(descriptor -> shown.add(descriptor.get("policy").asText() + " "
+                        + descriptor.get("limit").asText()));
+        assertThat(shown).isEqualTo(labels);
     }
 
     @Test

@@ -19,6 +19,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -80,6 +81,7 @@ class EnvoyMappingTest {
             a=1,a=2,a=3                               | a=1,a=2,a=3       | -    | domain=edge,a=1,a.2=2,a.3=3
             a=1,a=1                                   | a=1,a=1           | -    | domain=edge,a=1
             domain=x                                  | domain=x          | -    | domain=edge,domain.2=x
+            keys=x                                    | keys=x            | -    | domain=edge,keys.2=x
             """)
     void without_configuration_entries_are_attributes_and_well_known_keys_the_client(
             String text, String client, String tier, String attributes) throws Exception {
@@ -88,6 +90,7 @@ class EnvoyMappingTest {
         assertThat(request.tier()).isEqualTo(tier);
         Map<String, String> expected = new HashMap<>();
         entries(attributes).forEach(entry -> expected.put(entry.key(), entry.value()));
+        expected.put("keys", entries(text).stream().map(DescriptorEntry::key).collect(Collectors.joining(",")));
         assertThat(request.attributes()).isEqualTo(expected);
         assertThat(request.requestId()).isEqualTo("id1");
     }
@@ -135,10 +138,11 @@ class EnvoyMappingTest {
                     client: [org, api_key]
                     tier: plan
                     attributes: {endpoint: path, absent: nothing}
-                    keys-attribute: keys
+                    keys-attribute: all
                     timeout: 30ms
                   - match: {domain: "**"}
                     quota: true
+                    keys-attribute: none
                 """);
         MappedRequest pay = mapping.map(call(descriptor("path=/pay/1,user_id=u,api_key=beta")), () -> "x")
                 .get(0);
@@ -152,7 +156,7 @@ class EnvoyMappingTest {
         assertThat(key.request().client()).isEqualTo("test-1");
         assertThat(key.request().tier()).isEqualTo("pro");
         assertThat(key.request().attributes())
-                .isEqualTo(Map.of("domain", "edge", "endpoint", "/a", "keys", "path,user_id,api_key,plan"));
+                .isEqualTo(Map.of("domain", "edge", "endpoint", "/a", "all", "path,user_id,api_key,plan"));
         MappedRequest other =
                 mapping.map(call(descriptor("path=/a,api_key=live")), () -> "x").get(0);
         assertThat(other.mapping().isQuota()).isTrue();
@@ -177,7 +181,7 @@ class EnvoyMappingTest {
 
     @Test
     void a_merged_call_is_one_request_with_all_entries() throws Exception {
-        EnvoyMapping merged = section("{merge: true, keys-attribute: keys}");
+        EnvoyMapping merged = section("merge: true");
         List<Request> requests = map(merged, call(descriptor("path=/a,user_id=u"), descriptor("user_id=u,org=o")));
         assertThat(requests).hasSize(1);
         assertThat(requests.get(0).client()).isEqualTo("u");
@@ -228,7 +232,8 @@ class EnvoyMappingTest {
         List<Request> requests =
                 map(mapping, call(descriptor("user_id=u,x-request-id=r7"), descriptor("path=/a"), descriptor("b=1")));
         assertThat(requests).extracting(Request::requestId).containsExactly("r7", "r7/1", "r7/2");
-        assertThat(requests.get(0).attributes()).isEqualTo(Map.of("domain", "edge", "user_id", "u"));
+        assertThat(requests.get(0).attributes())
+                .isEqualTo(Map.of("domain", "edge", "user_id", "u", "keys", "user_id,x-request-id"));
         assertThat(mapOne(mapping, descriptor("user_id=u")).requestId()).isEqualTo("id1");
     }
 

@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /** The PromQL expressions of a file: the values of {@code expr}, and of {@code label_values}. */
-record Queries(List<String> all) {
+public record Queries(List<String> all) {
 
     private static final Pattern METRIC =
             Pattern.compile("\\b((?:weir|jvm|process|system|up)(?:_[a-z0-9_]+)?)\\b(\\{[^}]*})?");
@@ -31,9 +31,26 @@ record Queries(List<String> all) {
     private static final String UP = "up";
 
     /** Reads a YAML or JSON file; JSON is a subset of YAML. */
-    static Queries of(Path file) throws IOException {
+    public static Queries of(Path file) throws IOException {
+        return of(read(file));
+    }
+
+    /** Reads the rules of one group of a YAML file with groups of rules. */
+    public static Queries ofGroup(Path file, String name) throws IOException {
+        for (JsonNode group : read(file).get("groups")) {
+            if (group.get("name").asText().equals(name)) {
+                return of(group);
+            }
+        }
+        throw new AssertionError(file + " has no group " + name);
+    }
+
+    private static JsonNode read(Path file) throws IOException {
+        return new ObjectMapper(new YAMLFactory()).readTree(file.toFile());
+    }
+
+    private static Queries of(JsonNode tree) {
         List<String> found = new ArrayList<>();
-        JsonNode tree = new ObjectMapper(new YAMLFactory()).readTree(file.toFile());
         tree.findValues("expr").forEach(expression -> found.add(expression.asText()));
         tree.findValues("query").stream()
                 .filter(query -> query.asText().startsWith("label_values("))
@@ -42,7 +59,7 @@ record Queries(List<String> all) {
     }
 
     /** Returns the metrics, labels and label values in the expressions that do not exist. */
-    List<String> faults(Scrape scrape) {
+    public List<String> faults(Scrape scrape) {
         List<String> faults = new ArrayList<>();
         for (String query : all) {
             Set<String> labels = new HashSet<>(ADDED);

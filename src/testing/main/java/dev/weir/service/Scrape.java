@@ -14,12 +14,12 @@ import java.util.regex.Pattern;
  *
  * @param byName the labels and values of each metric, by name
  */
-record Scrape(String text, Map<String, List<String>> byName) {
+public record Scrape(String text, Map<String, List<String>> byName) {
 
     private static final Pattern LINE = Pattern.compile("([a-z_0-9]+)((?:\\{.*})? \\S+)");
     private static final Pattern LABEL = Pattern.compile("([a-z_]+)=\"");
 
-    static Scrape of(String text) {
+    public static Scrape of(String text) {
         Map<String, List<String>> byName = new TreeMap<>();
         for (String line : text.lines().filter(line -> !line.startsWith("#")).toList()) {
             Matcher parts = LINE.matcher(line);
@@ -32,18 +32,18 @@ record Scrape(String text, Map<String, List<String>> byName) {
         return new Scrape(text, byName);
     }
 
-    List<String> lines(String name) {
+    public List<String> lines(String name) {
         return byName.getOrDefault(name, List.of());
     }
 
-    double sum(String name) {
+    public double sum(String name) {
         return lines(name).stream()
                 .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
                 .sum();
     }
 
     /** Returns the names of a metric's labels. */
-    Set<String> labels(String name) {
+    public Set<String> labels(String name) {
         Set<String> labels = new HashSet<>();
         lines(name).forEach(line -> LABEL.matcher(line).results().forEach(label -> labels.add(label.group(1))));
         return labels;

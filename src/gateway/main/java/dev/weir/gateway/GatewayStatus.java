@@ -1,0 +1,49 @@
+package dev.weir.gateway;
+
+import dev.weir.client.ClientStats;
+import java.lang.management.ManagementFactory;
+
+/**
+ * The state of a gateway, as {@code /v1/gateway} returns it. The counts are those since its start.
+ *
+ * @param status that of the readiness probe, such as {@code RUNNING} or {@code NO_BROKERS}
+ * @param circuit the state of the circuit, such as {@code CLOSED}
+ * @param version the version of Weir, null if it does not run from a jar
+ * @param startedAt the time at which the process started, ms since the epoch
+ * @param at the time of the counts, ms since the epoch
+ * @param decidedInProcess requests that were decided by leases
+ * @param decidedByTopics requests that enforcers decided
+ * @param undecided requests without a decision, for which the fallbacks decided
+ * @param waiting requests that wait for their decisions
+ */
+record GatewayStatus(
+        String status,
+        String circuit,
+        String version,
+        long startedAt,
+        long at,
+        long decidedInProcess,
+        long decidedByTopics,
+        long undecided,
+        int waiting) {
+
+    static GatewayStatus of(String status, ClientStats stats, long atMs) {
+        long undecided = stats.notReady()
+                + stats.timedOut()
+                + stats.notWritten()
+                + stats.refused()
+                + stats.circuitOpen()
+                + stats.noLease()
+                + stats.unreadable();
+        return new GatewayStatus(
+                status,
+                stats.circuit().name(),
+                GatewayStatus.class.getPackage().getImplementationVersion(),
+                ManagementFactory.getRuntimeMXBean().getStartTime(),
+                atMs,
+                stats.decidedHere(),
+                stats.answered(),
+                undecided,
+                stats.inFlight());
+    }
+}
