@@ -10,7 +10,8 @@ import dev.weir.wire.UnreadableException;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.Comparator;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -112,8 +113,8 @@ public final class WeirClient implements AutoCloseable {
     private final ClientConnector connector;
     private final CountDownLatch readyOrClosed = new CountDownLatch(1);
 
-    /** Held when a request begins to wait for the connection, and while these requests are sent. */
-    private final Object parking = new Object();
+    /** The requests that wait for the connection, in their order. Its lock is not held while they are sent. */
+    private final Map<Long, Call> parked = new LinkedHashMap<>();
 
     private volatile ClientConnection connection; // null until the client is ready
     private volatile boolean closed;
@@ -128,7 +129,6 @@ public final class WeirClient implements AutoCloseable {
         private final Duration within;
         private final CompletableFuture<Decision> future = new CompletableFuture<>();
         private ClientConnection by; // null until it is decided; guarded by the locks of its leases after that
-        private boolean isParked; // guarded by parking
         private boolean hasPermission; // of the circuit breaker; guarded by this
         private volatile long number; // 0 until it waits
         private volatile long startNanos;
@@ -249,30 +249,42 @@ public final class WeirClient implements AutoCloseable {
 
     /** Sends the requests that wait for the connection, in their order. Returns false if the client was closed. */
     private boolean useConnection(ClientConnection ready) {
-        synchronized (parking) {
-            if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
-                breaker.transitionToClosedState(); // the outage that opened it is over
-            }
-            for (List<Call> parked = parked(); !parked.isEmpty(); parked = parked()) {
-                for (Call call : parked) {
-                    call.isParked = false;
-                    decideBy(ready, call);
-                }
-            }
-            if (closed) {
-                return false;
-            }
-            connection = ready;
+        if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
+            breaker.transitionToClosedState(); // the outage that opened it is over
+        }
+        for (Call next = nextParked(ready); next != null; next = nextParked(ready)) {
+            decideBy(ready, next);
+        }
+        if (connection == null) {
+            return false;
         }
         readyOrClosed.countDown();
         return true;
     }
 
-    private List<Call> parked() {
-        return calls.values().stream()
-                .filter(call -> call.isParked)
-                .sorted(Comparator.comparingLong(call -> call.number))
-                .toList();
+    /**
+     * Returns the next request that waits for the connection. If none does, returns null, and further requests use the
+     * connection unless the client was closed.
+     */
+    private Call nextParked(ClientConnection ready) {
+        synchronized (parked) {
+            Iterator<Call> all = parked.values().iterator();
+            if (all.hasNext()) {
+                Call first = all.next();
+                all.remove();
+                return first;
+            }
+            if (!closed) {
+                connection = ready;
+            }
+            return null;
+        }
+    }
+
+    private void unpark(long number) {
+        synchronized (parked) {
+            parked.remove(number);
+        }
     }
 
     /**
@@ -434,12 +446,16 @@ public final class WeirClient implements AutoCloseable {
         }
         begin(call, NoDecisionReason.NOT_READY);
         ClientConnection ready;
-        synchronized (parking) {
+        synchronized (parked) {
             ready = connection;
-            call.isParked = ready == null;
+            if (ready == null) {
+                parked.put(call.number, call);
+            }
         }
         if (ready != null) {
             decideBy(ready, call);
+        } else if (!calls.containsKey(call.number)) { // it has ended before it was added
+            unpark(call.number);
         }
     }
 
@@ -669,6 +685,9 @@ public final class WeirClient implements AutoCloseable {
         Call call = calls.remove(number);
         if (call != null) {
             room.release();
+            if (connection == null) {
+                unpark(number);
+            }
             Future<?> timeout = call.timeout;
             if (timeout != null) {
                 timeout.cancel(false);
