@@ -98,16 +98,18 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
      */
     @Override
     public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
+        long beganNanos = System.nanoTime();
         Optional<WeirClient> running = client();
         if (running.isEmpty()) {
             return undecided(fallback);
         }
         WeirClient weir = running.get();
-        return weir.decide(request, within, fallback).whenComplete((decision, failure) -> {
-            if (isNotReady(decision, failure)) {
-                logNotReady(weir);
-            }
-        });
+        return weir.decide(request, RequestDecider.left(within, beganNanos), fallback)
+                .whenComplete((decision, failure) -> {
+                    if (isNotReady(decision, failure)) {
+                        logNotReady(weir);
+                    }
+                });
     }
 
     private static boolean isNotReady(ClientDecision decision, Throwable failure) {

@@ -50,6 +50,7 @@ import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
@@ -219,6 +220,54 @@ class EnvoyServerTest {
         assertThat(response.getOverallCode()).isEqualTo(Code.OK);
         assertThat(response.getResponseHeadersToAdd(0).getKey()).isEqualTo("x-weir-fallback");
         assertThat(decider.asked().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(855));
+    }
+
+    @Test
+    void the_timeout_begins_before_a_thread_runs_the_call() throws Exception {
+        CountDownLatch isBusy = new CountDownLatch(1);
+        CountDownLatch isFree = new CountDownLatch(1);
+        decider.become(request -> {
+            if (request.client().equals("first")) {
+                isBusy.countDown();
+                awaitUninterruptibly(isFree);
+            }
+            return completedFuture(ALLOWED);
+        });
+        start(config("{threads: 1, timeout: 50ms, on-timeout: deny}"));
+        var stub = RateLimitServiceGrpc.newFutureStub(channel);
+        ListenableFuture<RateLimitResponse> first = stub.shouldRateLimit(request(descriptor("user_id", "first")));
+        awaitUninterruptibly(isBusy);
+        ListenableFuture<RateLimitResponse> second = stub.shouldRateLimit(request(descriptor("user_id", "second")));
+        try {
+            await("both have arrived", PATIENCE, () -> server.stats().inProgress() == 2);
+            long arrivedNanos = System.nanoTime();
+            await("the timeout is over", PATIENCE, () -> System.nanoTime() - arrivedNanos > 50_000_000);
+        } finally {
+            isFree.countDown();
+        }
+        first.get(20, TimeUnit.SECONDS);
+        assertThat(second.get(20, TimeUnit.SECONDS).getOverallCode())
+                .as("it has a decision, which was not waited for")
+                .isEqualTo(Code.OK);
+        assertThat(decider.asked().stream()
+                        .filter(asked -> asked.request().client().equals("second")))
+                .singleElement()
+                .satisfies(asked -> assertThat(asked.timeout()).isEqualTo(Duration.ofMillis(1)));
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void the_shortest_timeout_lets_leases_decide() throws Exception {
+        RateLimitResponse response =
+                start(config("{timeout: 1ms, on-timeout: deny}")).shouldRateLimit(request(descriptor("a", "1")));
+        assertThat(response.getOverallCode()).isEqualTo(Code.OK);
     }
 
     @Test
