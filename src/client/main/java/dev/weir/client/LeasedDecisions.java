@@ -291,6 +291,11 @@ final class LeasedDecisions implements AutoCloseable {
         return first;
     }
 
+    /** Sends the messages that wait in the producer, and waits until they are written. */
+    void flush() {
+        topics.flush();
+    }
+
     /** Returns all leases and reports their usage. */
     @Override
     public void close() {

@@ -3,6 +3,7 @@ package dev.weir.client;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.lease.ClockStepDetector;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
@@ -95,6 +96,9 @@ public final class WeirClient implements AutoCloseable {
 
     private static final int CORRELATION_BYTES = 24;
 
+    /** How often the wall clock is checked for steps. */
+    private static final long CLOCK_CHECK_MS = 200;
+
     /** The ends of requests that the circuit breaker counts as failures. */
     private static final Set<NoDecisionReason> COUNTED =
             Set.of(NoDecisionReason.NOT_READY, NoDecisionReason.TIMED_OUT, NoDecisionReason.NOT_WRITTEN);
@@ -111,6 +115,8 @@ public final class WeirClient implements AutoCloseable {
     private final Executor executor;
     private final DecisionCodec decisionCodec;
     private final ClientConnector connector;
+    private final ClockStepDetector clock = new ClockStepDetector();
+    private long setBack; // only for the timer's thread
     private final CountDownLatch readyOrClosed = new CountDownLatch(1);
 
     /** The requests that wait for the connection, in their order. Its lock is not held while they are sent. */
@@ -223,6 +229,7 @@ public final class WeirClient implements AutoCloseable {
             return thread;
         });
         timer.setRemoveOnCancelPolicy(true);
+        var unused = timer.scheduleWithFixedDelay(this::checkClock, 0, CLOCK_CHECK_MS, TimeUnit.MILLISECONDS);
         int processors = Runtime.getRuntime().availableProcessors();
         ownExecutor = options.executor().isPresent()
                 ? null
@@ -245,6 +252,15 @@ public final class WeirClient implements AutoCloseable {
             close();
             throw e;
         }
+    }
+
+    private void checkClock() {
+        var unused = clock.observe(System::nanoTime, System::currentTimeMillis);
+        ClientConnection current = connection;
+        if (clock.backwardCount() > setBack && current != null) {
+            current.flush();
+        }
+        setBack = clock.backwardCount();
     }
 
     /** Sends the requests that wait for the connection, in their order. Returns false if the client was closed. */
