@@ -177,6 +177,23 @@ final class ClientConnection implements AutoCloseable {
         return waitingForRegistry;
     }
 
+    /**
+     * Sends what waits in the producers for further records, without waiting for it. This is needed when the wall clock
+     * is set back: a producer measures that wait by the wall clock, so it would last as much longer.
+     */
+    void flush() {
+        flush(producer::flush);
+        if (leases != null) {
+            flush(leases::flush);
+        }
+    }
+
+    private static void flush(Runnable flush) {
+        Thread thread = new Thread(flush, "weir-client-flush"); // waits until the brokers confirm
+        thread.setDaemon(true);
+        thread.start();
+    }
+
     /** Returns the decisions by leases, or null if the client is not leased. */
     LeasedDecisions leases() {
         return leases;

@@ -231,6 +231,11 @@ final class LeaseTopics implements AutoCloseable {
         });
     }
 
+    /** Sends the messages that wait in the producer, and waits until they are written. */
+    void flush() {
+        producer.flush();
+    }
+
     /** Stops reading, and writes what was passed to the producer, for up to 5 s. */
     @Override
     public void close() {

@@ -177,8 +177,9 @@ final class LeasedDecisions implements AutoCloseable {
     private void run() {
         while (!leases.isClosed()) {
             try {
-                session.checkClock();
-                maintainAll(leases.nowMs());
+                while (!leases.isClosed() && maintainNext()) {
+                    // each step reads the clock: under load, or if a callback blocks, there is always another one
+                }
                 failure = null;
             } catch (RuntimeException e) { // a lost message costs some quota and does no other harm
                 failure = e;
@@ -187,28 +188,34 @@ final class LeasedDecisions implements AutoCloseable {
         }
     }
 
-    private void maintainAll(long nowMs) {
-        for (ClientLease held = leases.nextDue(); held != null && !leases.isClosed(); held = leases.nextDue()) {
-            maintain(held, nowMs);
+    /** Maintains a lease that is due, and one whose alarm has passed. Returns false if there is none. */
+    private boolean maintainNext() {
+        session.checkClock();
+        ClientLease due = leases.nextDue();
+        if (due != null) {
+            maintain(due);
         }
-        while (!leases.isClosed() && !timers.isEmpty() && timers.peek().atMs <= nowMs) {
+        boolean hasAlarm = !timers.isEmpty() && timers.peek().atMs <= leases.nowMs();
+        if (hasAlarm) {
             Timer alarm = timers.remove();
             if (alarm.atMs == alarm.held.alarmMs()) {
                 alarm.held.setAlarm(Long.MAX_VALUE);
-                maintain(alarm.held, nowMs);
+                maintain(alarm.held);
             }
         }
+        return due != null || hasAlarm;
     }
 
-    private void maintain(ClientLease held, long nowMs) {
+    private void maintain(ClientLease held) {
         held.lock();
         held.setDone(); // later changes schedule maintenance again
         held.unlock();
-        serve(held, nowMs);
+        serve(held);
         ClientLease.Messages messages = ClientLease.Messages.NONE;
         held.lock();
         try {
             if (!held.isRemoved()) {
+                long nowMs = leases.nowMs();
                 long ledgerMs = session.ledgerTimeMs(nowMs, System.currentTimeMillis());
                 LeasedPolicyDecider policy = policies.rules().now(held.key().policyId(), ledgerMs);
                 messages = held.next(policy, nowMs);
@@ -238,8 +245,8 @@ final class LeasedDecisions implements AutoCloseable {
     }
 
     /** Decides the waiting requests in order, up to the first that must wait longer. */
-    private void serve(ClientLease held, long nowMs) {
-        Waiting<Waiter> first = nextServed(held, nowMs);
+    private void serve(ClientLease held) {
+        Waiting<Waiter> first = nextServed(held, leases.nowMs());
         while (first != null) {
             DecisionAttempt attempt = attempts.get();
             Decision decision = attempt.decideAgain(first.request(), held, first.untilMs());
@@ -255,7 +262,7 @@ final class LeasedDecisions implements AutoCloseable {
             if (decision != null || attempt.undecided() != Undecided.WAITS) {
                 first.request().end(new Reply(decision, decision == null ? attempt.undecided() : null));
             }
-            first = nextServed(held, nowMs);
+            first = nextServed(held, leases.nowMs());
         }
     }
 
@@ -282,6 +289,11 @@ final class LeasedDecisions implements AutoCloseable {
         }
         unanswered.forEach(waiter -> waiter.end(new Reply(null, Undecided.NO_LEASE)));
         return first;
+    }
+
+    /** Sends the messages that wait in the producer, and waits until they are written. */
+    void flush() {
+        topics.flush();
     }
 
     /** Returns all leases and reports their usage. */

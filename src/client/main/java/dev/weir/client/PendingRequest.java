@@ -21,7 +21,6 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     private final List<Header> headers;
     private final Duration within;
     private ClientConnection connection; // null until it is decided; guarded by the locks of its leases after that
-    private boolean isParked; // guarded by the dispatcher
     private boolean hasPermission; // of the circuit breaker; guarded by this
     private volatile long number; // 0 until it waits
     private volatile long startNanos;
@@ -55,15 +54,6 @@ final class PendingRequest implements LeasedDecisions.Waiter {
 
     void setConnection(ClientConnection by) {
         connection = by;
-    }
-
-    /** Returns whether it waits for the connection. */
-    boolean isParked() {
-        return isParked;
-    }
-
-    void setParked(boolean parked) {
-        isParked = parked;
     }
 
     /** Returns whether its wait has begun. It may have ended since. */
@@ -100,7 +90,9 @@ final class PendingRequest implements LeasedDecisions.Waiter {
         timeout = task;
     }
 
-    void cancelTimeout() {
+    /** Cancels the time-out, and the wait for the connection. */
+    void endWait() {
+        dispatcher.unpark(this);
         Future<?> task = timeout;
         if (task != null) {
             task.cancel(false);

@@ -1,8 +1,6 @@
 package dev.weir.client;
 
 import java.time.Duration;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
@@ -75,9 +73,14 @@ final class PendingRequests implements AutoCloseable {
         PendingRequest request = byNumber.remove(number);
         if (request != null) {
             room.release();
-            request.cancelTimeout();
+            request.endWait();
         }
         return request;
+    }
+
+    /** Runs a task at intervals in the thread of time-outs, which it must not block, until this is closed. */
+    void repeat(Runnable task, Duration every) {
+        var unused = timer.scheduleWithFixedDelay(task, 0, every.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     boolean contains(PendingRequest request) {
@@ -91,14 +94,6 @@ final class PendingRequests implements AutoCloseable {
     /** Returns the numbers of the requests. */
     Iterable<Long> numbers() {
         return byNumber.keySet();
-    }
-
-    /** Returns the requests that wait for the connection, in their order. */
-    List<PendingRequest> parked() {
-        return byNumber.values().stream()
-                .filter(PendingRequest::isParked)
-                .sorted(Comparator.comparingLong(PendingRequest::number))
-                .toList();
     }
 
     boolean isClosed() {

@@ -79,6 +79,7 @@ final class RequestCompleter implements AutoCloseable {
         } else if (pending.remove(request.number()) != null) {
             request.releasePermission(breaker);
             metrics.decidedHere.increment();
+            metrics.waitedHere.increment();
             execute(() -> request.future.complete(decision));
         }
     }

@@ -2,9 +2,13 @@ package dev.weir.client;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import dev.weir.lease.ClockStepDetector;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.header.Header;
 
@@ -20,9 +24,11 @@ final class RequestDispatcher {
     private final ClientMetrics metrics;
     private final RequestCorrelation correlation;
 
-    /** Held when a request begins to wait for the connection, and while these requests are sent. */
-    private final Object parking = new Object();
+    /** The requests that wait for the connection, in their order. Its lock is not held while they are sent. */
+    private final Map<Long, PendingRequest> parked = new LinkedHashMap<>();
 
+    private final ClockStepDetector clock = new ClockStepDetector();
+    private long setBack; // only for the thread of time-outs
     private volatile ClientConnection connection; // null until the client is ready
 
     RequestDispatcher(
@@ -43,24 +49,53 @@ final class RequestDispatcher {
         return connection;
     }
 
+    /** Checks whether the wall clock was set back. Then it sends what waits in the producers. */
+    void checkClock() {
+        var unused = clock.observe(System::nanoTime, System::currentTimeMillis);
+        ClientConnection current = connection;
+        if (clock.backwardCount() > setBack && current != null) {
+            current.flush();
+        }
+        setBack = clock.backwardCount();
+    }
+
     /** Sends the requests that wait for the connection, in their order. Returns false if the client was closed. */
     boolean use(ClientConnection ready) {
-        synchronized (parking) {
-            if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
-                breaker.transitionToClosedState(); // the outage that opened it is over
-            }
-            for (List<PendingRequest> parked = pending.parked(); !parked.isEmpty(); parked = pending.parked()) {
-                for (PendingRequest request : parked) {
-                    request.setParked(false);
-                    decideBy(ready, request);
-                }
-            }
-            if (pending.isClosed()) {
-                return false;
-            }
-            connection = ready;
+        if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
+            breaker.transitionToClosedState(); // the outage that opened it is over
         }
-        return true;
+        for (PendingRequest next = nextParked(ready); next != null; next = nextParked(ready)) {
+            decideBy(ready, next);
+        }
+        return connection != null;
+    }
+
+    /**
+     * Returns the next request that waits for the connection. If none does, returns null, and further requests use the
+     * connection unless the client was closed.
+     */
+    private PendingRequest nextParked(ClientConnection ready) {
+        synchronized (parked) {
+            Iterator<PendingRequest> all = parked.values().iterator();
+            if (all.hasNext()) {
+                PendingRequest first = all.next();
+                all.remove();
+                return first;
+            }
+            if (!pending.isClosed()) {
+                connection = ready;
+            }
+            return null;
+        }
+    }
+
+    /** Lets a request that has ended wait for the connection no longer. */
+    void unpark(PendingRequest request) {
+        if (connection == null) {
+            synchronized (parked) {
+                parked.remove(request.number());
+            }
+        }
     }
 
     /**
@@ -89,12 +124,16 @@ final class RequestDispatcher {
         }
         begin(request, NoDecisionReason.NOT_READY);
         ClientConnection ready;
-        synchronized (parking) {
+        synchronized (parked) {
             ready = connection;
-            request.setParked(ready == null);
+            if (ready == null) {
+                parked.put(request.number(), request);
+            }
         }
         if (ready != null) {
             decideBy(ready, request);
+        } else if (!pending.contains(request)) { // it has ended before it was added
+            unpark(request);
         }
     }
 

@@ -10,7 +10,7 @@ import java.util.List;
 /** The Avro codec of messages of lease holders to ledgers. Thread-safe. */
 public final class LeaseRequestAvro {
 
-    private final AvroBytes<dev.weir.avro.LeaseRequest> avro = new AvroBytes<>(new dev.weir.avro.LeaseRequest(), 0);
+    private final AvroBytes<dev.weir.avro.LeaseRequest> avro = new AvroBytes<>(new dev.weir.avro.LeaseRequest(), 1);
 
     /**
      * A message to a ledger.

@@ -3,10 +3,10 @@ package dev.weir.lease;
 import java.util.function.LongSupplier;
 
 /**
- * A detector of forward steps of the wall clock relative to the monotonic clock: the wall clock was set forward, or
- * the machine was suspended, during which a monotonic clock can stand still. Leases from before a step must not be
- * used, since their age is unknown. A backward step is harmless, because lease ages are measured with the monotonic
- * clock. Thread-safe.
+ * A detector of steps of the wall clock relative to the monotonic clock. A forward step means that the wall clock was
+ * set forward, or that the machine was suspended, during which a monotonic clock can stand still. Leases from before it
+ * must not be used, since their age is unknown. A backward step is harmless for leases, because their ages are measured
+ * with the monotonic clock, but not for Kafka's clients, which wait by the wall clock. Thread-safe.
  */
 public final class ClockStepDetector {
 
@@ -18,6 +18,7 @@ public final class ClockStepDetector {
 
     private volatile long offsetMs = UNKNOWN;
     private volatile long count;
+    private volatile long backwardCount;
 
     /**
      * Compares the clocks and returns the number of forward steps so far.
@@ -29,6 +30,11 @@ public final class ClockStepDetector {
         long beforeMs = monotonicNanos.getAsLong() / NANOS_PER_MS;
         long nowMs = wallMs.getAsLong();
         return observe(beforeMs, nowMs, monotonicNanos.getAsLong() / NANOS_PER_MS);
+    }
+
+    /** Returns how many backward steps {@link #observe} has found so far. */
+    public long backwardCount() {
+        return backwardCount;
     }
 
     /**
@@ -44,6 +50,8 @@ public final class ClockStepDetector {
     private synchronized long recordOffset(long nowOffsetMs) {
         if (offsetMs != UNKNOWN && nowOffsetMs - offsetMs >= MIN_STEP_MS) {
             count++;
+        } else if (offsetMs != UNKNOWN && offsetMs - nowOffsetMs >= MIN_STEP_MS) {
+            backwardCount++;
         }
         offsetMs = nowOffsetMs;
         return count;

@@ -36,10 +36,12 @@ class ClockStepDetectorTest {
     }
 
     @Test
-    void a_step_back_does_not_count_and_the_step_forward_after_it_does() {
+    void a_step_back_counts_apart_and_the_step_forward_after_it_counts() {
         observe();
         assertThat(observeAfter(10, -3_600_000)).isZero();
+        assertThat(steps.backwardCount()).isEqualTo(1);
         assertThat(observeAfter(10, 3_600_000)).isEqualTo(1);
+        assertThat(steps.backwardCount()).isEqualTo(1);
     }
 
     @Test

@@ -184,7 +184,7 @@ public final class DecideApi {
 
     /** Decides one or several requests. */
     public void decide(Context request) {
-        long beganNanos = System.nanoTime();
+        long receivedNanos = System.nanoTime();
         Call call = call(request);
         if (!memory.tryAcquire(call.bytes)) {
             metrics.refused(DecideMetrics.Refusal.OVERLOADED);
@@ -192,12 +192,13 @@ public final class DecideApi {
                     .exception();
         }
         metrics.began(call.requests.size());
-        List<CompletableFuture<Answer>> answers =
-                call.requests.stream().map(one -> answer(one, call.options)).toList();
+        List<CompletableFuture<Answer>> answers = call.requests.stream()
+                .map(one -> answer(one, receivedNanos, call.options))
+                .toList();
         CompletableFuture<Void> all = CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new))
                 .whenComplete((done, failure) -> {
                     memory.release(call.bytes);
-                    metrics.took(System.nanoTime() - beganNanos);
+                    metrics.took(System.nanoTime() - receivedNanos);
                 });
         request.future(() -> all.thenRun(() -> {
             switch (call.form) {
@@ -237,10 +238,10 @@ public final class DecideApi {
         }
     }
 
-    private CompletableFuture<Answer> answer(Request request, Options options) {
+    private CompletableFuture<Answer> answer(Request request, long receivedNanos, Options options) {
         CompletableFuture<ClientDecision> asked;
         try {
-            asked = client.decide(request, options.timeout, options.fallback);
+            asked = client.decide(request, receivedNanos, options.timeout, options.fallback);
         } catch (RuntimeException e) {
             asked = CompletableFuture.failedFuture(e); // each request gets an answer, and its memory is released
         }

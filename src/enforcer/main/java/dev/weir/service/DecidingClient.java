@@ -111,17 +111,19 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
      */
     @Override
     public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
+        long beganNanos = System.nanoTime();
         WeirClient running = client;
         Optional<WeirClient> started = running == null ? client() : Optional.of(running);
         if (started.isEmpty()) {
             return undecided(fallback);
         }
         WeirClient weir = started.get();
-        return weir.decide(request, within, fallback).whenComplete((decision, failure) -> {
-            if (isNotReady(decision, failure)) {
-                logNotReady(weir);
-            }
-        });
+        return weir.decide(request, RequestDecider.left(within, beganNanos), fallback)
+                .whenComplete((decision, failure) -> {
+                    if (isNotReady(decision, failure)) {
+                        logNotReady(weir);
+                    }
+                });
     }
 
     private static boolean isNotReady(ClientDecision decision, Throwable failure) {

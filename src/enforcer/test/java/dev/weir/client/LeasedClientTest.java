@@ -32,6 +32,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -148,6 +149,51 @@ class LeasedClientTest {
 
     private static long cost(List<LeaseUsage> usage) {
         return usage.stream().mapToLong(one -> one.amount().cost()).sum();
+    }
+
+    /**
+     * While a callback blocks the thread that does maintenance, the time passes at which a refused request may be
+     * repeated. A thread that went on with the time from before would neither repeat it nor end its wait.
+     */
+    @Test
+    void a_lease_is_requested_again_although_a_callback_has_blocked_the_maintenance() throws Exception {
+        LiveWeir weir = weir("blocked.", SHORT, """
+                  - {id: free, match: {endpoint: /free}, key: [], lease: client, max-wait: 1m, limits: [%s]}
+                  - {id: tight, match: {endpoint: /tight}, key: [], lease: client, max-wait: 1m, limits: [%s]}
+                """.formatted(HOUR.formatted(1_000), HOUR.formatted(1)));
+        Request free = RequestBuilder.of("any").attribute("endpoint", "/free").build();
+        Request tight = RequestBuilder.of("any").attribute("endpoint", "/tight").build();
+        CountDownLatch isBlocked = new CountDownLatch(1);
+        CountDownLatch isFree = new CountDownLatch(1);
+        try (Enforcer enforcer = weir.enforce();
+                WeirClient client = LiveWeir.ready(
+                        weir.client().leased(true).leases(terms(weir)).executor(Runnable::run))) {
+            assertThat(decided(client.decide(tight)).outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(decided(client.decide(tight)).outcome()).isEqualTo(Outcome.DENIED);
+            var unused = client.decide(free).thenAccept(decision -> {
+                isBlocked.countDown();
+                awaitUninterruptibly(isFree);
+            });
+            assertThat(isBlocked.await(LiveWeir.PATIENCE.toSeconds(), TimeUnit.SECONDS))
+                    .isTrue();
+            long blockedNanos = System.nanoTime();
+            await(
+                    "the refusal is over",
+                    LiveWeir.PATIENCE,
+                    () -> System.nanoTime() - blockedNanos > SHORT.term().toNanos());
+            CompletableFuture<ClientDecision> waiting =
+                    client.decide(tight, Duration.ofSeconds(15), Fallback.FAIL_CLOSED);
+            isFree.countDown();
+            assertThat(decided(waiting).outcome()).isEqualTo(Outcome.DENIED);
+        }
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     @Test

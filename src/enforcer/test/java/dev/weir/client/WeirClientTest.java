@@ -26,6 +26,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -455,6 +456,44 @@ class WeirClientTest {
                     assertThat(decided(waiting.get(i)).remaining()).isEqualTo(3_000 - 1 - i);
                 }
             }
+        }
+    }
+
+    @Test
+    void a_request_does_not_wait_for_a_thread_that_sends_earlier_ones() throws Exception {
+        LiveWeir missing =
+                new LiveWeir(up.config().toBuilder().topics("late.", 2).build());
+        RequestRules lax = new RequestRules(10 << 20, 64, 1_024, 1_000);
+        CountDownLatch isSending = new CountDownLatch(1);
+        CountDownLatch isDone = new CountDownLatch(1);
+        try (WeirClient weir =
+                missing.client().rules(lax).executor(Runnable::run).start()) {
+            Request large = RequestBuilder.of("ivy").payload(new byte[2 << 20]).build();
+            var unused = weir.decide(large)
+                    .exceptionally(
+                            tooLarge -> { // on the thread that sends
+                                isSending.countDown();
+                                awaitUninterruptibly(isDone);
+                                return null;
+                            });
+            LiveWeir.create(broker, directory, "late.", POLICIES);
+            assertThat(isSending.await(SECONDS, TimeUnit.SECONDS)).isTrue();
+            CompletableFuture<ClientDecision> later = CompletableFuture.supplyAsync(
+                    () -> weir.decide(request("ivy"), SHORT, Fallback.FAIL_OPEN).join());
+            try {
+                assertThat(get(later)).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.NOT_READY));
+            } finally {
+                isDone.countDown();
+            }
+            assertThat(weir.awaitReady(LiveWeir.PATIENCE)).isTrue();
+        }
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 

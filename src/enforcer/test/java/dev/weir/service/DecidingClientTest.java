@@ -20,11 +20,13 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** The start of the client for requests over HTTP. */
@@ -82,11 +84,39 @@ class DecidingClientTest {
     }
 
     @Test
-    void requests_beyond_the_memory_for_waiting_ones_are_rejected() throws Exception {
-        DecidingClient client = new DecidingClient(DecidingClientTest::unconnected);
+    void a_timeout_begins_when_the_request_was_received() {
+        List<Duration> timeouts = new ArrayList<>();
+        RequestDecider decider = (request, timeout, fallback) -> {
+            timeouts.add(timeout);
+            return CompletableFuture.completedFuture(SampleDecisions.fallback(true, NoDecisionReason.TIMED_OUT));
+        };
+        long receivedNanos = System.nanoTime() - Duration.ofSeconds(3).toNanos();
+        for (Duration timeout : List.of(Duration.ofSeconds(10), Duration.ofSeconds(2))) {
+            decider.decide(REQUEST, receivedNanos, timeout, Fallback.FAIL_OPEN).join();
+        }
+        assertThat(timeouts.get(0)).isLessThanOrEqualTo(Duration.ofSeconds(7));
+        assertThat(timeouts.get(1)).isEqualTo(RequestDecider.MIN_TIMEOUT);
+    }
+
+    @Test
+    void a_body_is_read_within_the_timeout() throws Exception {
+        AtomicReference<Duration> left = new AtomicReference<>();
+        RequestDecider decider = (request, timeout, fallback) -> {
+            left.set(timeout);
+            return CompletableFuture.completedFuture(SampleDecisions.fallback(true, NoDecisionReason.TIMED_OUT));
+        };
         ServiceMetrics metrics = new ServiceMetrics(() -> 0, () -> 0, () -> 0);
-        DecideApi api = new DecideApi(WeirConfig.DEFAULTS.requests().rules(), client, metrics.deciding(), 3_000);
-        Javalin server = Javalin.create(settings -> {
+        Javalin server = serve(new DecideApi(WeirConfig.DEFAULTS, decider, metrics.deciding()));
+        try {
+            post(server.port()).join();
+        } finally {
+            server.stop();
+        }
+        assertThat(left.get()).isLessThan(Duration.ofSeconds(10));
+    }
+
+    private static Javalin serve(DecideApi api) {
+        return Javalin.create(settings -> {
                     settings.startup.showJavalinBanner = false;
                     settings.routes.post("/v1/decide", api::decide);
                     settings.routes.exception(
@@ -94,6 +124,14 @@ class DecidingClientTest {
                             (e, request) -> ResponseWriter.write(request, e.problem()));
                 })
                 .start("127.0.0.1", 0);
+    }
+
+    @Test
+    void requests_beyond_the_memory_for_waiting_ones_are_rejected() throws Exception {
+        DecidingClient client = new DecidingClient(DecidingClientTest::unconnected);
+        ServiceMetrics metrics = new ServiceMetrics(() -> 0, () -> 0, () -> 0);
+        DecideApi api = new DecideApi(WeirConfig.DEFAULTS.requests().rules(), client, metrics.deciding(), 3_000);
+        Javalin server = serve(api);
         try (client) {
             List<CompletableFuture<HttpResponse<String>>> two = List.of(post(server.port()), post(server.port()));
             await("one is rejected", PATIENCE, () -> two.stream().anyMatch(CompletableFuture::isDone));

@@ -85,9 +85,9 @@ final class AuthorizeHandler extends Handler.Wrapper {
                 || (path.length() > PATH.length() && path.charAt(PATH.length()) != '/')) {
             return super.handle(request, response, callback);
         }
-        long beganNanos = System.nanoTime();
+        long receivedNanos = System.nanoTime();
         Optional<Integer> denyStatus = path.length() == PATH.length() ? denyStatus(uri.getQuery()) : Optional.empty();
-        authorize(new Call(request, response, callback, denyStatus), beganNanos);
+        authorize(new Call(request, response, callback, denyStatus), receivedNanos);
         return true;
     }
 
@@ -100,7 +100,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
                 : Optional.empty();
     }
 
-    private void authorize(Call call, long beganNanos) {
+    private void authorize(Call call, long receivedNanos) {
         InetAddress peer = peer(call.request);
         if (!config.address().isTrusted(peer)) {
             metrics.untrusted();
@@ -126,8 +126,8 @@ final class AuthorizeHandler extends Handler.Wrapper {
             return;
         }
         metrics.began();
-        decide(request, route).whenComplete((decision, failure) -> {
-            long nanos = System.nanoTime() - beganNanos;
+        decide(request, receivedNanos, route).whenComplete((decision, failure) -> {
+            long nanos = System.nanoTime() - receivedNanos;
             metrics.ended(route.id(), failure == null ? Result.of(decision) : Result.INVALID, nanos);
             try {
                 answerDelayed(call, failure == null ? Authorization.of(decision) : invalid(failure));
@@ -147,9 +147,9 @@ final class AuthorizeHandler extends Handler.Wrapper {
         }
     }
 
-    private CompletableFuture<ClientDecision> decide(Request request, AuthorizeRoute route) {
+    private CompletableFuture<ClientDecision> decide(Request request, long receivedNanos, AuthorizeRoute route) {
         try {
-            return decider.decide(request, route.timeout(), route.onTimeout());
+            return decider.decide(request, receivedNanos, route.timeout(), route.onTimeout());
         } catch (RuntimeException e) {
             return CompletableFuture.failedFuture(e);
         }

@@ -248,23 +248,27 @@ class AuthorizeTest {
                 .hasSize(50);
     }
 
-    /** The policy in the answer shows from where the path was taken. */
+    /** The policy in the answer shows from where the path was taken, and the route from where method and host were. */
     @ParameterizedTest
-    @CsvSource({"x-forwarded, three", "x-original, ten"})
-    void only_the_headers_that_the_proxy_overwrites_are_believed(String mode, String policy) throws Exception {
-        String file = "gateway: {original-request: " + mode
-                + ", routes: [{id: all, match: {path: '/**', method: PUT}, timeout: 10s}]}";
+    @CsvSource({"x-forwarded, three", "x-original, ten", "call, banned"})
+    void only_the_request_line_or_headers_that_the_proxy_overwrites_are_believed(String mode, String policy)
+            throws Exception {
+        String file = "gateway: {original-request: " + mode + ", routes: [{id: all, timeout: 10s,"
+                + " match: {path: '/**', method: PUT, host: a.example}, cost: '{query.cost}'}]}";
         GatewayConfig config = GatewayFile.read("gateway.yaml", file).gateway();
         try (Gateway other = SharedWeir.get().open(config)) {
+            boolean isForwarded = mode.equals("x-forwarded");
             Reply reply = Caller.unchecked(other.httpPort())
                     .send(
-                            "GET",
-                            "/v1/authorize/leased/a",
+                            mode.equals("call") ? "PUT" : "GET",
+                            "/v1/authorize/banned?cost=" + (mode.equals("call") ? "1" : "x"),
                             "",
                             key("mode " + mode),
-                            "X-Forwarded-Uri: /three/a",
-                            "X-Forwarded-Method: " + (mode.equals("x-forwarded") ? "PUT" : "GET"),
-                            "X-Original-URI: /ten/a",
+                            "Host: " + (isForwarded ? "b.example" : "a.example"),
+                            "X-Forwarded-Host: " + (isForwarded ? "a.example" : "b.example"),
+                            "X-Forwarded-Uri: /three/a?cost=" + (isForwarded ? "1" : "x"),
+                            "X-Forwarded-Method: " + (isForwarded ? "PUT" : "GET"),
+                            "X-Original-URI: /ten/a?cost=" + (mode.equals("x-original") ? "1" : "x"),
                             "X-Original-Method: " + (mode.equals("x-original") ? "PUT" : "GET"));
             assertThat(reply.status()).isEqualTo(200);
             assertThat(reply.header("RateLimit")).startsWith("\"" + policy + "\";");

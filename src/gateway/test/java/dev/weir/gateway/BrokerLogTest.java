@@ -27,6 +27,7 @@ class BrokerLogTest {
                 0,
                 0,
                 0,
+                0,
                 notReady,
                 timedOut,
                 0,

@@ -123,7 +123,7 @@ class GatewayFileTest {
         GatewayConfig config = GatewayFile.read(
                         "gateway.yaml", "gateway: {routes: [{id: a, client: \"{'all'}\", tier: free}]}")
                 .gateway();
-        Request made = config.routes().get(0).templates().toRequest(request("GET", "/", Map.of()), RULES);
+        Request made = config.routes().get(0).templates().toRequest(request("GET", "/", Map.of()), RULES, () -> "new");
         assertThat(made.client()).isEqualTo("all");
         assertThat(made.tier()).isEqualTo("free");
     }

@@ -45,7 +45,7 @@ class ProxyGuideTest {
                     name -> headers.containsKey(name) ? List.of(headers.get(name)) : List.of());
             Request request = gateway.route(proxied)
                     .templates()
-                    .toRequest(proxied, WeirConfig.DEFAULTS.requests().rules());
+                    .toRequest(proxied, WeirConfig.DEFAULTS.requests().rules(), () -> "new");
             assertThat(request.client()).isEqualTo(headers.getOrDefault("x-api-key", "192.0.2.1"));
             assertThat(request.attributes()).containsEntry("address", "192.0.2.1");
             assertThat(policies).allMatch(policy -> policy.match().matches(request));

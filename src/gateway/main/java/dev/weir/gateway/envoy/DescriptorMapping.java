@@ -39,7 +39,7 @@ public record DescriptorMapping(
     public static final String DEFAULT_KEYS_ATTRIBUTE = "keys";
 
     /** The shortest timeout. */
-    public static final Duration MIN_TIMEOUT = Duration.ofMillis(1);
+    public static final Duration MIN_TIMEOUT = RequestDecider.MIN_TIMEOUT;
 
     /** The longest timeout. */
     public static final Duration MAX_TIMEOUT = RequestDecider.MAX_TIMEOUT;

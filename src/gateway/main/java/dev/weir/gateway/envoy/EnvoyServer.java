@@ -90,6 +90,7 @@ public final class EnvoyServer implements AutoCloseable {
                 .maxConcurrentCallsPerConnection(bounds.maxCalls())
                 .permitKeepAliveTime(MIN_KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
                 .permitKeepAliveWithoutCalls(true)
+                .addStreamTracerFactory(CallArrival.factory(counters.inProgress, bounds.maxCalls()))
                 .addTransportFilter(
                         new ConnectionBound(bounds.maxConnections(), counters.connections, endpoint.callers()))
                 .addService(service(new RateLimitHandler(config, decider, timer, counters)))

@@ -40,34 +40,48 @@ final class PendingCall {
 
     private static final Logger LOG = LoggerFactory.getLogger(PendingCall.class);
 
-    private static final long MIN_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final long MIN_WAIT_NANOS = RequestDecider.MIN_TIMEOUT.toNanos();
     private static final long MAX_DELAY_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final RateLimitCall rateLimit;
     private final List<MappedRequest> requests;
-    private final Deadline deadline; // null if there is none
-    private final ScheduledExecutorService timer;
+    private final Timing timing;
     private final BiConsumer<PendingCall, CallResult> whenEnded;
-    private final long startNanos = System.nanoTime();
     private final List<CompletableFuture<ClientDecision>> decisions = new ArrayList<>();
     private final AtomicBoolean isDecided = new AtomicBoolean();
     private final AtomicBoolean hasEnded = new AtomicBoolean();
     private volatile Future<?> scheduled;
 
     /**
+     * The times of a call.
+     *
+     * @param arrivedNanos when its timeouts began, by {@link System#nanoTime}
      * @param deadline the time at which the caller gives up, null if there is none
-     * @param whenEnded receives the result, on any thread; not if the call is cancelled
+     * @param timer ends the call
      */
+    record Timing(long arrivedNanos, Deadline deadline, ScheduledExecutorService timer) {
+
+        /** Returns for how long a response can still arrive in time. */
+        private long untilDeadlineNanos() {
+            return deadline == null ? Long.MAX_VALUE : deadline.timeRemaining(TimeUnit.NANOSECONDS) / 10 * 9;
+        }
+
+        /** Returns how long a request can wait. If its time is over, leases can still decide it. */
+        private long waitNanos(Duration timeout) {
+            long leftNanos = RequestDecider.left(timeout, arrivedNanos).toNanos();
+            return Math.max(MIN_WAIT_NANOS, Math.min(leftNanos, untilDeadlineNanos()));
+        }
+    }
+
+    /** @param whenEnded receives the result, on any thread; not if the call is cancelled */
     PendingCall(
             RateLimitCall rateLimit,
             List<MappedRequest> requests,
-            Deadline deadline,
-            ScheduledExecutorService timer,
+            Timing timing,
             BiConsumer<PendingCall, CallResult> whenEnded) {
         this.rateLimit = rateLimit;
         this.requests = requests;
-        this.deadline = deadline;
-        this.timer = timer;
+        this.timing = timing;
         this.whenEnded = whenEnded;
     }
 
@@ -75,37 +89,26 @@ final class PendingCall {
         return rateLimit;
     }
 
-    /** Returns the time since the call began. */
+    /** Returns the time since the call arrived. */
     long nanos() {
-        return System.nanoTime() - startNanos;
+        return System.nanoTime() - timing.arrivedNanos;
     }
 
     /** Sends the requests. The result can arrive before this returns. */
     void start(RequestDecider decider) {
         long longestNanos = 0;
         for (MappedRequest request : requests) {
-            long waitNanos = waitNanos(request);
-            decisions.add(
-                    waitNanos < MIN_WAIT_NANOS ? new CompletableFuture<>() : decision(decider, request, waitNanos));
+            long waitNanos = timing.waitNanos(request.mapping().timeout());
+            decisions.add(decision(decider, request, waitNanos));
             longestNanos = Math.max(longestNanos, waitNanos);
         }
-        if (decisions.stream().allMatch(CompletableFuture::isDone) || longestNanos < MIN_WAIT_NANOS) {
+        if (decisions.stream().allMatch(CompletableFuture::isDone)) {
             decided();
             return;
         }
         schedule(this::decided, longestNanos);
         var unused = CompletableFuture.allOf(decisions.toArray(CompletableFuture[]::new))
                 .whenComplete((all, failure) -> decided());
-    }
-
-    private long waitNanos(MappedRequest request) {
-        long leftNanos = request.mapping().timeout().toNanos() - (System.nanoTime() - startNanos);
-        return Math.min(leftNanos, untilDeadlineNanos());
-    }
-
-    /** Returns for how long a response can still arrive in time. */
-    private long untilDeadlineNanos() {
-        return deadline == null ? Long.MAX_VALUE : deadline.timeRemaining(TimeUnit.NANOSECONDS) / 10 * 9;
     }
 
     private static CompletableFuture<ClientDecision> decision(
@@ -119,7 +122,7 @@ final class PendingCall {
     }
 
     private void schedule(Runnable task, long nanos) {
-        scheduled = timer.schedule(task, nanos, TimeUnit.NANOSECONDS);
+        scheduled = timing.timer.schedule(task, nanos, TimeUnit.NANOSECONDS);
         if (hasEnded.get()) {
             scheduled.cancel(false);
         }
@@ -154,7 +157,7 @@ final class PendingCall {
     }
 
     private CallResult result() {
-        long waitableMs = TimeUnit.NANOSECONDS.toMillis(Math.min(MAX_DELAY_NANOS, untilDeadlineNanos()));
+        long waitableMs = TimeUnit.NANOSECONDS.toMillis(Math.min(MAX_DELAY_NANOS, timing.untilDeadlineNanos()));
         List<RequestAnswer> answers = new ArrayList<>(requests.size());
         for (int i = 0; i < requests.size(); i++) {
             MappedRequest request = requests.get(i);

@@ -39,13 +39,12 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
     @Override
     public ServerCall.Listener<ReceivedMessage> startCall(
             ServerCall<ReceivedMessage, RateLimitResponse> call, Metadata headers) {
-        int max = config.bounds().maxCalls();
-        if (counters.inProgress.incrementAndGet() > max) {
-            counters.inProgress.decrementAndGet();
+        if (!CallArrival.current().hasPlace()) {
             close(
                     call,
-                    Status.RESOURCE_EXHAUSTED.withDescription("the gateway has " + max
-                            + " calls in progress, which is the maximum (gateway.envoy.max-calls)"));
+                    Status.RESOURCE_EXHAUSTED.withDescription(
+                            "the gateway has " + config.bounds().maxCalls()
+                                    + " calls in progress, which is the maximum (gateway.envoy.max-calls)"));
             return new ServerCall.Listener<>() {};
         }
         call.request(2); // a second message is a fault
@@ -102,8 +101,9 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
             ReceivedMessage.Readable readable = (ReceivedMessage.Readable) message;
             RateLimitCall rateLimit = reader.read(readable.request());
             List<MappedRequest> requests = config.mapping().map(rateLimit, ids::next);
-            PendingCall begun =
-                    new PendingCall(rateLimit, requests, Context.current().getDeadline(), timer, this::respond);
+            PendingCall.Timing timing = new PendingCall.Timing(
+                    CallArrival.current().nanos(), Context.current().getDeadline(), timer);
+            PendingCall begun = new PendingCall(rateLimit, requests, timing, this::respond);
             pending = begun;
             begun.start(decider);
         }
@@ -139,15 +139,9 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
 
         @Override
         public void onCancel() {
-            counters.inProgress.decrementAndGet();
             if (pending == null ? !isClosed : pending.cancel()) {
                 counters.cancelled();
             }
-        }
-
-        @Override
-        public void onComplete() {
-            counters.inProgress.decrementAndGet();
         }
     }
 }

@@ -25,6 +25,7 @@ import dev.weir.topics.TopicSetup;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
@@ -36,8 +37,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -256,17 +257,26 @@ class EnvoyLiveTest {
     }
 
     @Test
-    void the_reference_describes_every_field() throws Exception {
+    void the_reference_describes_every_field_and_names_its_test() throws Exception {
         Set<String> expected = fields();
         expected.addAll(List.of("quota", "statuses[].quota"));
-        Set<String> described = new TreeSet<>();
-        for (MatchResult row : Pattern.compile("(?m)^\\| `([a-z_.\\[\\]]+)` \\|")
-                .matcher(Files.readString(REFERENCE))
+        String[] parts = Files.readString(REFERENCE).split("## Tests of the fields");
+        assertThat(rows(parts[0]).keySet()).isEqualTo(expected);
+        Map<String, String> tests = rows(parts[1]);
+        assertThat(tests.keySet()).isEqualTo(expected);
+        assertThat(tests.values()).allSatisfy(row -> {
+            String[] test = row.replaceAll("[`| ]", "").split("#");
+            Class<?> type = Class.forName(EnvoyLiveTest.class.getPackageName() + "." + test[0]);
+            assertThat(type.getDeclaredMethods()).extracting(Method::getName).contains(test[1]);
+        });
+    }
+
+    /** Returns the rows of the tables by their fields. */
+    private static Map<String, String> rows(String text) {
+        return Pattern.compile("(?m)^\\| `([a-z_.\\[\\]]+)` \\|(.*)$")
+                .matcher(text)
                 .results()
-                .toList()) {
-            described.add(row.group(1));
-        }
-        assertThat(described).isEqualTo(expected);
+                .collect(Collectors.toMap(row -> row.group(1), row -> row.group(2)));
     }
 
     /** Returns the paths of all fields. Those of well-known types and of headers are values. */

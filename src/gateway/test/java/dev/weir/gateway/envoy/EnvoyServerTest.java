@@ -27,7 +27,9 @@ import dev.weir.gateway.envoy.proto.RateLimitUnit;
 import dev.weir.testing.SampleDecisions;
 import dev.weir.testing.TestCertificate;
 import io.grpc.CallOptions;
+import io.grpc.ClientCall;
 import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -220,6 +222,44 @@ class EnvoyServerTest {
         assertThat(response.getOverallCode()).isEqualTo(Code.OK);
         assertThat(response.getResponseHeadersToAdd(0).getKey()).isEqualTo("x-weir-fallback");
         assertThat(decider.asked().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(855));
+    }
+
+    @Test
+    void the_timeout_begins_when_the_headers_of_the_call_arrive() throws Exception {
+        start(config("{timeout: 50ms, on-timeout: deny}"));
+        MethodDescriptor<RateLimitRequest, RateLimitResponse> sendingHeadersAtOnce =
+                RateLimitServiceGrpc.getShouldRateLimitMethod().toBuilder()
+                        .setType(MethodDescriptor.MethodType.BIDI_STREAMING)
+                        .build();
+        ClientCall<RateLimitRequest, RateLimitResponse> call =
+                channel.newCall(sendingHeadersAtOnce, CallOptions.DEFAULT);
+        CompletableFuture<RateLimitResponse> response = new CompletableFuture<>();
+        call.start(
+                new ClientCall.Listener<>() {
+                    @Override
+                    public void onMessage(RateLimitResponse message) {
+                        response.complete(message);
+                    }
+                },
+                new Metadata());
+        call.request(1);
+        await("the headers have arrived", PATIENCE, () -> server.stats().inProgress() == 1);
+        long arrivedNanos = System.nanoTime();
+        await("the timeout is over", PATIENCE, () -> System.nanoTime() - arrivedNanos > 50_000_000);
+        call.sendMessage(request(descriptor("a", "1")));
+        call.halfClose();
+        assertThat(response.get(20, TimeUnit.SECONDS).getOverallCode())
+                .as("it has a decision, which was not waited for")
+                .isEqualTo(Code.OK);
+        assertThat(decider.asked()).singleElement().satisfies(asked -> assertThat(asked.timeout())
+                .isEqualTo(Duration.ofMillis(1)));
+    }
+
+    @Test
+    void the_shortest_timeout_lets_leases_decide() throws Exception {
+        RateLimitResponse response =
+                start(config("{timeout: 1ms, on-timeout: deny}")).shouldRateLimit(request(descriptor("a", "1")));
+        assertThat(response.getOverallCode()).isEqualTo(Code.OK);
     }
 
     @Test

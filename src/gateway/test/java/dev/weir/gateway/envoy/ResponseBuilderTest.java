@@ -105,7 +105,7 @@ class ResponseBuilderTest {
     }
 
     @Test
-    void the_status_of_an_allowed_descriptor_has_the_limit_and_what_remains() {
+    void an_allowed_descriptor_has_the_limit_and_what_remains() {
         DescriptorStatus status =
                 build(answer(allowed("per-client", tenAMinute(7)))).getStatuses(0);
         assertThat(status.getCode()).isEqualTo(Code.OK);
@@ -267,7 +267,7 @@ class ResponseBuilderTest {
     }
 
     @Test
-    void metadata_has_the_policy_and_reason_of_each_descriptor_and_of_the_one_that_explains_the_code() {
+    void metadata_has_the_policy_and_reason_of_each_descriptor() {
         Decision observed = allowed("shadow", tenAMinute(0))
                 .withStatus(new Decision.Status(Outcome.ALLOWED, Reason.LIMIT_EXCEEDED, 200, true, false, false));
         Struct metadata = build(
