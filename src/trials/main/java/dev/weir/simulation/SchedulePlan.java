@@ -103,7 +103,7 @@ record SchedulePlan(
                 random.nextInt(200),
                 changesFromATime,
                 random.nextBoolean() ? 0 : random.nextInt(MOST_JITTER_MS),
-                random.nextBoolean(),
+                random.nextBoolean() || flaw == InjectedFlaw.LEASES_LOST,
                 misplaces,
                 config(random, misplaces),
                 weights);

@@ -247,7 +247,7 @@ final class SchedulePolicies {
             case LANE ->
                 match(id) + ",\"key\":[],\"on-exceed\":\"shape\",\"queue\":\"drip\"" + shared(id, limit(id, 1, 3));
             case HOUR ->
-                match(id) + ",\"key\":[\"tier\"]" + limits("fixed-window", limit(id, 2, 10), "1h", "") + waits();
+                match(id) + ",\"key\":[\"tier\"]" + limits("fixed-window", limit(id, 16, 72), "1h", "") + waits();
             case "spots" ->
                 ",\"layer\":\"spots\",\"match\":{\"tier\":[\"pool\",\"both\",\"gcra\"]},\"key\":[\"endpoint\"]"
                         + shared(id, limit(id, 3, 6));

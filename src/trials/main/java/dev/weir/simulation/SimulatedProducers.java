@@ -25,6 +25,9 @@ final class SimulatedProducers {
     /** The costs of settlements: refunds, small costs, and one far beyond any limit. */
     private static final long[] SETTLEMENTS = {-2, -1, 1_000_000_000L, 1, 2};
 
+    /** The cost of a request of the tier whose limit is so high that quota of it is also lent in reserve. */
+    private static final int HOUR_COST = 8;
+
     private static final int CLIENTS_A_TIER = 2;
     private static final int UNDER_WAY = 3;
 
@@ -117,7 +120,7 @@ final class SimulatedProducers {
                 : settles && random.nextInt(8) == 0 ? RequestKind.SETTLE : RequestKind.CONSUME;
         long cost = kind == RequestKind.SETTLE
                 ? SETTLEMENTS[random.nextInt(SETTLEMENTS.length)]
-                : random.nextInt(8) == 0 ? random.nextInt(4) : 1;
+                : (random.nextInt(8) == 0 ? random.nextInt(4) : 1) * (tier.equals(SchedulePolicies.HOUR) ? HOUR_COST : 1);
         Long deadlineMs = isShaped(tier) && random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(1_000)) : null;
         return new Request(
                 id,
