@@ -120,7 +120,8 @@ final class SimulatedProducers {
                 : settles && random.nextInt(8) == 0 ? RequestKind.SETTLE : RequestKind.CONSUME;
         long cost = kind == RequestKind.SETTLE
                 ? SETTLEMENTS[random.nextInt(SETTLEMENTS.length)]
-                : (random.nextInt(8) == 0 ? random.nextInt(4) : 1) * (tier.equals(SchedulePolicies.HOUR) ? HOUR_COST : 1);
+                : (random.nextInt(8) == 0 ? random.nextInt(4) : 1)
+                        * (tier.equals(SchedulePolicies.HOUR) ? HOUR_COST : 1);
         Long deadlineMs = isShaped(tier) && random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(1_000)) : null;
         return new Request(
                 id,
