@@ -1,5 +1,6 @@
 package dev.weir.storage;
 
+import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.LONG;
 
@@ -9,6 +10,8 @@ import dev.weir.limit.FixedWindow;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SlidingWindowLog;
 import java.lang.management.ManagementFactory;
+import java.lang.ref.WeakReference;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -16,6 +19,8 @@ import org.junit.jupiter.api.Test;
 class PolicyStateCodecTest {
 
     private static final FixedWindow LIMIT = new FixedWindow(1_000_000, 1_000, false);
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final RecordedStore below = new RecordedStore();
     private final PolicyStateCodec codec = new PolicyStateCodec(new RecordedStore(), () -> {});
@@ -70,8 +75,16 @@ class PolicyStateCodecTest {
     private long takenWhenFull(long bytes) {
         List<WriteBackStore<StateKey, PolicyState>> stores = new ArrayList<>(List.of(open(bytes)));
         fill(stores.get(0));
+        WeakReference<WriteBackStore<StateKey, PolicyState>> full = new WeakReference<>(stores.get(0));
         long before = liveBytes();
         stores.clear();
+        await(
+                "the store is collected",
+                PATIENCE,
+                () -> { // a collection can be skipped while native code uses an array
+                    System.gc();
+                    return full.refersTo(null);
+                });
         return before - liveBytes();
     }
 
