@@ -12,8 +12,9 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 // own requests and on those of the clients that share its partition, and not those on all requests.
 //
 // Decisions keep the headers of their request. The client therefore adds another header to each request, its
-// RequestCorrelation. With it the client skips decisions of other clients without decoding them, and tells apart two
-// requests with the same id, and a CONSUME and a SETTLE with the same id, which a decision alone does not distinguish.
+// RequestCorrelation. By this header the client skips decisions of other clients without decoding them. It also finds
+// the right one of two requests with the same id, such as a CONSUME and its SETTLE, whose decisions are alike
+// otherwise.
 // A decision that ends a wait in a queue (EXPIRED, evicted, cancelled) carries the header of the request that waited.
 // It is ignored, because that request was answered when it began to wait.
 final class ReplyMatcher {

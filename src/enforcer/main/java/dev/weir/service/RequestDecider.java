@@ -42,7 +42,7 @@ public interface RequestDecider {
     }
 
     /**
-     * Returns what is left of a timeout, at least {@link #MIN_TIMEOUT}.
+     * Returns the rest of a timeout, at least {@link #MIN_TIMEOUT}.
      *
      * @param beganNanos when it began, by {@link System#nanoTime}
      */
