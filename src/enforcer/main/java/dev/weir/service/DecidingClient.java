@@ -86,12 +86,12 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     }
 
     /** Returns the counts of the client; empty if it has not started. */
-    public synchronized Optional<ClientStats> stats() {
+    public Optional<ClientStats> stats() {
         return Optional.ofNullable(client).map(WeirClient::stats);
     }
 
     /** Returns why the client is not ready or cannot read decisions; empty if it is not known, or if nothing is wrong. */
-    public synchronized Optional<String> failure() {
+    public Optional<String> failure() {
         return Optional.ofNullable(client).flatMap(WeirClient::failure).map(UnreachableException::causeMessage);
     }
 
