@@ -45,6 +45,7 @@ final class ClientConnection implements AutoCloseable {
     private final Optional<SchemaRegistry> registry;
     private final ReplyReader reader;
     private final LeasedDecisions leases; // null if the client is not leased
+    private final BackgroundFlush flush = new BackgroundFlush(() -> this.producer.flush());
     private KafkaProducer<String, byte[]> producer; // null until brokers have responded
     private RequestCodec requestCodec; // null until connected
     private Header replyPartition; // null until connected
@@ -182,16 +183,10 @@ final class ClientConnection implements AutoCloseable {
      * is set back: a producer measures that wait by the wall clock, so it would last as much longer.
      */
     void flush() {
-        flush(producer::flush);
+        flush.request();
         if (leases != null) {
-            flush(leases::flush);
+            leases.flush();
         }
-    }
-
-    private static void flush(Runnable flush) {
-        Thread thread = new Thread(flush, "weir-client-flush"); // waits until the brokers confirm
-        thread.setDaemon(true);
-        thread.start();
     }
 
     /** Returns the decisions by leases, or null if the client is not leased. */
@@ -222,6 +217,7 @@ final class ClientConnection implements AutoCloseable {
         boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
         reader.close();
         producer.close(CLOSE);
+        flush.close();
         if (isInterrupted) {
             Thread.currentThread().interrupt();
         }

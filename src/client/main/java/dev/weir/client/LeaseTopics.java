@@ -57,6 +57,7 @@ final class LeaseTopics implements AutoCloseable {
     private final ClientPolicyRegistry policies;
     private final TopicFollower follower;
     private final ResponseHandler answers;
+    private final BackgroundFlush flush = new BackgroundFlush(() -> this.producer.flush());
     private KafkaProducer<byte[], byte[]> producer; // null until brokers have responded
     private LeaseUsageAvro usageAvro; // null until connected
     private TopicPartition responses; // null until connected
@@ -231,9 +232,9 @@ final class LeaseTopics implements AutoCloseable {
         });
     }
 
-    /** Sends the messages that wait in the producer, and waits until they are written. */
+    /** Sends the messages that wait in the producer for further ones, and does not wait until they are written. */
     void flush() {
-        producer.flush();
+        flush.request();
     }
 
     /** Stops reading, and writes what was passed to the producer, for up to 5 s. */
@@ -242,6 +243,7 @@ final class LeaseTopics implements AutoCloseable {
         follower.close();
         boolean isInterrupted = Thread.interrupted(); // an interrupted thread could not write the last records
         producer.close(CLOSE);
+        flush.close();
         if (isInterrupted) {
             Thread.currentThread().interrupt();
         }

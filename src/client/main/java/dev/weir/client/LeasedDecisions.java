@@ -291,7 +291,7 @@ final class LeasedDecisions implements AutoCloseable {
         return first;
     }
 
-    /** Sends the messages that wait in the producer, and waits until they are written. */
+    /** Sends the messages that wait in the producer for further ones, and does not wait until they are written. */
     void flush() {
         topics.flush();
     }
