@@ -40,10 +40,23 @@ export function say(element, text) {
   }
 }
 
-/** Returns whether the user has the focus or the selection in an element. Redrawing it would remove them. */
+const POINTED_MS = 5000;
+let pointedAt = -Infinity;
+for (const type of ['pointermove', 'pointerdown']) {
+  addEventListener(type, () => {
+    pointedAt = performance.now();
+  }, {capture: true, passive: true});
+}
+
+/**
+ * Returns whether the user has the focus or the selection in an element, which redrawing it would remove, or has just
+ * moved the pointer to its links, which redrawing it could exchange before the click. A pointer at rest does not count.
+ */
 export function isInUse(element) {
   const selection = getSelection();
-  return element.contains(document.activeElement) || (!selection.isCollapsed && element.contains(selection.anchorNode));
+  return element.contains(document.activeElement)
+      || (!selection.isCollapsed && element.contains(selection.anchorNode))
+      || (performance.now() - pointedAt < POINTED_MS && element.matches(':hover') && element.querySelector('a, button') !== null);
 }
 
 /**

@@ -36,7 +36,7 @@ const WORDS = {
   WAITED_TOO_LONG: d => `Its deadline or max-wait passed in ${d.queue ?? 'the queue'}.`,
   CANCELLED: () => 'The request was cancelled.',
   NOT_WAITING: () => 'Nothing to cancel: the request is not waiting.',
-  NO_QUEUE: () => 'The policy’s queue does not exist.',
+  NO_QUEUE: () => 'The policy’s queue does not exist, or drains by earlier rules.',
   NO_QUEUE_KEY: d => `The queue ${d.queue ?? ''} has the key field ${d.limitedBy}, which the request lacks.`,
 };
 

@@ -108,6 +108,7 @@ class LayeringTest {
                     "io.github.resilience4j.circuitbreaker..",
                     "io.micrometer.core.instrument..",
                     "org.HdrHistogram",
+                    "org.slf4j..",
                     "com.sun.net.httpserver",
                     "dev.weir.client..",
                     "dev.weir.decision",

@@ -96,8 +96,13 @@ public final class LeasesBench {
      */
     public record Conditions(int brokers, int busyThreads) {}
 
-    /** @param latencyMs the time from when the request was due until its decision was appended */
-    private record Answer(long decidedAtMs, Outcome outcome, Reason reason, long latencyMs) {}
+    /**
+     * A decision.
+     *
+     * @param dueMs when its request was due, in ms since the epoch
+     * @param latencyMs the time from when the request was due until its decision was appended
+     */
+    private record Answer(long dueMs, long decidedAtMs, Outcome outcome, Reason reason, long latencyMs) {}
 
     /**
      * The decisions and counts of a run.
@@ -113,8 +118,9 @@ public final class LeasesBench {
             Candidate.LeaseCounts before,
             Candidate.LeaseCounts after,
             double roundTripMs) {
-        boolean includes(long timeMs) {
-            return timeMs >= fromMs && timeMs < toMs;
+        /** Returns whether a request was due in the measured time. Its decision can be late. */
+        boolean includes(Answer answer) {
+            return answer.dueMs >= fromMs && answer.dueMs < toMs;
         }
     }
 
@@ -234,7 +240,11 @@ public final class LeasesBench {
                     Decision decision = avro.decode(record.value());
                     long dueMs = epochMs + BenchCluster.requestNumber(decision.requestId()) / NANOS_PER_MS;
                     answers.add(new Answer(
-                            decision.decidedAtMs(), decision.outcome(), decision.reason(), record.timestamp() - dueMs));
+                            dueMs,
+                            decision.decidedAtMs(),
+                            decision.outcome(),
+                            decision.reason(),
+                            record.timestamp() - dueMs));
                 }
                 long nowNanos = System.nanoTime();
                 lastNanos = records.isEmpty() ? lastNanos : nowNanos;
@@ -293,7 +303,7 @@ public final class LeasesBench {
         Histogram latenciesMs = new Histogram(2);
         for (Answer answer : seen.answers) {
             long nowMs = answer.decidedAtMs;
-            boolean counts = seen.includes(nowMs);
+            boolean counts = seen.includes(answer);
             if (counts) {
                 decided++;
                 notAtHand += answer.reason == Reason.QUOTA_NOT_AT_HAND ? 1 : 0;
@@ -311,7 +321,7 @@ public final class LeasesBench {
         }
         return ResultTable.Row.of(
                 scene.title,
-                PERCENT * had / could,
+                could == 0 ? Double.NaN : PERCENT * had / could,
                 PERCENT * mostUsed / limit.capacity(),
                 PERCENT * (seen.after.waited() - seen.before.waited()) / decided,
                 PERCENT * notAtHand / decided,

@@ -68,8 +68,8 @@ class BenchDecideTest {
                 "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT1S", "--warm-up=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
-                .containsPattern("own +[1-9][0-9,]* .* 1\\.00\n")
-                .containsPattern("own and shared +[1-9][0-9,]* .* [0-9]\\.[0-9]{2}\n")
+                .containsPattern("own +[1-9][0-9,.]* .* 1\\.00\n")
+                .containsPattern("own and shared +[1-9][0-9,.]* .* [0-9]\\.[0-9]{2}\n")
                 .contains("counts by endpoint");
     }
 }

@@ -11,6 +11,7 @@ import java.util.concurrent.Executor;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.ConfigDef;
 
 /**
  * The settings of a {@link WeirClient}. {@link #start} copies them, so later changes do not affect clients that were
@@ -30,6 +31,11 @@ public final class ClientBuilder {
 
     /** The shortest {@code request.timeout.ms} that the client sets by itself. */
     private static final int MIN_REQUEST_MS = 1_000;
+
+    /** The shortest wait for a decision. */
+    static final Duration MIN_TIMEOUT = Duration.ofMillis(1);
+
+    private static final Duration MAX_TIMEOUT = Duration.ofDays(1);
 
     /** How long the producer keeps the metadata of a topic to which nothing is written. */
     private static final Duration METADATA_IDLE = Duration.ofDays(3_650);
@@ -77,15 +83,21 @@ public final class ClientBuilder {
     }
 
     /**
-     * Sets how long a request waits for its decision, and for the connection to the brokers. The producer drops a request that is not written within this
-     * time, or within 1 s if that is longer. The default is 1 s.
+     * Sets how long a request waits for its decision, and for the connection to the brokers. The default is 1 s.
      *
-     * @param value the time-out, at least 1 ms
+     * <p>The producer drops a request that is not written within this time, or within 1 s if that is longer. If you set
+     * {@code linger.ms} or {@code request.timeout.ms}, the limit is at least their sum, as Kafka requires; if you set
+     * {@code delivery.timeout.ms}, that is the limit.
+     *
+     * @param value the time-out, 1 ms to 1 day
      * @return this builder
-     * @throws IllegalArgumentException if the value is shorter than 1 ms
+     * @throws IllegalArgumentException if the value is out of its range
      */
     public ClientBuilder timeout(Duration value) {
-        require(value.toMillis() >= 1, "timeout must be at least 1 ms", value);
+        require(
+                value.compareTo(MIN_TIMEOUT) >= 0 && value.compareTo(MAX_TIMEOUT) <= 0,
+                "timeout must be 1 ms to 1 day",
+                value);
         timeout = value;
         return this;
     }
@@ -319,23 +331,32 @@ public final class ClientBuilder {
 
     /**
      * Returns the settings of the producer. It drops a request that is not written by the time-out, since its decision
-     * could no longer arrive in time.
+     * could no longer arrive in time. Kafka requires that {@code delivery.timeout.ms} is at least {@code linger.ms} and
+     * {@code request.timeout.ms} together.
+     *
+     * @throws KafkaException if one of these properties is not a number
      */
     Map<String, Object> producer() {
         Map<String, Object> own = settings(kafka, PRODUCER);
         Map<String, Object> settings = new HashMap<>();
-        int requestMs = (int) Math.min(Integer.MAX_VALUE / 2, Math.max(MIN_REQUEST_MS, timeout.toMillis()));
+        int requestMs = Math.max(MIN_REQUEST_MS, (int) timeout.toMillis());
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
         settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, 0); // the calling thread must not wait for brokers
         settings.put(ProducerConfig.METADATA_MAX_IDLE_CONFIG, METADATA_IDLE.toMillis());
         settings.put(ProducerConfig.LINGER_MS_CONFIG, 1);
-        if (!own.containsKey(ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG)
-                && !own.containsKey(ProducerConfig.LINGER_MS_CONFIG)) {
-            settings.put(ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG, requestMs);
-            settings.put(ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG, requestMs + 1);
-        }
+        settings.put(ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG, requestMs);
         settings.putAll(own);
+        long attemptMs = millis(settings, ProducerConfig.LINGER_MS_CONFIG, ConfigDef.Type.LONG)
+                + millis(settings, ProducerConfig.REQUEST_TIMEOUT_MS_CONFIG, ConfigDef.Type.INT);
+        int deliveryMs = (int) Math.min(Integer.MAX_VALUE, Math.max(requestMs, attemptMs));
+        settings.putIfAbsent(ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG, deliveryMs);
         return settings;
+    }
+
+    /** Returns a setting, at most {@link Integer#MAX_VALUE}. Like Kafka, it throws if the setting is not a number. */
+    private static long millis(Map<String, Object> settings, String name, ConfigDef.Type type) {
+        Number value = (Number) ConfigDef.parseType(name, settings.get(name), type);
+        return value == null ? 0 : Math.min(Integer.MAX_VALUE, value.longValue());
     }
 
     Map<String, Object> consumer() {

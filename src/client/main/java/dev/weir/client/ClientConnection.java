@@ -208,6 +208,11 @@ final class ClientConnection implements AutoCloseable {
         return reader.failure().or(() -> leases == null ? Optional.empty() : leases.failure());
     }
 
+    /** Returns whether an error has ended a thread of the connection; {@link #failure} is the reason. */
+    boolean hasStopped() {
+        return reader.hasStopped() || leases != null && leases.hasStopped();
+    }
+
     /** Returns leased quota and writes what was passed to the producer, for a few seconds at most. */
     @Override
     public void close() {

@@ -26,7 +26,6 @@ final class ClientConnector implements AutoCloseable {
 
     private static final Duration CLOSE = Duration.ofSeconds(5);
     private static final long PAUSE_MS = 1_000;
-
     private final Supplier<ClientConnection> opener;
     private final Predicate<ClientConnection> whenConnected;
     private final CompletableFuture<Void> opened = new CompletableFuture<>();
@@ -82,13 +81,16 @@ final class ClientConnector implements AutoCloseable {
                 silent + " has answered for " + TimeUnit.NANOSECONDS.toSeconds(waitedNanos) + " s"));
     }
 
-    /** Returns the message of the innermost cause, since Kafka's own is often only "Failed to construct …". */
+    /**
+     * Returns the message of the innermost cause, since Kafka's own is often only "Failed to construct …". That of an
+     * error names its type, without which it can be empty.
+     */
     static String message(RuntimeException failure) {
         Throwable cause = failure;
         while (cause.getCause() != null) {
             cause = cause.getCause();
         }
-        return String.valueOf(cause.getMessage());
+        return cause instanceof Error ? cause.toString() : String.valueOf(cause.getMessage());
     }
 
     private void run() {
@@ -99,6 +101,8 @@ final class ClientConnector implements AutoCloseable {
         boolean isUsed = false;
         try {
             isUsed = connect(connection) && whenConnected.test(connection);
+        } catch (Throwable e) {
+            failure = ThreadEnd.report(thread, e);
         } finally {
             if (!isUsed) {
                 var unused = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients

@@ -27,10 +27,21 @@ import java.util.concurrent.locks.ReentrantLock;
 //
 // Maintenance takes longer than a decision. So it is not scheduled after each decision, but when no more can be taken
 // until a lease must be requested, or a lead after the last maintenance, since the round trip can have changed by then.
+//
+// Messages for which no request waits are sent in batches with those of other keys, since the ledgers commit after each
+// batch and a commit costs much more than a message. All batches end at multiples of their interval, so long intervals
+// end together with short ones:
+//
+//   a lease must be renewed    at the latest a lead before it ends or is used up
+//   interval of its batches    the longest of 5, 10, 20, 40, … ms that is at most a sixteenth of the term, and leaves
+//                              of the lead what the round trip needs
 final class ClientLease {
 
     /** How many different leads there are. */
     static final int LEADS = 16;
+
+    private static final int BATCHES_PER_TERM = 16;
+    private static final long MIN_BATCH_MS = 5;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final StateKey key;
@@ -55,8 +66,16 @@ final class ClientLease {
     private long takenUntilDue; // how much can be taken until maintenance is due
     private long maintainedUntilMs; // until when that is true
     private long alarmMs = Long.MAX_VALUE;
-    private boolean isDue;
+    private Due due = Due.NEVER;
     private boolean isRemoved;
+
+    /** When maintenance is scheduled, besides at the {@link #alarmMs}. */
+    private enum Due {
+        NEVER,
+        /** At the end of the batch. */
+        WITH_BATCH,
+        NOW
+    }
 
     /**
      * Messages to send.
@@ -115,19 +134,47 @@ final class ClientLease {
         return isRemoved;
     }
 
-    void go() {
+    /** Marks that this instance is no longer used, and forgets the requests that wait, which have ended. */
+    void markRemoved() {
         isRemoved = true;
+        while (holder.hasWaiting()) {
+            holder.removeFirst();
+        }
     }
 
-    /** Schedules maintenance. Returns false if it was already scheduled. */
+    /** Schedules maintenance now. Returns false if it was already scheduled so. */
     boolean setDue() {
-        boolean wasDue = isDue;
-        isDue = true;
+        boolean wasDue = due == Due.NOW;
+        due = Due.NOW;
         return !wasDue;
     }
 
+    /** Schedules maintenance at the end of the batch. Returns false if it was already scheduled. */
+    boolean setDueWithBatch() {
+        boolean wasDue = due != Due.NEVER;
+        due = wasDue ? due : Due.WITH_BATCH;
+        return !wasDue;
+    }
+
+    /** Returns whether maintenance is scheduled at the end of the batch, not now. */
+    boolean isDueWithBatch() {
+        return due == Due.WITH_BATCH;
+    }
+
     void setDone() {
-        isDue = false;
+        due = Due.NEVER;
+    }
+
+    /** Returns when the batch ends that contains {@code atMs}. */
+    long batchEndMs(long atMs) {
+        LeaseTerms terms = holder.terms();
+        long roundTripMs = session.roundTrip().smoothedMs();
+        long longestMs = Math.min(terms.termMs() / BATCHES_PER_TERM, terms.leadMs() - roundTripMs - roundTripMs / 4);
+        if (longestMs < MIN_BATCH_MS) {
+            return atMs;
+        }
+        long intervalMs = MIN_BATCH_MS * Long.highestOneBit(longestMs / MIN_BATCH_MS);
+        return -Math.floorDiv(-atMs, intervalMs) * intervalMs; // rounded up
     }
 
     /** Returns when maintenance is scheduled at the latest, or {@link Long#MAX_VALUE} if it is not scheduled. */
@@ -283,8 +330,8 @@ final class ClientLease {
         takenSinceMaintenance = 0;
         takenUntilDue = holder.tokensUntilDue(nowMs);
         maintainedUntilMs = nowMs + holder.terms().leadMs();
-        boolean tells = message.isPresent() || isIdle(nowMs);
-        return new Messages(message, tells ? usage.drain(policy.policy()) : List.of());
+        boolean sendsUsage = message.isPresent() || isIdle(nowMs);
+        return new Messages(message, sendsUsage ? usage.drain(policy.policy()) : List.of());
     }
 
     /** Returns the messages to send when the instance is no longer used. */
@@ -303,6 +350,7 @@ final class ClientLease {
         settle();
         long dueMs = holder.dueAtMs(nowMs);
         long idleAtMs = holder.idleAtMs();
-        return idleAtMs > nowMs ? Math.min(dueMs, idleAtMs) : dueMs;
+        long nextMs = idleAtMs > nowMs ? Math.min(dueMs, idleAtMs) : dueMs;
+        return nextMs == Long.MAX_VALUE || holder.hasWaiting() ? nextMs : batchEndMs(nextMs);
     }
 }

@@ -72,14 +72,21 @@ final class ClientLeases {
         return all.size();
     }
 
-    /** Schedules maintenance of a lease. The caller holds its lock. */
+    /** Schedules maintenance of a lease now. The caller holds its lock. */
     void setDue(ClientLease lease) {
         if (lease.setDue()) {
             due.add(lease);
         }
     }
 
-    /** Returns the next lease that needs maintenance, or null if none does. */
+    /** Schedules maintenance of a lease at the end of its batch. The caller holds its lock. */
+    void setDueWithBatch(ClientLease lease) {
+        if (lease.setDueWithBatch()) {
+            due.add(lease);
+        }
+    }
+
+    /** Returns the next lease of which maintenance was scheduled, or null if there is none. */
     ClientLease nextDue() {
         return due.poll();
     }

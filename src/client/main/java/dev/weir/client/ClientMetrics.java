@@ -4,13 +4,18 @@ import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.HdrHistogram.ConcurrentHistogram;
 
 /** The counters of a client. Thread-safe. */
 final class ClientMetrics {
+
+    private static final Set<NoDecisionReason> OUTAGE =
+            EnumSet.of(NoDecisionReason.NOT_READY, NoDecisionReason.TIMED_OUT, NoDecisionReason.NOT_WRITTEN);
 
     private static final long MAX_MICROS = TimeUnit.HOURS.toMicros(1);
 
@@ -36,6 +41,15 @@ final class ClientMetrics {
 
     void unanswered(NoDecisionReason why) {
         unanswered.get(why).increment();
+    }
+
+    /** Returns the numbers of requests that ended for reasons that indicate an outage. */
+    Map<NoDecisionReason, Long> outageCounts() {
+        Map<NoDecisionReason, Long> counts = new EnumMap<>(NoDecisionReason.class);
+        for (NoDecisionReason why : OUTAGE) {
+            counts.put(why, unanswered.get(why).sum());
+        }
+        return counts;
     }
 
     ClientStats stats(int inFlight, int keysHeld, CircuitSettings.State circuit) {

@@ -10,14 +10,15 @@ import org.apache.kafka.common.errors.InterruptException;
 
 /**
  * Creates a Kafka consumer. Kafka's constructor fails if no host name of the brokers can be resolved, for example
- * because DNS is not available yet; then the opener tries again once a second. Not thread-safe.
+ * because DNS is not available yet; then the opener tries again once a second. Not thread-safe, except for
+ * {@link #consumer}.
  */
 final class ConsumerOpener {
 
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final Supplier<Consumer<byte[], byte[]>> opener;
-    private Consumer<byte[], byte[]> consumer; // null until a host name is resolved
+    private volatile Consumer<byte[], byte[]> consumer; // null until a host name is resolved
     private KafkaException failure; // null if there is none
     private long lastAttemptNanos;
 

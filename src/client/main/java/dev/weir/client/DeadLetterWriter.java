@@ -4,6 +4,7 @@ import dev.weir.fault.SafeText;
 import dev.weir.wire.DeadLetterHeaders;
 import dev.weir.wire.ReleaseCodec;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -17,6 +18,8 @@ final class DeadLetterWriter implements AutoCloseable {
 
     /** The largest request of the producer, which has room for any release and its headers. */
     static final int MAX_BYTES = 4 << 20;
+
+    private static final Duration CLOSE = Duration.ofSeconds(5);
 
     private final Map<String, Object> kafka;
     private final String topic;
@@ -59,10 +62,11 @@ final class DeadLetterWriter implements AutoCloseable {
         return producer;
     }
 
+    /** Closes the producer, within 5 s. Records that are not confirmed by then can be lost. */
     @Override
     public synchronized void close() {
         if (producer != null) {
-            producer.close();
+            producer.close(CLOSE);
         }
     }
 

@@ -194,7 +194,7 @@ final class DecisionAttempt implements WritableLeases {
         int binding = 0;
         for (int i = 0; i < size; i++) {
             if (held[i].take(request.cost(), nowMs, atMs)) {
-                leases.setDue(held[i]);
+                leases.setDueWithBatch(held[i]);
             }
             LeasedPolicyDecider best = rules[binding].policy();
             if (i > 0 && rules[i].policy().isBinding(held[i].available(), best, held[binding].available())) {
@@ -209,13 +209,13 @@ final class DecisionAttempt implements WritableLeases {
         for (int i = 0; i < size; i++) {
             before[i] = held[i].book();
         }
-        DecisionResult ruling = Decider.readOnly(PolicyStates.NONE, context).decide(request, table);
+        DecisionResult result = Decider.readOnly(PolicyStates.NONE, context).decide(request, table);
         boolean isToWake = false;
         Decision decision = null;
-        if (ruling instanceof Decision decided) {
+        if (result instanceof Decision decided) {
             decision = count(request, decided);
         } else {
-            AwaitLease wait = (AwaitLease) ruling;
+            AwaitLease wait = (AwaitLease) result;
             waitsOn = of(wait.key());
             undecided = onWait.park(wait, waitsOn);
         }

@@ -51,7 +51,7 @@ final class HeldReleases {
     private static final class Progress {
         private final TreeSet<Long> held = new TreeSet<>();
         private long next;
-        private long marked = -1;
+        private long reported = -1;
     }
 
     void add(Held held) {
@@ -74,16 +74,16 @@ final class HeldReleases {
     }
 
     void removeFirst() {
-        left(takeFirst());
+        markDone(takeFirst());
     }
 
-    /** Removes the first record from the order. It still counts as held until it has {@link #left}. */
+    /** Removes the first record from the order. It still counts as held until it is {@linkplain #markDone done}. */
     Held takeFirst() {
         return queue.remove();
     }
 
     /** Marks a record that was taken as done. Has no effect if its partition was dropped. */
-    void left(Held taken) {
+    void markDone(Held taken) {
         Progress progress = partitions.get(taken.partition);
         if (progress != null) {
             progress.held.remove(taken.offset);
@@ -91,13 +91,13 @@ final class HeldReleases {
     }
 
     /** Returns the first offset that is not done, of each partition in which it changed since the last call. */
-    Map<TopicPartition, Long> markHandedOut() {
+    Map<TopicPartition, Long> takeChangedOffsets() {
         Map<TopicPartition, Long> changed = new HashMap<>();
         partitions.forEach((partition, progress) -> {
-            long handedOut = progress.held.isEmpty() ? progress.next : progress.held.first();
-            if (handedOut > progress.marked) {
-                progress.marked = handedOut;
-                changed.put(partition, handedOut);
+            long undone = progress.held.isEmpty() ? progress.next : progress.held.first();
+            if (undone > progress.reported) {
+                progress.reported = undone;
+                changed.put(partition, undone);
             }
         });
         return changed;

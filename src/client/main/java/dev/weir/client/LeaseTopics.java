@@ -56,7 +56,7 @@ final class LeaseTopics implements AutoCloseable {
     private final String holder;
     private final ClientPolicyRegistry policies;
     private final TopicFollower follower;
-    private final ResponseHandler answers;
+    private final ResponseHandler responseHandler;
     private final BackgroundFlush flush = new BackgroundFlush(() -> this.producer.flush());
     private KafkaProducer<byte[], byte[]> producer; // null until brokers have responded
     private LeaseUsageAvro usageAvro; // null until connected
@@ -78,16 +78,16 @@ final class LeaseTopics implements AutoCloseable {
             Optional<SchemaRegistry> registry,
             String holder,
             ClientPolicyRegistry policies,
-            ResponseHandler answers) {
+            ResponseHandler responseHandler) {
         this.options = options;
         this.registry = registry;
         this.holder = holder;
         this.policies = policies;
-        this.answers = answers;
+        this.responseHandler = responseHandler;
         Map<String, Object> reading = TopicFollower.settings(options.consumer());
         reading.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed"); // an aborted lease must not be used
         ClientConnection.check(writing(options));
-        follower = new TopicFollower(reading, "weir-client-grants", this::polled);
+        follower = new TopicFollower(reading, "weir-client-lease-responses", this::polled);
     }
 
     /**
@@ -100,7 +100,7 @@ final class LeaseTopics implements AutoCloseable {
     void connect() {
         usageAvro = new LeaseUsageAvro(registry, options.leaseUsage());
         List<TopicPartition> ofPolicies = follower.partitions(options.policies());
-        List<TopicPartition> ofGrants = follower.partitions(options.leaseResponses());
+        List<TopicPartition> ofResponses = follower.partitions(options.leaseResponses());
         if (producer == null) {
             producer = new KafkaProducer<>(writing(options), new ByteArraySerializer(), new ByteArraySerializer());
         }
@@ -109,7 +109,7 @@ final class LeaseTopics implements AutoCloseable {
             ClientConnection.find(producer, written);
         }
         requireRights();
-        responses = ofGrants.get(Math.floorMod(holder.hashCode(), ofGrants.size()));
+        responses = ofResponses.get(Math.floorMod(holder.hashCode(), ofResponses.size()));
         follower.reset();
         follower.addFromBeginning(ofPolicies);
         follower.addFromEnd(List.of(responses));
@@ -184,6 +184,11 @@ final class LeaseTopics implements AutoCloseable {
         return Optional.ofNullable(notWritten).or(follower::failure);
     }
 
+    /** Returns whether an error has ended the thread that reads. */
+    boolean hasStopped() {
+        return follower.hasStopped();
+    }
+
     private void polled(ConsumerRecords<byte[], byte[]> records) {
         if (handleRecord(records)) {
             policies.update();
@@ -208,17 +213,17 @@ final class LeaseTopics implements AutoCloseable {
     /** Processes a response. One that cannot be decoded is ignored, since enforcers write it to the dead letters. */
     private void handleResponse(ConsumerRecord<byte[], byte[]> record) {
         try {
-            LeaseResponseAvro.Addressed answer = leaseResponseAvro.decode(record.value(), record.partition());
-            if (answer.holder().equals(holder) && record.key() != null) {
-                answers.handleResponse(KeyCodec.decode(record.key()), answer.response());
+            LeaseResponseAvro.Addressed addressed = leaseResponseAvro.decode(record.value(), record.partition());
+            if (addressed.holder().equals(holder) && record.key() != null) {
+                responseHandler.handleResponse(KeyCodec.decode(record.key()), addressed.response());
             }
         } catch (UnreadableException | BufferUnderflowException e) {
             // enforcers report it
         }
     }
 
-    void requestLease(StateKey key, LeaseRequest ask) {
-        byte[] value = leaseRequestAvro.encode(new LeaseRequestAvro.Addressed(ask, responses.partition()));
+    void requestLease(StateKey key, LeaseRequest request) {
+        byte[] value = leaseRequestAvro.encode(new LeaseRequestAvro.Addressed(request, responses.partition()));
         send(new ProducerRecord<>(options.leaseRequests(), KeyCodec.encode(key), value));
     }
 

@@ -10,6 +10,7 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.wire.SchemaRegistry;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -44,18 +45,23 @@ final class LeasedDecisions implements AutoCloseable {
 
     private static final Comparator<Timer> BY_TIME = Comparator.comparingLong(Timer::atMs);
 
-    private final ClockStepDetector clockSteps = new ClockStepDetector();
-    private final LeaseSession session = new LeaseSession(
-            "c-" + UUID.randomUUID(), 1, () -> clockSteps.observe(System::nanoTime, System::currentTimeMillis));
+    private final LeaseSession session = newSession();
     private final ClientPolicyRegistry policies;
     private final LeaseTopics topics;
     private final ClientLeases leases = new ClientLeases(session);
     private final PriorityQueue<Timer> timers = new PriorityQueue<>(BY_TIME);
+
+    /**
+     * The attempts of the threads. A thread keeps its attempt as long as it runs, so an attempt must not refer to this
+     * object: neither directly nor by requests that wait for its leases.
+     */
     private final ThreadLocal<DecisionAttempt> attempts;
+
     private final Thread thread = new Thread(this::run, "weir-client-leases");
     private final Set<StateKey> open = ConcurrentHashMap.newKeySet();
     private final Semaphore lastAnswers = new Semaphore(0);
     private volatile RuntimeException failure;
+    private volatile boolean stopped;
 
     private record Timer(long atMs, ClientLease held) {}
 
@@ -102,10 +108,17 @@ final class LeasedDecisions implements AutoCloseable {
     LeasedDecisions(ClientBuilder options, Optional<SchemaRegistry> registry) {
         long unansweredMs = options.timeout().toMillis();
         policies = new ClientPolicyRegistry(options.leases());
-        attempts = ThreadLocal.withInitial(
-                () -> new DecisionAttempt(leases, session, policies, unansweredMs, () -> LockSupport.unpark(thread)));
+        WeakReference<Thread> maintenance = new WeakReference<>(thread);
+        Runnable wake = () -> LockSupport.unpark(maintenance.get());
+        attempts = ThreadLocal.withInitial(() -> new DecisionAttempt(leases, session, policies, unansweredMs, wake));
         topics = new LeaseTopics(options, registry, session.name(), policies, this::answered);
         thread.setDaemon(true);
+    }
+
+    private static LeaseSession newSession() {
+        ClockStepDetector clockSteps = new ClockStepDetector();
+        return new LeaseSession(
+                "c-" + UUID.randomUUID(), 1, () -> clockSteps.observe(System::nanoTime, System::currentTimeMillis));
     }
 
     /**
@@ -146,6 +159,11 @@ final class LeasedDecisions implements AutoCloseable {
         return Optional.ofNullable(failure).or(topics::failure);
     }
 
+    /** Returns whether an error has ended one of the threads; {@link #failure} is the reason. */
+    boolean hasStopped() {
+        return stopped || topics.hasStopped();
+    }
+
     /** Processes a response. A lease of a key that is no longer used is returned. */
     private void answered(StateKey key, LeaseResponse response) {
         ClientLease held = leases.get(key);
@@ -175,16 +193,25 @@ final class LeasedDecisions implements AutoCloseable {
     }
 
     private void run() {
-        while (!leases.isClosed()) {
-            try {
-                while (!leases.isClosed() && maintainNext()) {
-                    // each step reads the clock: under load, or if a callback blocks, there is always another one
-                }
-                failure = null;
-            } catch (RuntimeException e) { // a lost message costs some quota and does no other harm
-                failure = e;
+        try {
+            while (!leases.isClosed()) {
+                maintainAll();
+                LockSupport.parkNanos(this, leases.size() == 0 ? IDLE_NANOS : TICK_NANOS);
             }
-            LockSupport.parkNanos(this, leases.size() == 0 ? IDLE_NANOS : TICK_NANOS);
+        } catch (Throwable e) {
+            failure = ThreadEnd.report(thread, e);
+            stopped = true;
+        }
+    }
+
+    private void maintainAll() {
+        try {
+            while (!leases.isClosed() && maintainNext()) {
+                // each step reads the clock: under load, or if a callback blocks, there is always another one
+            }
+            failure = null;
+        } catch (RuntimeException e) { // a lost message costs some quota and does no other harm
+            failure = e;
         }
     }
 
@@ -192,7 +219,7 @@ final class LeasedDecisions implements AutoCloseable {
     private boolean maintainNext() {
         session.checkClock();
         ClientLease due = leases.nextDue();
-        if (due != null) {
+        if (due != null && !joinsBatch(due)) {
             maintain(due);
         }
         boolean hasAlarm = !timers.isEmpty() && timers.peek().atMs <= leases.nowMs();
@@ -204,6 +231,20 @@ final class LeasedDecisions implements AutoCloseable {
             }
         }
         return due != null || hasAlarm;
+    }
+
+    /** Sets the alarm for the end of the batch if the lease is due then. Returns false if it is due now. */
+    private boolean joinsBatch(ClientLease due) {
+        due.lock();
+        try {
+            boolean joins = due.isDueWithBatch();
+            if (joins) {
+                setAlarm(due, due.batchEndMs(leases.nowMs()));
+            }
+            return joins;
+        } finally {
+            due.unlock();
+        }
     }
 
     private void maintain(ClientLease held) {
@@ -220,8 +261,7 @@ final class LeasedDecisions implements AutoCloseable {
                 LeasedPolicyDecider policy = policies.rules().now(held.key().policyId(), ledgerMs);
                 messages = held.next(policy, nowMs);
                 if (held.isIdle(nowMs)) {
-                    held.go();
-                    leases.remove(held);
+                    remove(held);
                 } else {
                     setAlarm(held, Math.max(held.dueMs(nowMs), nowMs + 1));
                 }
@@ -255,7 +295,9 @@ final class LeasedDecisions implements AutoCloseable {
             }
             held.lock();
             try {
-                held.removeFirst();
+                if (!held.isRemoved()) {
+                    held.removeFirst();
+                }
             } finally {
                 held.unlock();
             }
@@ -315,6 +357,7 @@ final class LeasedDecisions implements AutoCloseable {
             }
             asked += giveBack(held) ? 1 : 0;
         }
+        leases.all().forEach(this::remove);
         try {
             var unused = lastAnswers.tryAcquire(asked, LAST_ANSWERS_MS, TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
@@ -343,13 +386,24 @@ final class LeasedDecisions implements AutoCloseable {
                 open.add(held.key());
             }
             messages = held.last();
-            held.go();
-            leases.remove(held);
+            remove(held);
         } finally {
             held.unlock();
         }
         send(held, messages);
         return isOpen;
+    }
+
+    private void remove(ClientLease held) {
+        held.lock();
+        try {
+            if (!held.isRemoved()) {
+                held.markRemoved();
+                leases.remove(held);
+            }
+        } finally {
+            held.unlock();
+        }
     }
 
     /** Closes Kafka's clients, before {@link #start}. */

@@ -6,8 +6,8 @@ package dev.weir.client;
  */
 public enum NoDecisionReason {
     /**
-     * The client did not become ready in time, since the brokers are away or a topic does not exist. The request was not
-     * sent.
+     * The client did not become ready in time, since the brokers are away or a topic does not exist, or an
+     * {@link Error} has stopped it. The request was not sent.
      */
     NOT_READY,
     /** No decision arrived in time. Weir may still decide and charge the request. */

@@ -188,6 +188,15 @@ public final class RateLimitHeaders {
 
     /** Returns a String of RFC 9651: printable ASCII, with a question mark for each other character. */
     private static String quoted(String text) {
-        return '"' + text.replaceAll("[^ -~]", "?").replaceAll("[\"\\\\]", "\\\\$0") + '"';
+        StringBuilder quoted = new StringBuilder(text.length() + 2).append('"');
+        for (int i = 0; i < text.length(); ) {
+            int c = text.codePointAt(i);
+            i += Character.charCount(c);
+            if (c == '"' || c == '\\') {
+                quoted.append('\\');
+            }
+            quoted.append(c < ' ' || c > '~' ? '?' : (char) c);
+        }
+        return quoted.append('"').toString();
     }
 }

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.ClockStepWakeup;
 import dev.weir.event.Release;
 import dev.weir.wire.RegistryException;
 import dev.weir.wire.ReleaseCodec;
@@ -54,7 +55,9 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * <p><b>Order and time.</b> Releases are returned in the order of {@code releaseAt} over all partitions, as far as they
  * have been received. A release that arrives late is returned at once. The time is that of the broker, estimated from
  * the times at which it appended releases. No release is returned early; the delay is that of the fastest release of
- * the last seconds. The clock of this machine does not matter.
+ * the last seconds. The clock of this machine can be wrong. If it is set back, {@link #next} takes up to 0.2 s longer
+ * once, and Kafka's client sends no heartbeats until the clock has caught up. So after a step by more than
+ * {@code session.timeout.ms}, the group can revoke the partitions.
  *
  * <p><b>Memory.</b> The consumer buffers about {@value #MAX_HELD} releases, plus {@code max.poll.records} for each
  * partition. The broker keeps the others; they arrive late if the look-ahead of a queue covers more than that. Payloads
@@ -82,6 +85,7 @@ public final class ReleaseConsumer implements AutoCloseable {
     private static final long MAX_POLL_NANOS = 100 * MS;
 
     private final ConsumerOpener opener;
+    private final ClockStepWakeup clockSteps;
     private final BrokerClock clock;
     private final int maxHeld;
     private final ReleaseCodec avro;
@@ -133,6 +137,7 @@ public final class ReleaseConsumer implements AutoCloseable {
         this.clock = clock;
         this.maxHeld = maxHeld;
         opener = new ConsumerOpener(() -> subscribed(consumers.get(), topic));
+        clockSteps = new ClockStepWakeup(() -> opener.consumer().ifPresent(Consumer::wakeup));
     }
 
     private Consumer<byte[], byte[]> subscribed(Consumer<byte[], byte[]> consumer, String topic) {
@@ -190,7 +195,7 @@ public final class ReleaseConsumer implements AutoCloseable {
     }
 
     void done(HeldReleases.Held taken) {
-        held.left(taken);
+        held.markDone(taken);
     }
 
     /** Polls the broker, to stay in the group, without returning a release. */
@@ -240,7 +245,7 @@ public final class ReleaseConsumer implements AutoCloseable {
      * @throws KafkaException if the broker rejects the commit or does not respond
      */
     public void commit() {
-        held.markHandedOut().forEach((partition, offset) -> done.put(partition, new OffsetAndMetadata(offset)));
+        held.takeChangedOffsets().forEach((partition, offset) -> done.put(partition, new OffsetAndMetadata(offset)));
         commitDone();
     }
 
@@ -250,7 +255,11 @@ public final class ReleaseConsumer implements AutoCloseable {
      */
     @Override
     public void close() {
-        opener.consumer().ifPresent(Consumer::close);
+        try {
+            opener.consumer().ifPresent(Consumer::close);
+        } finally {
+            clockSteps.close();
+        }
     }
 
     private void commitDone() {
@@ -258,7 +267,8 @@ public final class ReleaseConsumer implements AutoCloseable {
             return;
         }
         try {
-            opener.consumer().orElseThrow().commitSync(done);
+            Consumer<byte[], byte[]> consumer = opener.consumer().orElseThrow();
+            clockSteps.run(() -> consumer.commitSync(done));
             done.clear();
         } catch (RebalanceInProgressException e) {
             // the next commit includes these offsets
@@ -271,7 +281,7 @@ public final class ReleaseConsumer implements AutoCloseable {
 
     private void receive(Consumer<byte[], byte[]> consumer, Duration timeout) {
         bound(consumer);
-        ConsumerRecords<byte[], byte[]> records = consumer.poll(timeout);
+        ConsumerRecords<byte[], byte[]> records = clockSteps.call(() -> consumer.poll(timeout));
         readAll(records, consumer).forEach(held::add);
         // The last record may be followed by transaction markers, which have offsets too.
         records.nextOffsets().forEach((partition, next) -> held.received(partition, next.offset()));

@@ -17,7 +17,10 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Supplier;
 import org.apache.kafka.common.KafkaException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A consumer that passes each release to a handler at its {@code releaseAt}, several at a time, and retries failed ones
@@ -59,11 +62,13 @@ import org.apache.kafka.common.KafkaException;
 // One thread owns the consumer and all state. Handlers, timers and decisions send it events.
 public final class ReleaseWorker implements AutoCloseable {
 
+    private static final Logger LOG = LoggerFactory.getLogger(ReleaseWorker.class);
     private static final Duration POLL_TIMEOUT = Duration.ofMillis(50);
     private static final long COMMIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long PAUSE_MS = 1_000;
 
     private final WorkerBuilder options;
+    private final Supplier<ReleaseConsumer> consumers;
     private ReleaseConsumer consumer; // null until the clients are open
     private volatile WeirClient client; // null until the clients are open, and if nothing is retried
     private DeadLetterWriter deadLetters; // null until the clients are open
@@ -90,6 +95,7 @@ public final class ReleaseWorker implements AutoCloseable {
     private volatile boolean closing;
     private volatile RuntimeException failure;
     private volatile RuntimeException giveUpFailure;
+    private volatile RuntimeException fatal; // why the worker has stopped by itself
 
     private record Name(String queue, String client, String requestId) {}
 
@@ -132,8 +138,9 @@ public final class ReleaseWorker implements AutoCloseable {
         return new WorkerBuilder(kafka, handler);
     }
 
-    ReleaseWorker(WorkerBuilder options) {
+    ReleaseWorker(WorkerBuilder options, Supplier<ReleaseConsumer> consumers) {
         this.options = options;
+        this.consumers = consumers;
         recentlyDone = new BoundedRecentSet<>(options.ahead());
         try {
             open();
@@ -156,7 +163,7 @@ public final class ReleaseWorker implements AutoCloseable {
         WeirClient retries = null;
         try {
             retries = options.attempts() > 1 ? options.client() : null;
-            consumer = options.consumer();
+            consumer = consumers.get();
         } catch (RuntimeException e) {
             writer.close();
             if (retries != null) {
@@ -181,13 +188,15 @@ public final class ReleaseWorker implements AutoCloseable {
 
     /**
      * Returns the error that currently stops the worker from reading releases, committing, retrying, or giving up a
-     * release. The worker keeps trying until it succeeds or is closed.
+     * release. The worker keeps trying until it succeeds or is closed. Only an {@link Error}, such as an
+     * {@link OutOfMemoryError}, stops it, as {@link #close} does; then the error is the cause of this failure.
      *
      * @return the last error; empty if the same operation has succeeded since
      */
     public Optional<RuntimeException> failure() {
         WeirClient retries = client;
-        return Optional.ofNullable(failure)
+        return Optional.ofNullable(fatal)
+                .or(() -> Optional.ofNullable(failure))
                 .or(() -> Optional.ofNullable(giveUpFailure))
                 .or(() -> retries == null ? Optional.empty() : retries.failure());
     }
@@ -209,24 +218,44 @@ public final class ReleaseWorker implements AutoCloseable {
     }
 
     private void run() {
-        while (!closing) {
-            try {
-                if (consumer == null) {
-                    open();
-                }
-                step();
-                failure = null;
-            } catch (RuntimeException e) { // can be temporary, such as a missing permission or a rebalance
-                failure = e;
-                runEvents(PAUSE_MS);
+        try {
+            while (!closing) {
+                runStep();
             }
+        } catch (Throwable e) { // an error after which the state can be inconsistent
+            fatal = new IllegalStateException("the worker has stopped: " + e, e);
+            closing = true;
+            LOG.error("the worker has stopped", e);
+        } finally {
+            stop();
         }
-        stop();
+    }
+
+    private void runStep() {
+        try {
+            if (consumer == null) {
+                open();
+            }
+            step();
+            failure = null;
+        } catch (RuntimeException e) { // can be temporary, such as a missing permission or a rebalance
+            failure = e;
+            runEvents(PAUSE_MS);
+        }
     }
 
     private void step() {
         runEvents(0);
-        commitIfDue();
+        try {
+            commitIfDue();
+        } catch (RuntimeException e) {
+            try {
+                consumer.keepUp(); // a member that was removed from its group rejoins only by polling
+            } catch (RuntimeException further) {
+                e.addSuppressed(further);
+            }
+            throw e;
+        }
         if (hasRoom()) {
             consumer.take(POLL_TIMEOUT).ifPresent(this::begin);
         } else {
@@ -335,7 +364,7 @@ public final class ReleaseWorker implements AutoCloseable {
 
     /** Gives up a release. Repeats this until it succeeds, so that no release is lost. */
     private void giveUp(Task task, Throwable cause) {
-        runAside(() -> addEvent(task, cause), thrown -> {
+        runAside(() -> handleGivenUp(task, cause), thrown -> {
             if (thrown == null) {
                 givenUp.increment();
                 giveUpFailure = null;
@@ -348,7 +377,8 @@ public final class ReleaseWorker implements AutoCloseable {
         });
     }
 
-    private void addEvent(Task task, Throwable cause) throws Exception {
+    /** Passes a release to {@link WorkerBuilder#givenUp}, or writes it to the dead letters. */
+    private void handleGivenUp(Task task, Throwable cause) throws Exception {
         if (options.givenUp().isPresent() && task.work != null) {
             options.givenUp().get().handle(task.work, cause);
         } else {
@@ -391,7 +421,7 @@ public final class ReleaseWorker implements AutoCloseable {
         if (closing) {
             return;
         }
-        var unused = timer.schedule(() -> events.add(next), wait.toNanos(), TimeUnit.NANOSECONDS);
+        var unused = timer.schedule(() -> events.add(next), TimeUnit.NANOSECONDS.convert(wait), TimeUnit.NANOSECONDS);
     }
 
     /** Waits for an event, for {@code waitMs} at most, and runs all that have arrived. */
@@ -431,27 +461,33 @@ public final class ReleaseWorker implements AutoCloseable {
 
     private void stop() {
         timer.shutdownNow();
-        try {
-            finishBusy();
-            if (consumer != null) {
-                consumer.commit();
-            }
-        } catch (RuntimeException e) {
-            failure = e;
-        } finally {
-            handlers.shutdownNow();
-            closeClients();
+        tryToStop(this::finishBusy);
+        if (consumer != null) {
+            tryToStop(consumer::commit);
         }
+        handlers.shutdownNow();
+        closeClients();
     }
 
     private void closeClients() {
         if (consumer == null) {
             return;
         }
-        consumer.close();
+        tryToStop(consumer::close);
         if (client != null) {
-            client.close();
+            tryToStop(client::close);
         }
-        deadLetters.close();
+        tryToStop(deadLetters::close);
+    }
+
+    /** Runs a step of {@link #stop}. If it fails, the steps after it are still run. */
+    private void tryToStop(Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException e) {
+            failure = e;
+        } catch (Error e) {
+            failure = new IllegalStateException("the worker could not be closed: " + e, e);
+        }
     }
 }

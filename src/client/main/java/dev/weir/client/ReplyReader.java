@@ -64,6 +64,11 @@ final class ReplyReader implements AutoCloseable {
         return follower.failure();
     }
 
+    /** Returns whether an error has ended the thread. */
+    boolean hasStopped() {
+        return follower.hasStopped();
+    }
+
     @Override
     public void close() {
         follower.close();

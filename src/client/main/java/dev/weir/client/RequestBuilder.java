@@ -5,6 +5,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -26,7 +27,8 @@ public final class RequestBuilder {
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
 
     private final String client;
-    private final Map<String, String> attributes = new HashMap<>();
+    private Map<String, String> attributes = new HashMap<>();
+    private boolean isBuilt; // whether the attributes belong to a request
     private String requestId;
     private RequestKind kind = RequestKind.CONSUME;
     private String tier;
@@ -116,6 +118,10 @@ public final class RequestBuilder {
      * @return this builder
      */
     public RequestBuilder attribute(String name, String value) {
+        if (isBuilt) {
+            attributes = new HashMap<>(attributes);
+            isBuilt = false;
+        }
         attributes.put(name, value);
         return this;
     }
@@ -175,6 +181,7 @@ public final class RequestBuilder {
      * @throws ArithmeticException if the deadline is not within the range of milliseconds in a {@code long}
      */
     public Request build() {
+        isBuilt = true;
         return new Request(
                 requestId == null ? UUID.randomUUID().toString() : requestId,
                 client,
@@ -182,7 +189,7 @@ public final class RequestBuilder {
                 tier,
                 cost,
                 sizeBytes,
-                new HashMap<>(attributes),
+                Collections.unmodifiableMap(attributes), // which may be those of several requests
                 deadline == null ? null : (Long) deadline.toEpochMilli(),
                 payload,
                 queue,

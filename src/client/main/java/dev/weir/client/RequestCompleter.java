@@ -100,7 +100,7 @@ final class RequestCompleter implements AutoCloseable {
             return;
         }
         NoDecisionException failure = noDecision(why, request.within(), cause);
-        if (!COUNTED.contains(why)) {
+        if (!counts(why, request)) {
             request.releasePermission(breaker);
         } else if (request.takePermission()) {
             breaker.onError(request.waitedNanos(), TimeUnit.NANOSECONDS, failure);
@@ -110,6 +110,13 @@ final class RequestCompleter implements AutoCloseable {
         } else {
             execute(() -> request.future.completeExceptionally(failure));
         }
+    }
+
+    /** Returns whether the circuit breaker counts the end of a request as a failure. */
+    private static boolean counts(NoDecisionReason why, PendingRequest request) {
+        boolean isTooShort = why == NoDecisionReason.TIMED_OUT
+                && request.within().compareTo(CircuitSettings.MIN_COUNTED_TIMEOUT) < 0;
+        return COUNTED.contains(why) && !isTooShort;
     }
 
     /**

@@ -112,6 +112,8 @@ final class RequestDispatcher {
             completer.fail(call, NoDecisionReason.CLOSED);
         } else if (current == null) {
             decideWhenReady(call);
+        } else if (current.hasStopped()) {
+            completer.fail(call, NoDecisionReason.NOT_READY);
         } else {
             decideBy(current, call);
         }

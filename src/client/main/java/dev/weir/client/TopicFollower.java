@@ -21,11 +21,11 @@ import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * A consumer that reads partitions outside of any group, on a thread of its own. After a failure it tries again
- * each second.
+ * A consumer that reads partitions outside of any group, on a thread of its own. After an exception it tries again
+ * each second. After an {@link Error} it stops.
  *
  * <p>Before {@link #start}, one thread may call its methods; after it, only {@link Handler}s may, except for
- * {@link #failure} and {@link #close}.
+ * {@link #failure}, {@link #hasStopped} and {@link #close}.
  */
 final class TopicFollower implements AutoCloseable {
 
@@ -46,9 +46,11 @@ final class TopicFollower implements AutoCloseable {
     private final CountDownLatch closing = new CountDownLatch(1);
     private final Thread thread;
     private volatile RuntimeException failure;
+    private volatile boolean stopped;
 
     /**
-     * What the follower's thread does besides reading. If it throws, the failure is reported and the follower goes on.
+     * What the follower's thread does besides reading. If it throws an exception, the failure is reported and the
+     * follower goes on.
      */
     interface Handler {
 
@@ -169,6 +171,11 @@ final class TopicFollower implements AutoCloseable {
         return Optional.ofNullable(failure);
     }
 
+    /** Returns whether an error has ended the thread; {@link #failure} is the reason. */
+    boolean hasStopped() {
+        return stopped;
+    }
+
     private void run() {
         try {
             while (closing.getCount() > 0) {
@@ -183,6 +190,9 @@ final class TopicFollower implements AutoCloseable {
                     pause();
                 }
             }
+        } catch (Throwable e) {
+            failure = ThreadEnd.report(thread, e);
+            stopped = true;
         } finally {
             consumer.close(LEAVE);
         }

@@ -16,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.header.Header;
+import org.slf4j.LoggerFactory;
 
 /**
  * A client that sends requests for quota to Weir over Kafka and returns its decisions.
@@ -48,6 +49,9 @@ import org.apache.kafka.common.header.Header;
  * {@linkplain #isReady is ready}, requests wait for the connection, at most for their time-outs; then they end with
  * {@link NoDecisionReason#NOT_READY}. If brokers go away later, requests end with other reasons, the circuit opens, and
  * the client recovers when they return.
+ *
+ * <p><b>Log.</b> The client logs when it connects, once a minute while requests end before that, when the circuit opens,
+ * with the reasons, and when it closes, to the logger of this class.
  *
  * <p><b>Threads.</b> Instances are thread-safe. Use one per process. {@code decide} and {@code peek} return without
  * waiting for the decision or for brokers. The calling thread can block only for {@link ClientBuilder#maxWait} if too
@@ -102,13 +106,23 @@ public final class WeirClient implements AutoCloseable {
      * @throws RuntimeException if a setting is invalid
      */
     WeirClient connect() {
+        OutageLog log = new OutageLog(LoggerFactory.getLogger(WeirClient.class), System.nanoTime());
         try {
             connector.start();
+            pending.repeat(() -> log.update(snapshot(), System.nanoTime()), OutageLog.INTERVAL);
             return this;
         } catch (RuntimeException e) {
             close();
             throw e;
         }
+    }
+
+    private OutageLog.Snapshot snapshot() {
+        return new OutageLog.Snapshot(
+                dispatcher.connection() != null,
+                CircuitSettings.state(breaker),
+                metrics.outageCounts(),
+                failure().map(ClientConnector::message));
     }
 
     private boolean useConnection(ClientConnection ready) {
@@ -122,10 +136,13 @@ public final class WeirClient implements AutoCloseable {
     /**
      * Returns whether the client has found its topics and reads decisions. It stays ready if the brokers go away later.
      *
-     * @return whether requests are sent at once; {@code false} if the client is closed
+     * @return whether requests are sent at once; {@code false} if the client is closed, or an {@link Error}, such as an
+     *     {@link OutOfMemoryError}, has ended one of its threads. {@link #failure} is then the reason, and a new client
+     *     is needed
      */
     public boolean isReady() {
-        return dispatcher.connection() != null && !pending.isClosed();
+        ClientConnection current = dispatcher.connection();
+        return current != null && !current.hasStopped() && !pending.isClosed();
     }
 
     /**
@@ -168,8 +185,8 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Returns a decision like {@link #decide(Request)}, within a shorter time. The {@link CircuitSettings} count a
-     * time-out of this call like any other.
+     * Returns a decision like {@link #decide(Request)}, within a shorter time. A time-out below 100 ms does not
+     * count for the {@link CircuitSettings circuit}.
      *
      * @param request the request
      * @param within how long to wait for Weir's decision, at least 1 ms. A value above the client's
@@ -237,7 +254,7 @@ public final class WeirClient implements AutoCloseable {
             throw new IllegalArgumentException(fault.get());
         }
         ClientConnection current = dispatcher.connection();
-        LeasedDecisions leases = current == null || pending.isClosed() ? null : current.leases();
+        LeasedDecisions leases = isReady() ? current.leases() : null;
         Decision decision = leases == null ? null : leases.tryDecide(request);
         if (decision == null) {
             return Optional.empty();
@@ -256,7 +273,7 @@ public final class WeirClient implements AutoCloseable {
     }
 
     private CompletableFuture<Decision> decide(Request request, List<Header> headers, Duration within) {
-        if (within.toMillis() < 1) {
+        if (within.compareTo(ClientBuilder.MIN_TIMEOUT) < 0) {
             throw new IllegalArgumentException("within must be at least 1 ms, is " + within);
         }
         Optional<String> fault = RequestFaults.of(request, options.rules());
@@ -315,7 +332,7 @@ public final class WeirClient implements AutoCloseable {
     private Optional<RuntimeException> knownFailure(NoDecisionReason why) {
         ClientConnection current = dispatcher.connection();
         return switch (why) {
-            case NOT_READY -> connector.failure();
+            case NOT_READY -> failure();
             case TIMED_OUT -> current == null ? Optional.empty() : current.readerFailure();
             case NO_LEASE ->
                 current == null ? Optional.empty() : current.leases().failure();

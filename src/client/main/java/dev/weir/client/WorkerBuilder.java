@@ -11,6 +11,9 @@ public final class WorkerBuilder {
 
     private static final Duration DECISION_TIMEOUT = Duration.ofSeconds(30);
 
+    /** The longest pause after a denial, as a multiple of the longest other pause. */
+    private static final int MAX_BACK_OFFS_AFTER_DENIAL = 10;
+
     private final Map<?, ?> kafka;
     private final ReleaseTask.Handler handler;
     private String prefix = "weir.";
@@ -67,12 +70,13 @@ public final class WorkerBuilder {
     }
 
     /**
-     * Sets the pause between a failed attempt and the request for the next one. The pause doubles with each attempt;
-     * after a denial it is at least the decision's {@code retryAfterMs}. The time in the queue is added to it. The
-     * defaults are 1 s and 1 min.
+     * Sets the pause between a failed attempt and the request for the next one. The pause doubles with each attempt, up
+     * to {@code most}. After a denial it is at least the decision's {@code retryAfterMs}, but not longer than ten times
+     * {@code most}: like a slow handler, a pause delays commits, and the worker stops after {@link #ahead} further
+     * releases. The time in the queue is added to the pause. The defaults are 1 s and 1 min.
      *
      * @param first the pause after the first attempt; not negative
-     * @param most the longest pause
+     * @param most the longest pause, after denials a tenth of it
      * @return this builder
      * @throws IllegalArgumentException if {@code first} is negative or longer than {@code most}
      */
@@ -133,7 +137,7 @@ public final class WorkerBuilder {
      *     client is on the class path
      */
     public ReleaseWorker start() {
-        return new ReleaseWorker(this);
+        return new ReleaseWorker(this, this::consumer);
     }
 
     ReleaseTask.Handler handler() {
@@ -169,16 +173,21 @@ public final class WorkerBuilder {
         return wait.compareTo(maxBackOff) < 0 ? wait : maxBackOff;
     }
 
-    /** Returns the pause after a number of attempts, extended to {@code atLeast}, but never above the longest pause. */
-    Duration backOff(int attempt, Duration atLeast) {
+    /**
+     * Returns the pause after a number of attempts, of which the last one was denied: the back-off or, if longer,
+     * {@code retryAfter} up to its bound. An earlier attempt would be denied again.
+     */
+    Duration backOff(int attempt, Duration retryAfter) {
+        boolean isTooLong = retryAfter.dividedBy(MAX_BACK_OFFS_AFTER_DENIAL).compareTo(maxBackOff) >= 0;
+        Duration bounded = isTooLong ? maxBackOff.multipliedBy(MAX_BACK_OFFS_AFTER_DENIAL) : retryAfter;
         Duration wait = backOff(attempt);
-        Duration longer = wait.compareTo(atLeast) < 0 ? atLeast : wait;
-        return longer.compareTo(maxBackOff) < 0 ? longer : maxBackOff;
+        return wait.compareTo(bounded) < 0 ? bounded : wait;
     }
 
     ReleaseConsumer consumer() {
         ReleaseConsumer consumer = new ReleaseConsumer(ClientBuilder.settings(kafka, "consumer."), prefix + "releases");
         consumer.failure().ifPresent(failure -> {
+            consumer.close();
             throw failure; // the worker reports it and tries again
         });
         return consumer;

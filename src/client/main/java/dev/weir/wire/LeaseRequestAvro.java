@@ -3,12 +3,22 @@ package dev.weir.wire;
 import dev.weir.avro.LeaseReport;
 import dev.weir.event.Rejection;
 import dev.weir.lease.LeaseRequest;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
 /** The Avro codec of messages of lease holders to ledgers. Thread-safe. */
 public final class LeaseRequestAvro {
+
+    /**
+     * The maximum length of a holder's name in UTF-8, in bytes. Ledgers store the name with each lease. Those of tasks
+     * consist of the application id, of up to 100 characters, and a partition; those of clients are shorter.
+     */
+    public static final int MAX_HOLDER_BYTES = 128;
+
+    /** The maximum length of a message, in bytes. Holders report a few leases, of up to 50 bytes each. */
+    private static final int MAX_BYTES = 256 << 10;
 
     private final AvroBytes<dev.weir.avro.LeaseRequest> avro = new AvroBytes<>(new dev.weir.avro.LeaseRequest(), 1);
 
@@ -53,10 +63,23 @@ public final class LeaseRequestAvro {
      *
      * @param value the value of a record
      * @return the message
-     * @throws UnreadableException if the value is not such a message, or its partition or tokens are invalid
+     * @throws UnreadableException if the value is not such a message or exceeds 256 KiB, its holder exceeds
+     *     {@value #MAX_HOLDER_BYTES} bytes, or its partition or tokens are invalid
      */
     public Addressed decode(byte[] value) throws UnreadableException {
+        if (value != null && value.length > MAX_BYTES) {
+            throw new UnreadableException(
+                    Rejection.RECORD_TOO_LARGE,
+                    "the lease request has " + value.length + " bytes; the maximum is " + MAX_BYTES);
+        }
         dev.weir.avro.LeaseRequest event = avro.decode(value);
+        int holderBytes = event.getHolder().getBytes(StandardCharsets.UTF_8).length;
+        if (holderBytes > MAX_HOLDER_BYTES) {
+            throw new UnreadableException(
+                    Rejection.NOT_AVRO,
+                    "invalid lease request: the holder has " + holderBytes + " bytes; the maximum is "
+                            + MAX_HOLDER_BYTES);
+        }
         if (event.getPartition() < 0 || event.getMinTokens() < 0 || event.getRequestedTokens() < event.getMinTokens()) {
             throw new UnreadableException(
                     Rejection.NOT_AVRO,

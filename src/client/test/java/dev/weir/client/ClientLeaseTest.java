@@ -3,6 +3,7 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.decision.LeasedPolicyDecider;
+import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
@@ -26,6 +27,9 @@ class ClientLeaseTest {
 
     private static final long NOW = 2_000;
     private static final long BROKER = 1_000_000;
+
+    /** The interval of batches with the default terms and a short round trip. */
+    private static final long BATCH = 160;
 
     private static final Policy POLICY = new Policy(
             "all",
@@ -117,6 +121,77 @@ class ClientLeaseTest {
             one.take(1, NOW, atMs);
             dueMs.add(one.dueMs(NOW));
         }
-        assertThat(dueMs).hasSize(ClientLease.LEADS);
+        assertThat(dueMs).hasSizeGreaterThan(1).allMatch(atMs -> atMs % BATCH == 0);
+    }
+
+    @Test
+    void messages_for_which_no_request_waits_are_sent_at_the_end_of_a_batch() {
+        long dueMs = lease.dueMs(NOW);
+        assertThat(dueMs % BATCH).isZero();
+        assertThat(lease.batchEndMs(dueMs)).isEqualTo(dueMs);
+        assertThat(lease.batchEndMs(dueMs + 1)).isEqualTo(dueMs + BATCH);
+        long renewedMs = NOW + 5_000 - 2 * LeaseTerms.DEFAULTS.leadMs();
+        assertThat(dueMs)
+                .as("unused tokens are returned a lead before the end, and replaced a lead before that")
+                .isBetween(renewedMs, renewedMs + BATCH);
+    }
+
+    @Test
+    void a_batch_leaves_of_the_lead_what_the_round_trip_needs() {
+        roundTrips(200);
+        assertThat(lease.batchEndMs(1)).as("300 ms less 250 ms: at most 50 ms").isEqualTo(40);
+        roundTrips(2_000);
+        assertThat(lease.batchEndMs(1))
+                .as("the lead is a round trip and a quarter")
+                .isEqualTo(1);
+    }
+
+    private void roundTrips(long ms) {
+        for (int i = 0; i < 100; i++) {
+            session.roundTrip().sample(ms);
+        }
+    }
+
+    @Test
+    void a_request_that_waits_does_not_wait_for_the_batch() {
+        assertThat(lease.setDueWithBatch()).isTrue();
+        assertThat(lease.setDueWithBatch()).isFalse();
+        assertThat(lease.setDue()).isTrue();
+        assertThat(lease.isDueWithBatch()).isFalse();
+        assertThat(lease.setDueWithBatch()).isFalse();
+        assertThat(lease.isDueWithBatch()).as("it stays due now").isFalse();
+        lease.setDone();
+        assertThat(lease.setDueWithBatch()).isTrue();
+        assertThat(lease.isDueWithBatch()).isTrue();
+    }
+
+    @Test
+    void a_lease_that_is_no_longer_used_keeps_no_requests() {
+        lease.park(new NoWaiter(), NOW + 1_000);
+        assertThat(lease.first()).isNotNull();
+        lease.markRemoved();
+        assertThat(lease.isRemoved()).isTrue();
+        assertThat(lease.first()).isNull();
+    }
+
+    private static final class NoWaiter implements LeasedDecisions.Waiter {
+
+        @Override
+        public Request request() {
+            return RequestBuilder.of("alice").build();
+        }
+
+        @Override
+        public boolean enter() {
+            return true;
+        }
+
+        @Override
+        public boolean isOver() {
+            return true;
+        }
+
+        @Override
+        public void end(LeasedDecisions.Reply reply) {}
     }
 }

@@ -175,6 +175,19 @@ class ClientStartTest {
     }
 
     @Test
+    void a_wait_longer_than_the_timeout_has_no_effect() {
+        try (WeirClient weir = client("127.0.0.1:1").timeout(SHORT).start()) {
+            for (Duration within : List.of(Duration.ofMillis(Long.MAX_VALUE), Duration.ofSeconds(Long.MAX_VALUE))) {
+                assertThat(weir.decide(REQUEST, within, Fallback.FAIL_OPEN).join())
+                        .isEqualTo(ClientDecision.fallback(true, NoDecisionReason.NOT_READY));
+            }
+            assertThatThrownBy(() -> weir.decide(REQUEST, Duration.ofNanos(999_999)))
+                    .hasMessage("within must be at least 1 ms, is PT0.000999999S");
+            assertThat(weir.stats().inFlight()).isZero();
+        }
+    }
+
+    @Test
     void creating_kafkas_clients_is_repeated_while_no_host_is_known() throws Exception {
         AtomicInteger attempts = new AtomicInteger();
         CompletableFuture<Void> resolved = new CompletableFuture<>();

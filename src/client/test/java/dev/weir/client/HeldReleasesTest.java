@@ -21,19 +21,19 @@ class HeldReleasesTest {
         add(P0, 6, 10);
         add(P0, 7, 20);
         held.received(P0, 8);
-        assertThat(held.markHandedOut()).isEqualTo(Map.of(P0, 5L));
+        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, 5L));
         assertThat(leave()).isEqualTo(6);
         assertThat(leave()).isEqualTo(7);
-        assertThat(held.markHandedOut()).isEmpty();
+        assertThat(held.takeChangedOffsets()).isEmpty();
         assertThat(leave()).isEqualTo(5);
-        assertThat(held.markHandedOut()).isEqualTo(Map.of(P0, 8L));
-        assertThat(held.markHandedOut()).isEmpty();
+        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, 8L));
+        assertThat(held.takeChangedOffsets()).isEmpty();
     }
 
     @Test
     void offsets_without_records_are_committed_with_those_before_them() {
         held.received(P0, 4);
-        assertThat(held.markHandedOut()).isEqualTo(Map.of(P0, 4L));
+        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, 4L));
     }
 
     @Test
@@ -51,7 +51,7 @@ class HeldReleasesTest {
         held.drop(List.of(P0));
         assertThat(held.partitions()).containsExactly(P1);
         assertThat(held.first().partition()).isEqualTo(P1);
-        assertThat(held.markHandedOut()).containsOnlyKeys(P1);
+        assertThat(held.takeChangedOffsets()).containsOnlyKeys(P1);
     }
 
     private void add(TopicPartition partition, long offset, long releaseAtNanos) {

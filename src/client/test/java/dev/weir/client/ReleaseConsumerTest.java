@@ -24,6 +24,7 @@ import org.apache.kafka.common.errors.InvalidGroupIdException;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -73,6 +74,11 @@ class ReleaseConsumerTest {
         group.rebalance(List.of(P0, P1));
     }
 
+    @AfterEach
+    void close() {
+        releases.close();
+    }
+
     @Test
     void a_release_waits_to_the_nanosecond() {
         write(P0, "a", 1_000);
@@ -113,6 +119,14 @@ class ReleaseConsumerTest {
         group.schedulePollTask(() -> nowNanos = 1_000_000_000_000L);
         assertThat(releases.next(Duration.ofSeconds(Long.MAX_VALUE)).map(Release::requestId))
                 .contains("a");
+    }
+
+    @Test
+    void a_clock_that_is_set_back_ends_no_poll() {
+        write(P0, "a", 10);
+        nowNanos = 10;
+        group.wakeup(); // as after a step of the clock
+        assertThat(next()).contains("a");
     }
 
     @Test

@@ -43,13 +43,18 @@ class WorkerBuilderTest {
     }
 
     @Test
-    void the_back_off_doubles_up_to_a_maximum_that_also_bounds_retry_after() {
+    void the_back_off_doubles_up_to_a_maximum_and_is_at_least_retry_after() {
         worker.backOff(Duration.ofSeconds(1), Duration.ofSeconds(5));
         assertThat(worker.backOff(1)).hasSeconds(1);
         assertThat(worker.backOff(3)).hasSeconds(4);
         assertThat(worker.backOff(4)).hasSeconds(5);
         assertThat(worker.backOff(1_000_000_000)).hasSeconds(5);
         assertThat(worker.backOff(1, Duration.ofSeconds(3))).hasSeconds(3);
-        assertThat(worker.backOff(1, Duration.ofDays(1))).hasSeconds(5);
+        assertThat(worker.backOff(1, Duration.ofSeconds(50))).hasSeconds(50);
+        assertThat(worker.backOff(1, Duration.ofMillis(50_001))).hasSeconds(50);
+        assertThat(worker.backOff(1, Duration.ofMillis(Long.MAX_VALUE))).hasSeconds(50);
+        assertThat(worker.backOff(4, Duration.ofSeconds(3))).hasSeconds(5);
+        worker.backOff(Duration.ofSeconds(1), Duration.ofSeconds(Long.MAX_VALUE));
+        assertThat(worker.backOff(1, Duration.ofDays(1))).hasDays(1);
     }
 }

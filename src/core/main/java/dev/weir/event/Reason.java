@@ -46,7 +46,7 @@ public enum Reason {
     CANCELLED,
     /** There is no request to withdraw: it never waited in this queue, or no longer waits. */
     NOT_WAITING,
-    /** The policy's queue does not exist. */
+    /** The policy's queue does not exist, or drains because its key has changed. */
     NO_QUEUE,
     /** The request lacks one of the key fields of its queue. */
     NO_QUEUE_KEY

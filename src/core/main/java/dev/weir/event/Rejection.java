@@ -16,7 +16,10 @@ public enum Rejection {
      * does not resolve.
      */
     UNKNOWN_SCHEMA,
-    /** More than 2 MiB uncompressed. The dead letter has only the key; the record remains at its source. */
+    /**
+     * More than 2 MiB uncompressed: the dead letter has only the key, and the record remains at its source. Lease
+     * requests: more than 256 KiB of key or value; lease responses: of their key.
+     */
     RECORD_TOO_LARGE,
     /** The record is not in the partition of its client, and {@code requests.misplaced} is {@code dead-letter}. */
     MISPLACED,

@@ -28,23 +28,18 @@ public final class ClockStepDetector {
      */
     public long observe(LongSupplier monotonicNanos, LongSupplier wallMs) {
         long beforeMs = monotonicNanos.getAsLong() / NANOS_PER_MS;
-        long nowMs = wallMs.getAsLong();
-        return observe(beforeMs, nowMs, monotonicNanos.getAsLong() / NANOS_PER_MS);
+        long nowOffsetMs = wallMs.getAsLong() - beforeMs;
+        if (Math.abs(nowOffsetMs - offsetMs) < MIN_STEP_MS) {
+            return count;
+        }
+        // if reading the clocks took too long, the difference is not exact
+        long afterMs = monotonicNanos.getAsLong() / NANOS_PER_MS;
+        return afterMs - beforeMs < MIN_STEP_MS / 2 ? recordOffset(nowOffsetMs) : count;
     }
 
     /** Returns how many backward steps {@link #observe} has found so far. */
     public long backwardCount() {
         return backwardCount;
-    }
-
-    /**
-     * @param afterMs the monotonic clock read after the wall clock; if that took too long, the comparison is skipped
-     */
-    private long observe(long beforeMs, long wallMs, long afterMs) {
-        boolean isExact = afterMs - beforeMs < MIN_STEP_MS / 2;
-        return isExact && Math.abs(wallMs - beforeMs - offsetMs) >= MIN_STEP_MS
-                ? recordOffset(wallMs - beforeMs)
-                : count;
     }
 
     private synchronized long recordOffset(long nowOffsetMs) {

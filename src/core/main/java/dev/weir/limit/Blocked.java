@@ -20,6 +20,11 @@ public record Blocked() implements Limit<Unlimited.NoState> {
     }
 
     @Override
+    public boolean hasSamePeriodAs(Limit<?> other) {
+        return other instanceof Blocked;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return 0;
     }

@@ -36,6 +36,11 @@ public record CalendarWindow(long limit, CalendarPeriod period, ZoneId zone, boo
     }
 
     @Override
+    public boolean hasSamePeriodAs(Limit<?> other) {
+        return other instanceof CalendarWindow window && window.period == period && window.zone.equals(zone);
+    }
+
+    @Override
     public long startMs(long nowMs) {
         LocalDate shown = firstLocalDate(nowMs);
         long nextMs = startMs(period.next(shown));

@@ -36,6 +36,12 @@ public sealed interface ContinuousBucket extends Limit<ContinuousBucket.Level> p
     }
 
     @Override
+    default boolean hasSamePeriodAs(Limit<?> other) {
+        return other.getClass() == getClass()
+                && ((ContinuousBucket) other).rate().perMs() == rate().perMs();
+    }
+
+    @Override
     default long windowMs(long nowMs) {
         return rate().msToFlow(rate().units(burst()));
     }

@@ -31,6 +31,11 @@ public record FixedWindow(long limit, long perMs, boolean countDenied) implement
     }
 
     @Override
+    public boolean hasSamePeriodAs(Limit<?> other) {
+        return other instanceof FixedWindow window && window.perMs == perMs;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return perMs;
     }

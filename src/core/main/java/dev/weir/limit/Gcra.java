@@ -47,6 +47,11 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
+    public boolean hasSamePeriodAs(Limit<?> other) {
+        return other instanceof Gcra gcra && gcra.rate.perMs() == rate.perMs();
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return rate.msToFlow(rate.units(burst));
     }

@@ -56,6 +56,11 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     @Override
+    public boolean hasSamePeriodAs(Limit<?> other) {
+        return other instanceof IntervalBucket bucket && bucket.perMs == perMs;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return Math.multiplyExact((burst - 1) / tokens + 1, perMs);
     }

@@ -54,6 +54,12 @@ public sealed interface Limit<S>
     long windowMs(long nowMs);
 
     /**
+     * Returns whether another limit has the same algorithm and counts for the same time, such as a window of the same
+     * length. The number of tokens does not matter.
+     */
+    boolean hasSamePeriodAs(Limit<?> other);
+
+    /**
      * Returns when the window of {@code nowMs} ends; {@link Long#MAX_VALUE} for limits that do not count by windows.
      */
     default long windowEndsMs(long nowMs) {

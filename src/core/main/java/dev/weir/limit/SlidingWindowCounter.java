@@ -50,6 +50,11 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     @Override
+    public boolean hasSamePeriodAs(Limit<?> other) {
+        return other instanceof SlidingWindowCounter counter && counter.perMs == perMs;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return perMs;
     }

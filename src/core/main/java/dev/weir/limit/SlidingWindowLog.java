@@ -130,6 +130,11 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     @Override
+    public boolean hasSamePeriodAs(Limit<?> other) {
+        return other instanceof SlidingWindowLog log && log.perMs == perMs;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return perMs;
     }

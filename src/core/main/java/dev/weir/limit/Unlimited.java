@@ -25,6 +25,11 @@ public record Unlimited() implements Limit<Unlimited.NoState> {
     }
 
     @Override
+    public boolean hasSamePeriodAs(Limit<?> other) {
+        return other instanceof Unlimited;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return 0;
     }

@@ -67,6 +67,9 @@ public final class DurationsAndSizes {
 
     /** Returns the duration in the largest unit of which it is a whole multiple: 90,000 ms is {@code 90s}. */
     public static String duration(long ms) {
+        if (ms == 0) {
+            return "0s"; // a whole multiple of all units
+        }
         for (String unit : new String[] {"d", "h", "m", "s"}) {
             if (ms % MS.get(unit) == 0) {
                 return ms / MS.get(unit) + unit;

@@ -9,12 +9,12 @@ import java.util.function.BiPredicate;
 
 /**
  * Assigns the limits of a policy's previous version to those of its next version, so that usage continues: first equal
- * limits, then limits of the same algorithm, then the remaining ones.
+ * limits, then limits of the same algorithm and period, then those of the same algorithm, then the remaining ones.
  */
 public final class LimitMatcher {
 
     private static final List<BiPredicate<Limit<?>, Limit<?>>> CRITERIA =
-            List.of(Limit::equals, LimitMatcher::sameAlgorithm, (old, limit) -> true);
+            List.of(Limit::equals, Limit::hasSamePeriodAs, LimitMatcher::sameAlgorithm, (old, limit) -> true);
 
     private LimitMatcher() {}
 

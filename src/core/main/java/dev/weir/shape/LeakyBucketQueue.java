@@ -124,8 +124,8 @@ final class LeakyBucketQueue {
     }
 
     /** Returns whether nothing waits and past releases no longer matter, so that a new bucket would behave the same. */
-    boolean isIdle() {
-        return room.isEmpty() && idleNanos() <= clockNanos;
+    boolean isIdle(long nowNanos) {
+        return room.isEmpty() && idleNanos() <= nowNanos;
     }
 
     /** Returns when the bucket becomes idle if nothing else arrives. */
@@ -387,12 +387,12 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Returns when there is something to {@link #drain}. If nothing waits, returns when a bucket with a key becomes
-     * {@linkplain #isIdle idle}, and {@link Long#MAX_VALUE} for one without.
+     * Returns when there is something to {@link #drain}. If nothing waits, returns when a bucket with a key, or of a
+     * deleted queue, becomes {@linkplain #isIdle idle}, and {@link Long#MAX_VALUE} for others.
      */
     long dueNanos() {
         if (room.isEmpty()) {
-            return id.isKeyed() ? idleNanos() : Long.MAX_VALUE;
+            return id.isKeyed() || isDeleted ? idleNanos() : Long.MAX_VALUE;
         }
         FlowQueue next = room.next();
         long turnNanos = turnNanos(NONE_AHEAD, next.headCost());
@@ -443,11 +443,11 @@ final class LeakyBucketQueue {
 
     /**
      * Returns how many tokens this bucket could release within {@code nanos} by its own pace; at least the next
-     * request's cost.
+     * request's cost, and at least 1, since requests of cost 0 need a slot too.
      */
     long tokensWithin(long nanos) {
         long atPace = Math.max(headCost(), rules.burst() + pacing.slotsIn(nanos));
-        return Math.min(room.occupancy().tokens(), atPace);
+        return Math.max(1, Math.min(room.occupancy().tokens(), atPace));
     }
 
     /** Releases the next request at a time that is not before its turn. */

@@ -5,6 +5,7 @@ import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.total.SlotMessenger;
+import dev.weir.shape.total.SlotReport;
 import dev.weir.shape.total.TimerQueue;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
@@ -25,6 +26,9 @@ import java.util.TreeSet;
  *        ▲                                  │
  *        └──────────────────────────────────┘ too many are hot, and this one is due last
  * </pre>
+ *
+ * <p>The bucket of a queue without key is hot as long as the queue exists. A queue that was deleted, or has got another
+ * key, drains and is removed with its last bucket. So the buckets of a queue always have the same key fields.
  *
  * <p>If no other bucket can be unloaded, buckets that contend for a slot of their queue's total are: in the lowest
  * tier, those whose turn is last. They are loaded again before their turn. A bucket with more flows than its state can
@@ -56,6 +60,7 @@ final class PartitionBuckets {
     private final TreeSet<QueueBuckets> byColdDue =
             new TreeSet<>(Comparator.comparingLong(QueueBuckets::coldDueNanos).thenComparing(QueueBuckets::id));
     private final Set<QueueBuckets> outdated = new LinkedHashSet<>();
+    private final Set<QueueBuckets> drained = new LinkedHashSet<>(); // some may be in use again
     private long outdatedSinceNanos;
     private long hotCount;
     private long waiting;
@@ -194,7 +199,7 @@ final class PartitionBuckets {
         QueueBuckets queue = queues.get(bucket.id().queue());
         queue.recordWaiting(bucket);
         String before = queue.slots() == null ? null : queue.slots().contendingTier(bucket.id());
-        if (bucket.id().isKeyed() && bucket.isIdle()) {
+        if (queue.isRemovable(bucket)) {
             stores.delete(bucket.id());
             removeHot(bucket);
             if (queue.slots() != null) {
@@ -212,6 +217,7 @@ final class PartitionBuckets {
         if (queue.hot.get(bucket.id()) == bucket) {
             save(bucket);
         }
+        trackDrained(queue);
     }
 
     /** Stops a bucket from contending for a slot, because its first request expires before it could get one. */
@@ -279,7 +285,7 @@ final class PartitionBuckets {
         }
     }
 
-    /** Puts rules in force; see {@link QueueBuckets#apply}. */
+    /** Puts rules in force, or makes the queue drain; see {@link QueueBuckets#apply}. */
     void apply(QueueRules current, QueueBuckets queue, long nowNanos) {
         if (queue.apply(current)) {
             if (queue.slots() == null) {
@@ -289,6 +295,40 @@ final class PartitionBuckets {
             trackOutdated(queue, nowNanos);
             catchUp(queue, nowNanos, new WorkBudget(MAX_UPDATES_AT_ONCE));
         }
+        LeakyBucketQueue only = queue.only();
+        if (queue.isDraining() && only != null) {
+            queue.update(only, nowNanos);
+            reschedule(only, 0, nowNanos); // for when it can be removed
+        }
+        trackDrained(queue);
+    }
+
+    private void trackDrained(QueueBuckets queue) {
+        if (queue.isDrained()) {
+            drained.add(queue);
+        }
+    }
+
+    /** Removes the queues that had to drain and have no buckets left. */
+    void removeDrained(long nowNanos) {
+        for (QueueBuckets queue : drained) {
+            if (queue.isDrained()) {
+                remove(queue, nowNanos);
+            }
+        }
+        drained.clear();
+    }
+
+    private void remove(QueueBuckets queue, long nowNanos) {
+        SlotReport last = queue.slots() == null ? null : queue.slots().report(0, nowNanos);
+        if (last != null) {
+            messenger.report(last);
+        }
+        slotTimers.cancel(queue.id());
+        byColdDue.remove(queue);
+        outdated.remove(queue);
+        queues.remove(queue.id());
+        stores.deleteQueue(queue.id());
     }
 
     /** Sets the time of all buckets back: of the hot ones now, of the cold ones one by one. */

@@ -41,7 +41,7 @@ final class QueueBuckets {
     private final SlotMessenger messenger;
     private PacedQueueRules rules;
     private PartitionSlots slots; // null if the queue has no total
-    private boolean isDeleted;
+    private boolean isDraining;
     private long coldDueNanos = Long.MAX_VALUE; // the sort key of this queue among all
     private long steppedBackToNanos;
     private long steppedBackEpoch; // states of cold buckets of earlier epochs were written before time was set back
@@ -76,6 +76,45 @@ final class QueueBuckets {
     /** Returns the number of keys in use; 1 for a queue without key. */
     long size() {
         return hot.size() + coldBuckets;
+    }
+
+    /** Returns whether the queue was to drain when rules were last {@linkplain #apply applied}. */
+    boolean isDraining() {
+        return isDraining;
+    }
+
+    /**
+     * Returns whether the buckets can adopt these rules. Otherwise, the queue drains by its last rules, and is then
+     * removed. With another key, all buckets together would have as many times the new rate and burst as there are
+     * buckets, and later requests would not find those that wait.
+     *
+     * @param current the rules in force, null if the queue was deleted
+     */
+    boolean canAdopt(QueueRules current) {
+        return current != null && (current == rules() || current.hasSameKeyAs(rules()));
+    }
+
+    /** Returns whether a bucket can be removed: a new one would behave the same, except that it counts from 1. */
+    boolean isRemovable(LeakyBucketQueue bucket) {
+        return (bucket.id().isKeyed() || isDraining) && bucket.isIdle(bucket.nowNanos());
+    }
+
+    /** Returns whether the queue was to drain and all of its buckets were removed. */
+    boolean isDrained() {
+        return isDraining && size() == 0;
+    }
+
+    /** Returns whether nothing waits and past releases no longer matter, so that a new queue would behave the same. */
+    boolean isUnused(long nowNanos) {
+        LeakyBucketQueue only = only();
+        return size() == 0 || only != null && only.isIdle(nowNanos);
+    }
+
+    /** Returns the bucket of a queue without key; null if it is not in use, and for a queue with a key. */
+    LeakyBucketQueue only() {
+        return rules().isKeyed() || hot.isEmpty()
+                ? null
+                : hot.values().iterator().next();
     }
 
     /** Records how many requests wait in a bucket, and since when. */
@@ -205,14 +244,14 @@ final class QueueBuckets {
     }
 
     /**
-     * Puts rules in force. Buckets adopt them one by one.
+     * Puts rules in force. Buckets adopt them one by one. If they {@linkplain #canAdopt cannot}, the last rules stay.
      *
      * @param current null if the queue was deleted
      * @return whether the rules changed
      */
     boolean apply(QueueRules current) {
-        isDeleted = current == null;
-        if (current == null || current == rules()) {
+        isDraining = !canAdopt(current);
+        if (isDraining || current == rules()) {
             return false;
         }
         QueueRules before = rules();
@@ -247,7 +286,7 @@ final class QueueBuckets {
     /** Makes a bucket adopt the current rules. */
     void update(LeakyBucketQueue bucket, long nowNanos) {
         bucket.setRules(rules, nowNanos);
-        if (isDeleted) {
+        if (isDraining) {
             bucket.delete();
         }
     }

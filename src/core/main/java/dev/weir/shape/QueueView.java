@@ -16,7 +16,8 @@ import java.util.TreeSet;
  * The state of a queue at some time: the whole queue, one of its buckets, or its buckets on some partitions.
  *
  * @param rules the rules in force, or the last ones
- * @param isDeleted whether the queue admits no more requests and drains by its last rules
+ * @param isDeleted whether the queue was deleted, or got another key; it admits no more requests and drains by its last
+ *     rules
  * @param waiting the number of waiting requests
  * @param waitingTokens their total cost; one request counts for at most 2<sup>35</sup>
  * @param tiers the tiers named by the rules or with waiting requests, higher priorities first, then by name
@@ -110,9 +111,13 @@ public record QueueView(
                 .toList();
     }
 
-    /** Returns the view of these buckets together with those of the same queue on other partitions. */
+    /**
+     * Returns the view of these buckets together with those of the same queue on other partitions. Its rules are the
+     * newer ones or, as long as one of both drains by its last rules, those.
+     */
     public QueueView mergedWith(QueueView others) {
-        QueueView newer = others.rules.version() > rules.version() ? others : this;
+        boolean isNewer = others.rules.version() > rules.version();
+        QueueView shown = isDeleted == others.isDeleted ? (isNewer ? others : this) : isDeleted ? this : others;
         Map<String, Long> byTier = new HashMap<>();
         for (QueueView view : List.of(this, others)) {
             view.tiers.forEach(tier -> byTier.merge(tier.tier() == null ? "" : tier.tier(), tier.waiting(), Long::sum));
@@ -120,11 +125,11 @@ public record QueueView(
         List<KeyView> keysOfBoth = new ArrayList<>(longest);
         keysOfBoth.addAll(others.longest);
         return new QueueView(
-                newer.rules,
-                newer.isDeleted,
+                shown.rules,
+                shown.isDeleted,
                 waiting + others.waiting,
                 waitingTokens + others.waitingTokens,
-                tiers(newer.rules, byTier),
+                tiers(shown.rules, byTier),
                 oldestWaitMs == null
                         ? others.oldestWaitMs
                         : others.oldestWaitMs == null
@@ -134,7 +139,7 @@ public record QueueView(
                 null,
                 count(keys) + count(others.keys),
                 count(hotKeys) + count(others.hotKeys),
-                drainMs(newer.rules, waitingTokens + others.waitingTokens, keysOfBoth),
+                drainMs(shown.rules, waitingTokens + others.waitingTokens, keysOfBoth),
                 LongestKeys.of(keysOfBoth));
     }
 

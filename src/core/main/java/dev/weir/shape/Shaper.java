@@ -27,14 +27,16 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 
 /**
  * All queues of one partition, or of all partitions. Each queue is one leaky bucket, or one per key. A tick works only
  * on the {@link PartitionBuckets} that are due, so its cost does not grow with the number of buckets. The bucket of a
- * key is deleted once nothing waits in it and its past releases no longer affect its rate. Time is an argument and
- * never decreases, unless it {@linkplain #stepBack steps back}.
+ * key is removed once nothing waits in it and its past releases no longer affect its rate, and a deleted queue once
+ * this is so for all of its buckets. A queue that gets another key is treated as deleted until then. Time is an
+ * argument and never decreases, unless it {@linkplain #stepBack steps back}.
  */
 public final class Shaper {
 
@@ -71,6 +73,9 @@ public final class Shaper {
 
         /** Deletes the state of a bucket in which nothing waits. */
         void delete(BucketId bucket);
+
+        /** Deletes the state of a queue without buckets. */
+        void deleteQueue(String queue);
 
         /** Saves the slots that the ledger of a queue's total has granted. */
         void saveLedger(String queue, OutflowState slotsGiven);
@@ -192,8 +197,9 @@ public final class Shaper {
             outlet.decideRepeat(admission, nowNanos / NANOS_PER_MS);
             return;
         }
-        QueueRules current = rules.of(admission.queue());
-        apply(admission.queue(), current, nowNanos);
+        QueueRules inForce = rules.of(admission.queue());
+        apply(admission.queue(), inForce, nowNanos);
+        QueueRules current = admitting(inForce, buckets.queue(admission.queue()));
         Decision fault = fault(admission, current, nowNanos);
         LeakyBucketQueue bucket = fault == null ? bucket(BucketId.of(admission), current, nowNanos) : null;
         if (bucket == null) {
@@ -206,6 +212,7 @@ public final class Shaper {
             bucket.offer(admission, number, enqueuedAtMs, nowNanos);
         }
         buckets.reschedule(bucket, 0, nowNanos);
+        buckets.removeDrained(nowNanos);
     }
 
     /** Handles the report of a partition, for a queue whose ledger is here. */
@@ -265,11 +272,11 @@ public final class Shaper {
     }
 
     /**
-     * Puts changed rules in force, also for waiting requests. Some buckets adopt them now, others with each
-     * {@link #tick}, and each at the latest before it is next used.
+     * Puts changed rules in force, also for waiting requests, unless their queue has to drain before. Some buckets
+     * adopt them now, others with each {@link #tick}, and each at the latest before it is next used.
      */
     public void refresh(long nowNanos) {
-        buckets.queues().keySet().forEach(id -> apply(id, rules.of(id), nowNanos));
+        List.copyOf(buckets.queues().keySet()).forEach(id -> apply(id, rules.of(id), nowNanos));
     }
 
     /**
@@ -289,6 +296,7 @@ public final class Shaper {
         left -= workInSlots(nowNanos, (left + 1) / 2);
         left = work(nowNanos, left);
         workInSlots(nowNanos, left);
+        buckets.removeDrained(nowNanos);
         deliver(nowNanos);
     }
 
@@ -402,7 +410,8 @@ public final class Shaper {
         if (admission.repeated()) {
             return outlet.repeatedDecision(admission, nowNanos / NANOS_PER_MS);
         }
-        QueueRules current = rules.of(admission.queue());
+        QueueRules inForce = rules.of(admission.queue());
+        QueueRules current = admitting(inForce, inUse(admission.queue(), inForce, nowNanos));
         Decision fault = fault(admission, current, nowNanos);
         if (fault != null) {
             return fault;
@@ -412,14 +421,20 @@ public final class Shaper {
     }
 
     /**
-     * Returns the current state of the part of a queue that is here; null if there is no such queue. Changes nothing.
+     * Returns the current state of the part of a queue that is here; null if there is no such queue, or if it was
+     * deleted and is no longer in use. If the queue drains because it got another key, returns the state of the old
+     * buckets. Changes nothing.
      */
     public QueueView view(String id, long nowNanos) {
-        QueueRules current = rules.of(id);
-        QueueBuckets queue = buckets.queue(id);
+        QueueRules inForce = rules.of(id);
+        QueueBuckets queue = inUse(id, inForce, nowNanos);
+        QueueRules current = admitting(inForce, queue);
         QueueRules last = current != null ? current : queue == null ? null : queue.rules();
-        if (last == null || !last.isKeyed()) {
-            return view(new BucketId(id, List.of()), nowNanos);
+        if (last == null) {
+            return null;
+        }
+        if (!last.isKeyed()) {
+            return peekBucket(new BucketId(id, List.of()), current, nowNanos).view(current, nowNanos);
         }
         if (queue == null) {
             return QueueView.ofNoBuckets(last);
@@ -431,18 +446,52 @@ public final class Shaper {
         return combinedView(queue, last, current == null, longest, nowNanos);
     }
 
-    /** Returns the current state of a bucket, null if there is no such queue. Changes nothing. */
+    /**
+     * Returns the queue; null if there is none, or if it had to drain and is no longer in use, but not removed yet.
+     *
+     * @param inForce the rules in force, null if the queue was deleted
+     */
+    private QueueBuckets inUse(String id, QueueRules inForce, long nowNanos) {
+        QueueBuckets queue = buckets.queue(id);
+        return queue == null || !queue.canAdopt(inForce) && queue.isUnused(nowNanos) ? null : queue;
+    }
+
+    /**
+     * Returns the rules by which requests are admitted: those in force, or null while a queue drains that was deleted
+     * or got another key.
+     *
+     * @param queue the queue that is in use, null if there is none
+     */
+    private static QueueRules admitting(QueueRules inForce, QueueBuckets queue) {
+        return queue == null || queue.canAdopt(inForce) ? inForce : null;
+    }
+
+    /**
+     * Returns the current state of a bucket, null if there is no such queue. If the queue has no key, but here it
+     * drains because it had one, returns the state of the old buckets. Changes nothing.
+     */
     public QueueView view(BucketId id, long nowNanos) {
-        QueueRules current = rules.of(id.queue());
-        LeakyBucketQueue bucket = peekBucket(id, current, nowNanos);
+        QueueRules inForce = rules.of(id.queue());
+        QueueBuckets queue = inUse(id.queue(), inForce, nowNanos);
+        QueueRules current = admitting(inForce, queue);
+        if (current == null && (queue == null || queue.rules().isKeyed() && !id.isKeyed())) {
+            return view(id.queue(), nowNanos);
+        }
+        LeakyBucketQueue bucket = peekBucket(id, inForce, nowNanos);
         return bucket == null ? null : bucket.view(current, nowNanos);
     }
 
-    /** Returns the current states of the first {@code most} queues in use, by id. Changes nothing. */
+    /**
+     * Returns the current states of the first {@code most} queues in use, by id, without those that had to drain and in
+     * which nothing waits. Changes nothing.
+     */
     public List<QueueView> views(int most, long nowNanos) {
-        List<QueueView> views = new ArrayList<>();
-        buckets.queues().keySet().stream().limit(most).forEach(id -> views.add(view(id, nowNanos)));
-        return views;
+        return buckets.queues().values().stream()
+                .filter(queue -> queue.backlog.requests() > 0 || queue.canAdopt(rules.of(queue.id())))
+                .map(queue -> view(queue.id(), nowNanos))
+                .filter(Objects::nonNull) // unless it was deleted since
+                .limit(most)
+                .toList();
     }
 
     private static QueueView combinedView(
@@ -490,6 +539,7 @@ public final class Shaper {
         QueueBuckets queue = buckets.queue(admission.queue());
         boolean isFull = queue != null
                 && queue.slots() != null
+                && current.total() != null
                 && queue.slots().isFull(queue.backlog.requests())
                 && !isCancel(admission);
         return isFull ? full(admission, current.total(), nowNanos) : null;
@@ -523,6 +573,7 @@ public final class Shaper {
         QueueBuckets queue = buckets.queue(id);
         if (queue != null) {
             buckets.apply(current, queue, nowNanos);
+            buckets.removeDrained(nowNanos);
         }
     }
 

@@ -106,6 +106,21 @@ class CarryOverTest {
     }
 
     @Test
+    void a_limit_continues_the_one_with_the_same_period_wherever_it_is() {
+        Policy before = policy("p", window(1_000, 3_600_000));
+        Policy after = policy("p", window(50, 1_000), window(2_000, 3_600_000));
+        assertThat(waitsLeftOut(before, after).limits())
+                .containsExactly(
+                        new LimitCarryOver("p/0", Start.RESET, null, 0),
+                        new LimitCarryOver("p/1", Start.CONTINUED, "p/0", 0));
+        Policy rates = policy("p", tokens(10, 1_000, 10), gcra(10, 1_000, 1), gcra(1_000, 3_600_000, 1));
+        Policy swapped = policy("p", gcra(2_000, 3_600_000, 1), tokens(20, 1_000, 20), gcra(20, 1_000, 1));
+        assertThat(waitsLeftOut(rates, swapped).limits())
+                .extracting(LimitCarryOver::from)
+                .containsExactly("p/2", "p/0", "p/1");
+    }
+
+    @Test
     void fixed_windows_that_get_a_time_zone_continue_those_at_their_positions() {
         Policy before = policy("p", window(5, 86_400_000), calendar(90, MONTH, "UTC"));
         Policy after = policy("p", calendar(5, DAY, "Asia/Tokyo"), calendar(90, MONTH, "Asia/Tokyo"));

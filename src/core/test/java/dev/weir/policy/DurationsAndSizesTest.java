@@ -114,6 +114,7 @@ class DurationsAndSizesTest {
 
     @ParameterizedTest
     @CsvSource({
+        "0, 0s",
         "1, 1ms",
         "999, 999ms",
         "1000, 1s",

@@ -183,6 +183,11 @@ class LeakyBucketQueueTest {
         assertThat(rules(1, 3_600_000, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(1_000);
         assertThat(rules(1, 86_400_000, 5_000, 100, NO_MAX_WAIT).maxCost()).isEqualTo(5_000);
         assertThat(rules(1L << 61, 1, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(Long.MAX_VALUE);
+        assertThat(rules(1L << 61, 2_592_000_000L, 1, 100, NO_MAX_WAIT).maxCost())
+                .isEqualTo((1L << 61) / 720);
+        assertThat(rules(1_000_000, 2_592_000_000L, 1, 100, NO_MAX_WAIT).maxCost())
+                .isEqualTo(1_388);
+        assertThat(rules(3_000, 2_400_000, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(4_500);
     }
 
     @Test
@@ -369,7 +374,7 @@ class LeakyBucketQueueTest {
         queue.rules.put("q", rules(1, 1_000, 1, 100, NO_MAX_WAIT));
         queue.offer("e", "c", null, 5_000);
         queue.runDry();
-        assertThat(queue.releases).extracting(Release::sequence).containsExactly(3L);
+        assertThat(queue.releases).extracting(Release::sequence).containsExactly(1L); // it is another queue
     }
 
     @Test

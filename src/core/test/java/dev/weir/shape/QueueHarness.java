@@ -102,6 +102,11 @@ public final class QueueHarness {
                     }
 
                     @Override
+                    public void deleteQueue(String queue) {
+                        savedQueues.remove(queue);
+                    }
+
+                    @Override
                     public void saveLedger(String queue, OutflowState slotsGiven) {
                         ledgers.put(queue, slotsGiven);
                     }

@@ -239,4 +239,43 @@ class QueueViewTest {
         assertThat(queue.shaper.check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);
         assertThat(queue.shaper.dueNanos()).isEqualTo(100 * MS);
     }
+
+    private static QueueRules keyed(long version, String key) {
+        return new QueueRules("q", version, 1, 1_000, 1, 10, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(key), null);
+    }
+
+    private static QueueView view(QueueRules rules, boolean isDeleted, long waiting) {
+        return new QueueView(
+                rules,
+                isDeleted,
+                waiting,
+                waiting,
+                QueueView.tiers(rules, Map.of("", waiting)),
+                null,
+                null,
+                null,
+                1L,
+                1L,
+                0,
+                List.of());
+    }
+
+    @Test
+    void a_queue_that_drains_on_one_partition_has_the_rules_by_which_it_drains() {
+        QueueView drained = QueueView.ofNoBuckets(keyed(3, "tenant"));
+        QueueView draining = view(keyed(1, "destination"), true, 4);
+        for (QueueView merged : List.of(drained.mergedWith(draining), draining.mergedWith(drained))) {
+            assertThat(merged.isDeleted()).isTrue();
+            assertThat(merged.rules()).isEqualTo(keyed(1, "destination"));
+            assertThat(merged.waiting()).isEqualTo(4);
+        }
+    }
+
+    @Test
+    void a_queue_with_different_versions_on_its_partitions_has_the_newer_one() {
+        QueueView older = view(keyed(1, "tenant"), false, 1);
+        QueueView newer = view(keyed(2, "tenant"), false, 1);
+        assertThat(older.mergedWith(newer).rules().version()).isEqualTo(2);
+        assertThat(newer.mergedWith(older).rules().version()).isEqualTo(2);
+    }
 }

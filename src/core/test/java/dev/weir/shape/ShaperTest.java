@@ -67,6 +67,9 @@ class ShaperTest {
                 public void delete(BucketId bucket) {}
 
                 @Override
+                public void deleteQueue(String queue) {}
+
+                @Override
                 public void saveLedger(String queue, OutflowState slotsGiven) {}
 
                 @Override

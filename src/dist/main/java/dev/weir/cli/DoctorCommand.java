@@ -77,7 +77,8 @@ final class DoctorCommand implements Callable<Integer> {
     public Integer call() throws FaultsException {
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
-        List<Finding> findings = Doctor.run(config, services(config), http(config), finding -> {
+        boolean areNamed = !services.isEmpty() || ServiceUrl.ofEnvironment().isPresent();
+        List<Finding> findings = Doctor.run(config, services(config), areNamed, http(config), finding -> {
             if (output.isTable()) {
                 print(finding, out);
                 out.flush();

@@ -41,6 +41,11 @@ final class GatewayOptions {
                 read.weir(), with("--grpc-port", grpcPort, config, GatewayConfig::withGrpcPort));
     }
 
+    /** Returns whether an option is given. */
+    boolean isGiven() {
+        return httpPort != null || grpcPort != null;
+    }
+
     private static GatewayConfig with(
             String option, Integer port, GatewayConfig config, BiFunction<GatewayConfig, Integer, GatewayConfig> set) {
         try {

@@ -33,6 +33,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 @Command(
@@ -140,6 +141,10 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
 
     @Override
     public Integer call() throws Exception {
+        if (gatewayOptions.isGiven() && !withGateway) {
+            throw new ParameterException(
+                    spec.commandLine(), "--http-port and --grpc-port are those of a gateway: add --gateway");
+        }
         WeirConfig config = read();
         if (!dev) {
             StateDirectoryCheck.requireUsable(config.state().directory());

@@ -130,6 +130,12 @@ final class EnvoyConfigReader {
         if (tree.get("metadata").isPresent()) {
             ignore(tree.get("metadata"), "is ignored: policies have no metadata; Weir returns the policy's id instead");
         }
+        if (key.equals("remote_address") && value.indexOf(':') >= 0) {
+            different.add(place(tree.get("value"))
+                    .fault(
+                            "is an IPv6 address: the policy needs gateway.ipv6-prefix: 128 in the gateway's configuration,"
+                                    + " since by default it replaces addresses by their ranges"));
+        }
         Optional<Limit> limit = limit(tree.get("rate_limit"), shadow);
         if (flag(tree, "quota_mode") && limit.isPresent()) {
             different.add(place(tree.get("quota_mode"))

@@ -99,28 +99,39 @@ public final class EnvoyImport {
         PolicyIds ids = new PolicyIds();
         List<ImportedPolicy> policies = new ArrayList<>();
         List<Fault> notConverted = new ArrayList<>();
+        List<Fault> withoutEffect = new ArrayList<>(ignored);
         for (EnvoyDescriptor domain : domains.values()) {
             List<ImportedPolicy> ofDomain = new DomainPolicies(domain, options, ids, notConverted)
                     .convert(PolicyFile.MAX_POLICIES - policies.size());
             policies.addAll(ofDomain);
-            notConverted.addAll(replaced(domain.key(), ofDomain));
+            checkReplacements(domain.key(), ofDomain, notConverted, withoutEffect);
         }
         notConverted.addAll(different);
         String yaml = new PolicyFileWriter(options).write(files, policies);
-        return new Result(yaml, policies.size(), List.copyOf(notConverted), List.copyOf(ignored));
+        return new Result(yaml, policies.size(), List.copyOf(notConverted), List.copyOf(withoutEffect));
     }
 
-    /** Returns a fault for each limit that should replace another one of its domain. */
-    private List<Fault> replaced(String domain, List<ImportedPolicy> policies) {
+    /** Adds a fault for each limit that should replace another one of its domain. */
+    private void checkReplacements(
+            String domain, List<ImportedPolicy> policies, List<Fault> notConverted, List<Fault> withoutEffect) {
         Set<String> names =
                 policies.stream().map(policy -> policy.limit().name()).collect(Collectors.toSet());
-        return replacements.stream()
-                .filter(replacement -> replacement.domain().equals(domain) && names.contains(replacement.name()))
-                .map(replacement -> replacement
+        for (Replacement replacement : replacements) {
+            String name = replacement.name();
+            if (!replacement.domain().equals(domain)) {
+                continue;
+            }
+            if (names.contains(name)) {
+                notConverted.add(replacement
                         .place()
-                        .fault("is not converted: in Weir, the limit '" + replacement.name()
+                        .fault("is not converted: in Weir, the limit '" + name
                                 + "' also applies to requests to which this one applies; remove its descriptor from"
-                                + " Envoy's rate limit actions for them"))
-                .toList();
+                                + " Envoy's rate limit actions for them"));
+            } else {
+                withoutEffect.add(replacement
+                        .place()
+                        .fault("is ignored: no converted limit of this domain has the name '" + name + "'"));
+            }
+        }
     }
 }

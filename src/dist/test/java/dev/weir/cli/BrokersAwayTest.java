@@ -181,7 +181,7 @@ class BrokersAwayTest {
                 String away = "weir watch releases: no broker responds at " + address + " (" + reason + "); " + START
                         + "; waiting until one responds\n";
                 await("the outage is reported", PATIENCE, () -> Files.readString(err)
-                        .equals(away));
+                        .endsWith(away));
                 if (isPaused) {
                     broker.resume();
                 } else {
@@ -190,7 +190,8 @@ class BrokersAwayTest {
                 String back = "weir watch releases: a broker responds again\n";
                 await("the end is reported", PATIENCE, () -> Files.readString(err)
                         .endsWith(back));
-                assertThat(err).hasContent(away + back);
+                String reported = Files.readString(err); // if the machine stalls, of more than one outage
+                assertThat(reported).isEqualTo((away + back).repeat(reported.split(back, -1).length - 1));
                 assertThat(watch.isAlive()).isTrue();
             } finally {
                 watch.destroyForcibly().waitFor();

@@ -27,6 +27,8 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -312,6 +314,60 @@ class DoctorTest {
                     .out()
                     .contains("no transaction has been open for more than 1m"));
         }
+    }
+
+    /** As an instance writes to its changelogs while it processes a backlog. */
+    @Test
+    void transactions_with_old_records_that_end_are_not_reported() throws Exception {
+        String requests = name + ".requests";
+        set(requests, "message.timestamp.type", "CreateTime");
+        long old = System.currentTimeMillis() - Duration.ofMinutes(20).toMillis();
+        AtomicBoolean isOver = new AtomicBoolean();
+        KafkaProducer<byte[], byte[]> producer = begin(requests, 0, old);
+        Thread writer = new Thread(() -> {
+            while (!isOver.get()) {
+                LockSupport.parkNanos(Duration.ofMillis(500).toNanos()); // open for most of the time
+                producer.commitTransaction();
+                producer.beginTransaction();
+                var unused = producer.send(new ProducerRecord<>(requests, 0, old, null, new byte[] {1}));
+                producer.flush();
+            }
+        });
+        writer.start();
+        try {
+            List<String> verdicts = new ArrayList<>();
+            while (verdicts.size() < 3 && !verdicts.contains("OK")) { // a machine that stalls keeps a transaction open
+                verdicts.add(only(findings(Shell.run(args("", "-o", "json"))), "topics", "transactions").verdict);
+            }
+            assertThat(verdicts).contains("OK");
+        } finally {
+            isOver.set(true);
+            writer.join();
+            producer.close(Duration.ZERO);
+        }
+    }
+
+    @Test
+    void a_registry_that_does_not_answer_is_a_finding_and_other_checks_are_done() throws Exception {
+        try (KafkaProducer<byte[], byte[]> producer = producer(Map.of())) {
+            producer.send(new ProducerRecord<>(name + ".requests", 0, bytes("a"), new byte[] {0, 0, 0, 0, 7, 2}))
+                    .get();
+        }
+        List<Found> found =
+                findings(Shell.run(args("registry: {url: 'http://127.0.0.1:1/apis/registry/v3'}\n", "-o", "json")));
+        assertThat(only(found, "application", "placement").verdict).isEqualTo("FAIL");
+        assertThat(only(found, "clocks", "instances").verdict).isEqualTo("SKIP");
+    }
+
+    @Test
+    void a_named_service_that_does_not_respond_fails_and_one_of_the_configuration_is_skipped() throws Exception {
+        assertThat(only(doctor(1, "", "--service", "http://127.0.0.1:1"), "application", "service"))
+                .satisfies(one -> {
+                    assertThat(one.verdict).isEqualTo("FAIL");
+                    assertThat(one.found).isEqualTo("no response from http://127.0.0.1:1");
+                });
+        assertThat(only(doctor(0, "service: {port: 1}\n"), "application", "service").verdict)
+                .isEqualTo("SKIP");
     }
 
     private static KafkaProducer<byte[], byte[]> begin(String topic, int partition, long timestamp) {

@@ -58,6 +58,11 @@ class GatewayCommandTest {
                         .err())
                 .startsWith("weir gateway: the kafka section: Invalid value TSL")
                 .hasLineCount(1);
+        assertThat(Shell.run("gateway", "--http-port", "8790", "--grpc-port", "8790"))
+                .isEqualTo(new CapturedRun(
+                        2, "", "weir gateway: gateway.http-port and gateway.grpc-port must differ, both are 8790\n"));
+        assertThat(Shell.run("run", "--dev", "--http-port", "8790").err())
+                .startsWith("weir run: --http-port and --grpc-port are those of a gateway: add --gateway (");
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             assertThat(Shell.run("gateway", "--http-port", Integer.toString(taken.getLocalPort())))
                     .isEqualTo(new CapturedRun(

@@ -352,6 +352,13 @@ class HelmChartTest {
                         .getScheme()
                         .toString())
                 .isEqualToIgnoringCase("https");
+        assertThat(only(manifests, ServiceMonitor.class)
+                        .getSpec()
+                        .getEndpoints()
+                        .get(0)
+                        .getTlsConfig()
+                        .getServerName())
+                .isEqualTo("quota-weir.prod.svc");
         assertThat(only(manifests, Pod.class).getSpec().getContainers().get(0).getArgs())
                 .anyMatch(argument -> argument.startsWith("https://quota-weir-0."));
         assertThat(config(manifests).service().tls()).isPresent();

@@ -86,6 +86,15 @@ class LauncherTest {
     }
 
     @Test
+    void the_jar_is_found_by_a_relative_path_if_directories_are_searched() throws Exception {
+        environment.put("CDPATH", ".:/usr"); // then cd prints what it has found
+        Path root = script.getParent().getParent();
+        CapturedRun run = runIn(root, root.relativize(script), "run");
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out().lines()).containsExactly("-jar", jar.toString(), "run");
+    }
+
+    @Test
     void in_a_checkout_the_jar_of_the_build_is_used() throws Exception {
         Path checkout = Files.createDirectory(directory.toRealPath().resolve("checkout"));
         Path there = executable(
@@ -239,11 +248,16 @@ class LauncherTest {
     }
 
     private CapturedRun run(Path program, String... args) throws Exception {
+        return runIn(directory, program, args);
+    }
+
+    private CapturedRun runIn(Path workingDirectory, Path program, String... args) throws Exception {
         Path out = directory.resolve("out");
         Path err = directory.resolve("err");
         ProcessBuilder process = new ProcessBuilder(
                         Stream.concat(Stream.of("/bin/sh", program.toString()), Stream.of(args))
                                 .toList())
+                .directory(workingDirectory.toFile())
                 .redirectOutput(out.toFile())
                 .redirectError(err.toFile());
         process.environment().keySet().retainAll(List.of("PATH"));

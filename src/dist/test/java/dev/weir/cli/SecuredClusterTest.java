@@ -91,7 +91,7 @@ class SecuredClusterTest {
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final String TOKEN = "token-0f3a9c55e1b7";
     private static final String[] ROLES = {
-        "topics", "enforcer", "rules", "requester", "reader", "gateway", "leased", "worker", "auditor"
+        "topics", "enforcer", "rules", "requester", "reader", "client", "leased", "worker", "auditor"
     };
 
     private static final String RULES = """
@@ -307,7 +307,7 @@ class SecuredClusterTest {
     }
 
     private static WeirClient gateway() {
-        return WeirClient.builder(client("gateway")).timeout(PATIENCE).start();
+        return WeirClient.builder(client("client")).timeout(PATIENCE).start();
     }
 
     private static WeirClient leased(Fallback fallback) {

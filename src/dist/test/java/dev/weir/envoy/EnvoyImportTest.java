@@ -419,6 +419,7 @@ class EnvoyImportTest {
             {key: domain, rate_limit: {unit: day, requests_per_unit: 1}}  | f0.yaml:2: descriptors[0]: is not converted: requests of Weir have another attribute domain; rename the key here and in Envoy's rate limit actions
             {key: a, descriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 1}}]} | f0.yaml:2: descriptors[0].descriptors[0]: is not converted: the path has a key twice (a, a), and a request of Weir has one value for each; use different keys
             {key: a, rate_limit: {unit: day}}     | f0.yaml:2: descriptors[0].rate_limit: has no requests_per_unit: the policy denies all requests, as envoyproxy/ratelimit does; set limit in the policy
+            {key: remote_address, value: "2001:db8::1", rate_limit: {unit: day, requests_per_unit: 1}} | f0.yaml:2: descriptors[0].value: is an IPv6 address: the policy needs gateway.ipv6-prefix: 128 in the gateway's configuration, since by default it replaces addresses by their ranges
             {key: a, quota_mode: true, rate_limit: {unit: day, requests_per_unit: 1}} | f0.yaml:2: descriptors[0].quota_mode: is converted to a limit: Weir denies a request if one of its quotas is exceeded, not only if all are; set quota: true for these descriptors in the gateway's configuration
             """)
     void what_cannot_be_converted_is_named(String descriptor, String message) {
@@ -463,6 +464,9 @@ class EnvoyImportTest {
                 .containsExactly("f0.yaml:9: descriptors[1].rate_limit.replaces[0]: is not converted: in Weir, the"
                         + " limit 'small' also applies to requests to which this one applies; remove its descriptor"
                         + " from Envoy's rate limit actions for them");
+        assertThat(messages(result.ignored()))
+                .containsExactly("f0.yaml:10: descriptors[1].rate_limit.replaces[1]: is ignored: no converted limit of"
+                        + " this domain has the name 'unknown'");
     }
 
     @Test

@@ -51,6 +51,9 @@ public final class HeapQueues implements Shaper.Stores {
     public void delete(BucketId bucket) {}
 
     @Override
+    public void deleteQueue(String queue) {}
+
+    @Override
     public void saveLedger(String queue, OutflowState slotsGiven) {}
 
     @Override

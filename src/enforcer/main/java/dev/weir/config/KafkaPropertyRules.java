@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Predicate;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * The Kafka properties that operators cannot set, or only to some values, because other values would break
@@ -24,7 +26,14 @@ final class KafkaPropertyRules {
 
     private static final Map<String, Rule> RULES = new HashMap<>();
 
+    private static final Pattern PROTOCOL = Pattern.compile("[A-Za-z0-9_]+://");
+
     static {
+        RULES.put(
+                "bootstrap.servers",
+                new Rule(
+                        KafkaPropertyRules::areBrokers,
+                        "must be host:port, or several of them separated by commas, such as kafka-1:9092,kafka-2:9092"));
         mustUseSetting("application.id", "application-id");
         mustUseSetting("num.stream.threads", "threads");
         mustUseSetting("state.dir", "state.directory");
@@ -86,6 +95,14 @@ final class KafkaPropertyRules {
         for (String key : keys) {
             RULES.put(key, new Rule(value -> false, why));
         }
+    }
+
+    private static boolean areBrokers(String value) {
+        return Stream.of(value.split(",", -1))
+                .map(String::strip)
+                .filter(address -> !address.isEmpty()) // Kafka ignores it
+                .map(address -> PROTOCOL.matcher(address).replaceFirst("")) // Kafka ignores it, too
+                .allMatch(address -> WeirConfig.Service.ADDRESS.matcher(address).matches());
     }
 
     private static boolean isLargeEnough(String value) {

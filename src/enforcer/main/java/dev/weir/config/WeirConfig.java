@@ -461,7 +461,7 @@ public record WeirConfig(
                 Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?"),
                 "a host name or an address");
         static final Setting<Integer> PORT = Setting.count("service.port", 0, MAX_PORT);
-        private static final Pattern ADDRESS =
+        static final Pattern ADDRESS =
                 Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}");
         static final Setting<String> ADVERTISE = Setting.text("service.advertise", ADDRESS, "host:port");
         static final Setting<String> GATEWAY = Setting.text("service.gateways", ADDRESS, "host:port");

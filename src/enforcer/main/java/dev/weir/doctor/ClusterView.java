@@ -50,6 +50,7 @@ final class ClusterView implements AutoCloseable {
 
     private final WeirConfig config;
     private final List<URI> services;
+    private final boolean areServicesNamed;
     private final HttpClient http;
     private final Topics topics;
     private final KafkaCommands tools;
@@ -59,7 +60,8 @@ final class ClusterView implements AutoCloseable {
     private boolean isDescribed;
     private Admin admin;
 
-    ClusterView(WeirConfig config, List<URI> services, HttpClient http) {
+    ClusterView(WeirConfig config, List<URI> services, boolean areServicesNamed, HttpClient http) {
+        this.areServicesNamed = areServicesNamed;
         bootstrapServers = () -> BootstrapCheck.results(config);
         this.config = config.withKafka("admin.request.timeout.ms", String.valueOf(TIMEOUT_MS / 2))
                 .withKafka("admin.default.api.timeout.ms", String.valueOf(TIMEOUT_MS));
@@ -75,6 +77,11 @@ final class ClusterView implements AutoCloseable {
 
     List<URI> services() {
         return services;
+    }
+
+    /** Returns whether the user has named the services, so that each of them must respond. */
+    boolean areServicesNamed() {
+        return areServicesNamed;
     }
 
     HttpClient http() {

@@ -3,6 +3,7 @@ package dev.weir.doctor;
 import dev.weir.config.WeirConfig;
 import dev.weir.doctor.Finding.Verdict;
 import dev.weir.topics.UnreachableException;
+import dev.weir.wire.RegistryException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.util.ArrayList;
@@ -59,14 +60,19 @@ public final class Doctor {
      * Runs all checks. If no broker responds, the checks that need one are skipped.
      *
      * @param services the services of instances to check
+     * @param areServicesNamed whether the user has named them, so that each of them must respond
      * @param http the client for these services
      * @param listener receives each finding immediately
      * @throws ConfigException if Kafka's clients reject the {@code kafka} section
      */
     public static List<Finding> run(
-            WeirConfig config, List<URI> services, HttpClient http, Consumer<Finding> listener) {
+            WeirConfig config,
+            List<URI> services,
+            boolean areServicesNamed,
+            HttpClient http,
+            Consumer<Finding> listener) {
         List<Finding> findings = new ArrayList<>();
-        try (ClusterView cluster = new ClusterView(config, services, http)) {
+        try (ClusterView cluster = new ClusterView(config, services, areServicesNamed, http)) {
             for (Check check : CHECKS) {
                 FindingCollector notes = new FindingCollector(check.group, check.name, finding -> {
                     findings.add(finding);
@@ -89,7 +95,7 @@ public final class Doctor {
             check.function.run(cluster, notes);
         } catch (ConfigException e) {
             throw e;
-        } catch (KafkaException | UnreachableException e) {
+        } catch (KafkaException | UnreachableException | RegistryException e) {
             if (isAuthorizationFailure(e)) {
                 notes.skip("this user is not permitted: " + UnreachableException.causeMessage(e));
             } else {

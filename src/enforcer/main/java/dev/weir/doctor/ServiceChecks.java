@@ -25,13 +25,15 @@ final class ServiceChecks {
         for (URI service : cluster.services()) {
             Optional<HttpResponse<String>> answer = ask(cluster, service);
             if (answer.isEmpty()) {
-                notes.skip(
-                        unreachable(service),
-                        service.getScheme().equals("https")
-                                ? "use --service-ca FILE for its certificate authority, or --service https://HOST:PORT"
-                                        + " for another instance"
-                                : "use --service http://HOST:PORT for another instance, or https://HOST:PORT with"
-                                        + " service.tls");
+                String advice = service.getScheme().equals("https")
+                        ? "use --service-ca FILE for its certificate authority, or --service https://HOST:PORT"
+                                + " for another instance"
+                        : "use --service http://HOST:PORT for another instance, or https://HOST:PORT with service.tls";
+                if (cluster.areServicesNamed()) {
+                    notes.fail(unreachable(service), advice);
+                } else {
+                    notes.skip(unreachable(service), advice);
+                }
             } else if (answer.get().statusCode() == 200) {
                 notes.ok(service + " is ready");
             } else {

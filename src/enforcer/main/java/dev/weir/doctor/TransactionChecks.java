@@ -2,7 +2,10 @@ package dev.weir.doctor;
 
 import dev.weir.policy.DurationsAndSizes;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.kafka.clients.admin.DescribeProducersResult;
@@ -23,6 +26,9 @@ final class TransactionChecks {
      */
     private static final long HANGING_MS = 15 * 60_000;
 
+    /** The time until the second look, longer than transactions of a busy instance are open. */
+    private static final long SECOND_LOOK_MS = 3_000;
+
     private TransactionChecks() {}
 
     static void check(ClusterView cluster, FindingCollector notes) {
@@ -37,18 +43,14 @@ final class TransactionChecks {
             notes.skip("there are no topics, or this user is not permitted to describe them");
             return;
         }
-        DescribeProducersResult answers = cluster.admin().describeProducers(partitions);
         Set<String> refused = new TreeSet<>();
-        long open = 0;
-        for (TopicPartition partition : partitions) {
-            try {
-                open += cluster.await(answers.partitionResult(partition)).activeProducers().stream()
-                        .filter(producer -> reportIfLongRunning(partition, producer, cluster, notes))
-                        .count();
-            } catch (TopicAuthorizationException e) {
-                refused.add(partition.topic());
-            }
+        Map<TopicPartition, List<ProducerState>> suspects = longRunning(partitions, cluster, refused);
+        if (!suspects.isEmpty()) {
+            pause();
+            retainUnchanged(suspects, longRunning(suspects.keySet(), cluster, refused));
         }
+        suspects.forEach(
+                (partition, producers) -> producers.forEach(producer -> report(partition, producer, cluster, notes)));
         if (!refused.isEmpty()) {
             notes.skip(
                     "this user is not permitted to describe the producers of " + String.join(", ", refused),
@@ -56,17 +58,66 @@ final class TransactionChecks {
                             .map(name -> cluster.grantCommand("Read", "--topic " + name))
                             .toArray(String[]::new));
         }
-        if (open == 0) {
+        if (suspects.isEmpty()) {
             notes.ok("no transaction has been open for more than " + DurationsAndSizes.duration(LONG_MS));
         }
     }
 
-    private static boolean reportIfLongRunning(
-            TopicPartition partition, ProducerState producer, ClusterView cluster, FindingCollector notes) {
-        long ageMs = System.currentTimeMillis() - producer.lastTimestamp();
-        if (producer.currentTransactionStartOffset().isEmpty() || ageMs < LONG_MS) {
-            return false;
+    /**
+     * Returns the producers whose transaction has last written long ago, by the time of its last record. Records can be
+     * older than they are, for example those of changelogs while a backlog is processed, so a transaction is reported
+     * only if it is still open at a second look.
+     *
+     * @param refused receives the topics whose producers this user may not describe
+     */
+    private static Map<TopicPartition, List<ProducerState>> longRunning(
+            Collection<TopicPartition> partitions, ClusterView cluster, Set<String> refused) {
+        DescribeProducersResult answers = cluster.admin().describeProducers(partitions);
+        Map<TopicPartition, List<ProducerState>> found = new LinkedHashMap<>();
+        for (TopicPartition partition : partitions) {
+            try {
+                List<ProducerState> producers =
+                        cluster.await(answers.partitionResult(partition)).activeProducers().stream()
+                                .filter(producer ->
+                                        producer.currentTransactionStartOffset().isPresent()
+                                                && ageMs(producer) >= LONG_MS)
+                                .toList();
+                if (!producers.isEmpty()) {
+                    found.put(partition, producers);
+                }
+            } catch (TopicAuthorizationException e) {
+                refused.add(partition.topic());
+            }
         }
+        return found;
+    }
+
+    private static void retainUnchanged(
+            Map<TopicPartition, List<ProducerState>> suspects, Map<TopicPartition, List<ProducerState>> later) {
+        suspects.replaceAll((partition, producers) -> producers.stream()
+                .filter(producer -> later.getOrDefault(partition, List.of()).stream()
+                        .anyMatch(other -> other.producerId() == producer.producerId()
+                                && other.currentTransactionStartOffset()
+                                        .equals(producer.currentTransactionStartOffset())))
+                .toList());
+        suspects.values().removeIf(List::isEmpty);
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(SECOND_LOOK_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static long ageMs(ProducerState producer) {
+        return System.currentTimeMillis() - producer.lastTimestamp();
+    }
+
+    private static void report(
+            TopicPartition partition, ProducerState producer, ClusterView cluster, FindingCollector notes) {
+        long ageMs = ageMs(producer);
         long start = producer.currentTransactionStartOffset().getAsLong();
         String found = partition + ": a transaction has been open since offset " + start + ", and last wrote "
                 + MachineChecks.time(ageMs) + " ago; later records are not read";
@@ -77,6 +128,5 @@ final class TransactionChecks {
         } else {
             notes.fail(found, cluster.tools().abortTransaction(partition.topic(), partition.partition(), start));
         }
-        return true;
     }
 }

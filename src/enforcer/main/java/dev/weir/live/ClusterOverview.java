@@ -3,6 +3,7 @@ package dev.weir.live;
 import dev.weir.shape.QueueView;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +16,9 @@ import java.util.TreeMap;
  * @param at the current time, ms since the epoch
  * @param clients the clients with the most denials in the last minute
  * @param recentClients the clients of the last decisions, the latest first
- * @param policies the policies with the most denials in the last minute
+ * @param policies the policies with the most denials in the last minute, at most {@value Sampler#MAX_NAMES}
+ * @param queuesInAll the number of all queues. A queue with key fields counts once, whichever instances have parts of
+ *     it; beyond {@value Sampler#MAX_IDS} such queues of an instance, once for each instance
  * @param queues the queues with the most waiting requests, by id
  * @param unreachable the addresses of instances whose figures are missing
  */
@@ -90,7 +93,7 @@ public record ClusterOverview(
                         .sorted(RecentCounts.Rankings.POLICIES)
                         .limit(Sampler.MAX_NAMES)
                         .toList(),
-                statuses.stream().mapToInt(InstanceStatus::queuesInAll).sum(),
+                queuesInAll(statuses),
                 statuses.stream().mapToLong(InstanceStatus::waitingInAll).sum(),
                 queues.values().stream()
                         .sorted(MOST_WAITING)
@@ -100,6 +103,16 @@ public record ClusterOverview(
                         .toList(),
                 List.copyOf(instances.values()),
                 unreachable);
+    }
+
+    private static int queuesInAll(Collection<InstanceStatus> statuses) {
+        Set<String> keyed = new HashSet<>();
+        int others = 0;
+        for (InstanceStatus status : statuses) {
+            keyed.addAll(status.keyedQueues());
+            others += status.queuesInAll() - status.keyedQueues().size();
+        }
+        return keyed.size() + others;
     }
 
     /** Like {@link InstanceStatus.QueueStatus}; {@code waitsMs} is null if nothing was released. */

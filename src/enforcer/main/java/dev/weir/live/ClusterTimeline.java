@@ -31,7 +31,8 @@ public final class ClusterTimeline {
     }
 
     /**
-     * Adds the reports since {@link #lastSecondMs}.
+     * Adds the reports since {@link #lastSecondMs}. If the clock was set back, forgets all seconds, and
+     * {@link #lastSecondMs} becomes 0.
      *
      * @param others the reports of other instances, by address
      * @param unreachable the addresses of instances without a report
@@ -43,6 +44,10 @@ public final class ClusterTimeline {
         // The clock of another instance may be behind, so its reports have one more second.
         long waitMs = others.isEmpty() ? MS_PER_SECOND : 2 * MS_PER_SECOND;
         long end = Math.floorDiv(nowMs, MS_PER_SECOND) * MS_PER_SECOND - waitMs;
+        if (lastSecondMs - end > Sampler.MAX_BACKWARD_MS) { // the clock was set back
+            ticks.clear();
+            lastSecondMs = 0;
+        }
         SortedMap<Long, List<InstanceSecond>> bySecond = new TreeMap<>();
         Map<String, Long> perSecond = new TreeMap<>();
         for (InstanceReport report : reports) {

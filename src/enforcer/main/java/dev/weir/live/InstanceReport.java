@@ -45,7 +45,14 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
             second.decisions().values().forEach(Objects::requireNonNull);
             second.queues().forEach(queue -> Objects.requireNonNull(queue.tiers()));
         }
-        Stream.of(now.address(), now.health(), now.clients(), now.recentClients(), now.policies(), now.partitions())
+        Stream.of(
+                        now.address(),
+                        now.health(),
+                        now.clients(),
+                        now.recentClients(),
+                        now.policies(),
+                        now.keyedQueues(),
+                        now.partitions())
                 .forEach(Objects::requireNonNull);
         for (InstanceStatus.QueueStatus queue : now.queues()) {
             Objects.requireNonNull(queue.tiers());

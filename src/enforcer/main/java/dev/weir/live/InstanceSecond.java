@@ -19,7 +19,8 @@ import java.util.stream.Stream;
  * @param latenciesMs the latencies of the decisions
  * @param lag the number of requests that have not been read yet; null if it is unknown for one of its partitions. In a
  *     minute, the maximum
- * @param queues the queues with the most waiting requests, at most {@value Sampler#MAX_QUEUES}
+ * @param queues the {@value Sampler#MAX_QUEUES} queues with the most waiting requests, and up to
+ *     {@value Sampler#MAX_FURTHER_QUEUES} further ones with key fields
  */
 public record InstanceSecond(
         long at,

@@ -17,10 +17,14 @@ import java.util.stream.Stream;
  * @param process null if the instance does not report it
  * @param clients the clients with the most denials in the last minute
  * @param recentClients the clients of the last decisions, the latest first, at most {@value Sampler#MAX_RECENT}
- * @param policies the policies with the most denials in the last minute
+ * @param policies the policies with decisions in the last minute, most denials first, at most
+ *     {@value Sampler#MAX_POLICIES}
  * @param queuesInAll the number of all its queues
+ * @param keyedQueues the ids of those with key fields, of which other instances may have parts; at most
+ *     {@value Sampler#MAX_IDS}
  * @param waitingInAll the number of requests waiting in all its queues
- * @param queues the queues with the most waiting requests
+ * @param queues the {@value Sampler#MAX_QUEUES} queues with the most waiting requests, and up to
+ *     {@value Sampler#MAX_FURTHER_QUEUES} further ones with key fields
  */
 public record InstanceStatus(
         String address,
@@ -30,6 +34,7 @@ public record InstanceStatus(
         List<RecentClient> recentClients,
         List<PolicyCounts> policies,
         int queuesInAll,
+        List<String> keyedQueues,
         long waitingInAll,
         List<QueueStatus> queues,
         List<AssignedPartition> partitions) {

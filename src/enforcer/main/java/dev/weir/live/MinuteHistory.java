@@ -15,9 +15,15 @@ final class MinuteHistory {
     private final Deque<InstanceSecond> complete = new ArrayDeque<>();
     private InstanceSecond current;
 
-    /** Seconds must be added in order. */
+    /**
+     * Adds a second that is later than the last one, unless the clock was set back: then later minutes are forgotten.
+     */
     void add(InstanceSecond second) {
         long minute = second.at() - Math.floorMod(second.at(), MS_PER_MINUTE);
+        if (current != null && minute < current.at()) {
+            current = null;
+            complete.removeIf(earlier -> earlier.at() >= minute);
+        }
         if (current != null && current.at() != minute) {
             complete.addLast(current);
             current = null;

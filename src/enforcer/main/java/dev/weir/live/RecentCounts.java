@@ -26,6 +26,7 @@ final class RecentCounts {
     private final EnforcerMetrics counts;
     private final Deque<Slot> slots = new ArrayDeque<>();
     private CounterSnapshot now;
+    private CounterSnapshot lastMinute;
     private final Map<String, Long> recentAtMs = new LinkedHashMap<>(); // the latest last
     private long denied;
     private long recent;
@@ -37,6 +38,7 @@ final class RecentCounts {
     RecentCounts(EnforcerMetrics counts) {
         this.counts = counts;
         now = CounterSnapshot.of(counts);
+        lastMinute = now.minus(now);
         slots.add(new Slot(now, new HeavyHitters(MAX_CLIENTS)));
     }
 
@@ -54,6 +56,7 @@ final class RecentCounts {
                 slots.removeFirst();
             }
         }
+        lastMinute = now.minus(slots.getFirst().before);
         count(counts.denied().since(denied), slots.getLast().denied);
         addRecent(counts.recent().since(recent), atMs);
         return now.minus(before);
@@ -103,7 +106,7 @@ final class RecentCounts {
 
     List<InstanceStatus.PolicyCounts> policies(int most) {
         Map<String, InstanceStatus.PolicyCounts> byPolicy = new HashMap<>();
-        lastMinute().evaluations().forEach((evaluation, count) -> {
+        lastMinute.evaluations().forEach((evaluation, count) -> {
             String policy = evaluation.policy();
             InstanceStatus.PolicyCounts one =
                     switch (evaluation.result()) {
@@ -123,15 +126,11 @@ final class RecentCounts {
 
     /** Returns the waits of the releases of a queue; null if there are none. */
     Histogram.Reading waitsMs(String queue) {
-        return lastMinute().waitsMs().entrySet().stream()
+        return lastMinute.waitsMs().entrySet().stream()
                 .filter(entry -> entry.getKey().queue().equals(queue))
                 .map(Map.Entry::getValue)
                 .reduce(Histogram.Reading::plus)
                 .orElse(null);
-    }
-
-    private CounterSnapshot lastMinute() {
-        return now.minus(slots.getFirst().before);
     }
 
     /** The order of clients and policies. */

@@ -14,6 +14,7 @@ import java.util.TreeMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,10 +27,27 @@ public final class Sampler implements AutoCloseable {
     /** The number of seconds that are kept. */
     public static final int KEPT_SECONDS = 300;
 
+    /** The maximum number of queues that are listed for all instances. */
     static final int MAX_QUEUES = 20;
+
+    /** The maximum number of further queues with key fields in a report, and in each second of it. */
+    static final int MAX_FURTHER_QUEUES = 20;
+
+    /** The maximum number of clients, and of policies, that are listed for all instances. */
     static final int MAX_NAMES = 10;
+
+    /**
+     * The maximum number of policies in a report, of up to 256 bytes each. All policies that are counted are reported,
+     * because those that deny most on all instances together need not be those that deny most on each.
+     */
+    static final int MAX_POLICIES = EnforcerMetrics.MOST;
+
     static final int MAX_RECENT = 20;
     static final int MAX_KEYS = 8;
+
+    /** The maximum number of ids in a report, of up to 128 characters each. */
+    static final int MAX_IDS = 1_000;
+
     private static final int MAX_TIERS = 12;
     private static final long MS_PER_SECOND = 1_000;
 
@@ -38,6 +56,9 @@ public final class Sampler implements AutoCloseable {
      * the end.
      */
     private static final long DELAY_MS = 20;
+
+    /** If the clock goes back by no more than this, sampling waits until it has caught up. */
+    static final long MAX_BACKWARD_MS = 3_000;
 
     private static final Comparator<QueueView> MOST_WAITING = Comparator.comparingLong(QueueView::waiting)
             .reversed()
@@ -66,7 +87,7 @@ public final class Sampler implements AutoCloseable {
         partitionStatus = new PartitionStatus(source.applications(), policiesTopic);
         recentCounts = new RecentCounts(source.counts());
         now = new InstanceStatus(
-                address, health(), PROCESS, List.of(), List.of(), List.of(), 0, 0, List.of(), List.of());
+                address, health(), PROCESS, List.of(), List.of(), List.of(), 0, List.of(), 0, List.of(), List.of());
         thread = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread sampling = new Thread(task, "live");
             sampling.setDaemon(true);
@@ -93,11 +114,18 @@ public final class Sampler implements AutoCloseable {
         thread.shutdownNow();
     }
 
+    /**
+     * Returns whether a second has been sampled. If the clock was set back, forgets the seconds that are ahead of it.
+     */
     private synchronized boolean isSampled(long second) {
+        if (!seconds.isEmpty() && seconds.getLast().at() - second > MAX_BACKWARD_MS) {
+            seconds.removeIf(sampled -> sampled.at() >= second);
+        }
         return !seconds.isEmpty() && second <= seconds.getLast().at();
     }
 
-    private void sample(long nowMs) {
+    /** Samples the last second before a time. */
+    void sample(long nowMs) {
         if (isSampled(lastSecondMs(nowMs))) {
             return; // after a pause, the missed executions run at once
         }
@@ -115,8 +143,7 @@ public final class Sampler implements AutoCloseable {
     private synchronized void takeSample(
             long nowMs, List<InstanceStatus.AssignedPartition> partitions, List<QueueView> views) {
         CounterSnapshot done = recentCounts.nextSecond(lastSecondMs(nowMs));
-        List<QueueView> fullest =
-                views.stream().sorted(MOST_WAITING).limit(MAX_QUEUES).toList();
+        List<QueueView> reported = reported(views);
         Map<String, Long> decisions = new TreeMap<>();
         done.decisions().forEach((kind, count) -> decisions.merge(kind.outcome().name(), count, Long::sum));
         seconds.addLast(new InstanceSecond(
@@ -125,7 +152,7 @@ public final class Sampler implements AutoCloseable {
                 done.deadLetters(),
                 done.latenciesMs(),
                 lag(partitions),
-                fullest.stream().map(view -> queueSecond(view, done)).toList()));
+                reported.stream().map(view -> queueSecond(view, done)).toList()));
         if (seconds.size() > KEPT_SECONDS) {
             seconds.removeFirst();
         }
@@ -136,11 +163,32 @@ public final class Sampler implements AutoCloseable {
                 PROCESS,
                 recentCounts.clients(MAX_NAMES),
                 recentCounts.recentClients(),
-                recentCounts.policies(MAX_NAMES),
+                recentCounts.policies(MAX_POLICIES),
                 views.size(),
+                views.stream()
+                        .filter(view -> view.keys() != null)
+                        .map(view -> view.rules().id())
+                        .limit(MAX_IDS)
+                        .toList(),
                 views.stream().mapToLong(QueueView::waiting).sum(),
-                fullest.stream().map(this::queueStatus).toList(),
+                reported.stream().map(this::queueStatus).toList(),
                 partitions);
+    }
+
+    /**
+     * Returns the {@link #MAX_QUEUES} fullest queues and, of the others with key fields, the
+     * {@link #MAX_FURTHER_QUEUES} fullest, most waiting first. Other instances may have larger parts of these, so that they
+     * are listed.
+     */
+    private static List<QueueView> reported(List<QueueView> views) {
+        List<QueueView> sorted = views.stream().sorted(MOST_WAITING).toList();
+        return Stream.concat(
+                        sorted.stream().limit(MAX_QUEUES),
+                        sorted.stream()
+                                .skip(MAX_QUEUES)
+                                .filter(view -> view.keys() != null)
+                                .limit(MAX_FURTHER_QUEUES))
+                .toList();
     }
 
     /** Returns the second that has just ended. */

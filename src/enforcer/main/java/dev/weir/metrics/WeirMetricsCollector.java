@@ -1,5 +1,6 @@
 package dev.weir.metrics;
 
+import dev.weir.event.Rejection;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.shape.QueueView;
 import io.prometheus.metrics.model.registry.MultiCollector;
@@ -70,6 +71,9 @@ final class WeirMetricsCollector implements MultiCollector {
 
     private static MetricSnapshot deadLetters(EnforcerMetrics counts) {
         MetricFamily letters = new MetricFamily("weir_dead_letters", "Rejected records (dead letters)", "reason");
+        for (Rejection reason : Rejection.values()) {
+            letters.add(0, reason.name()); // Prometheus sees no increase if a series begins with its first dead letter
+        }
         counts.deadLetters().forEach((reason, count) -> letters.add(count, reason.name()));
         return letters.counter();
     }

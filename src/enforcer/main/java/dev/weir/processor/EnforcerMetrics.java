@@ -29,7 +29,10 @@ public final class EnforcerMetrics implements EvaluationListener {
     /** The label of names beyond the first {@link #MOST}. */
     public static final String OTHER = "(other)";
 
-    /** The maximum number of label combinations per metric, except for {@link #OTHER}. */
+    /**
+     * The maximum number of label combinations per metric, except for {@link #OTHER}. {@link #waitsMs} has at most as
+     * many again for the further tiers of each queue.
+     */
     public static final int MOST = 1_000;
 
     /** The maximum number of denials whose clients are kept. */
@@ -168,9 +171,22 @@ public final class EnforcerMetrics implements EvaluationListener {
     void released(Release release, long nowMs) {
         of(released, release.queue(), q -> OTHER, q -> new LongAdder()).increment();
         Line line = new Line(release.queue(), release.tier() == null ? NONE : release.tier());
-        of(waitsMs, line, l -> new Line(OTHER, OTHER), l -> new Histogram(WAITS_MS))
-                .add(release.waitMs());
+        waitsMs(line).add(release.waitMs());
         latenessMs.add(Math.max(0, nowMs - release.releaseAtNanos() / NANOS_PER_MS));
+    }
+
+    /**
+     * Returns the histogram of a tier of a queue. Once there are {@link #MOST} histograms, further tiers share one per
+     * queue; once there are twice as many, further queues share one. So the tiers of one queue hide no other queue.
+     */
+    private Histogram waitsMs(Line line) {
+        Histogram found = waitsMs.get(line);
+        if (found != null || waitsMs.size() < MOST) {
+            return found != null ? found : waitsMs.computeIfAbsent(line, l -> new Histogram(WAITS_MS));
+        }
+        Line ofQueue = new Line(line.queue, OTHER);
+        boolean isCounted = waitsMs.containsKey(ofQueue) || waitsMs.size() < 2 * MOST;
+        return waitsMs.computeIfAbsent(isCounted ? ofQueue : new Line(OTHER, OTHER), l -> new Histogram(WAITS_MS));
     }
 
     private static <K, V> V of(Map<K, V> counted, K key, UnaryOperator<K> other, Function<K, V> make) {

@@ -94,7 +94,8 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         cleaner.observe(atMs);
         LeaseResponse response = respond(key, Bytes.wrap(record.key()), message.request(), atMs);
         if (response != null) {
-            metrics.sent(new EnforcerMetrics.Leasing(key.policyId(), true, response instanceof LeaseResponse.Refused));
+            metrics.sent(new EnforcerMetrics.Leasing(
+                    label(key.policyId(), atMs), true, response instanceof LeaseResponse.Refused));
             context.forward(
                     new Record<>(
                             record.key(),
@@ -132,6 +133,13 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         PolicyLedger.Result result = ledger.handle(request, policy, policy.terms(terms), atMs);
         ledgers.put(storeKey, LeaseCodec.encode(result.ledger()));
         return result.response();
+    }
+
+    /**
+     * Returns the label of a policy in metrics. Any writer of requests can invent policies, which must hide no other.
+     */
+    private String label(String policy, long atMs) {
+        return policies.table().inForce(policy, atMs) == null ? EnforcerMetrics.OTHER : policy;
     }
 
     /** @return null if no lease was requested */

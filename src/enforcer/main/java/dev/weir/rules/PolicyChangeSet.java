@@ -125,8 +125,8 @@ final class PolicyChangeSet {
     }
 
     /**
-     * Rejects changes of key fields. Waiting requests would be in buckets and on partitions in which later records
-     * could not find them.
+     * Rejects changes of key fields. They would interrupt the queue: it admits no requests by the new key before those
+     * that wait in its old buckets have left. A queue that was deleted may get other key fields.
      */
     private void requireSameKeys() {
         for (Change change : changes) {
@@ -138,7 +138,8 @@ final class PolicyChangeSet {
             if (before != null && !Set.copyOf(before).equals(Set.copyOf(after))) {
                 throw new RefusedChangeException(
                         "nothing was changed: the key of queue " + change.id() + " is " + before + " and would be "
-                                + after + "; give the new queue another id, or delete this one first");
+                                + after + "; give the new queue another id, or delete this one first: requests are then"
+                                + " denied (NO_QUEUE) until those that wait have left");
             }
         }
     }

@@ -9,6 +9,7 @@ import dev.weir.topology.Topics;
 import dev.weir.wire.ChangeAuthor;
 import dev.weir.wire.PolicyAvro;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.SortedMap;
@@ -208,7 +209,9 @@ public final class PolicyTopic {
         PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
         try (TopicLog log = new TopicLog(config, topics.policies());
                 PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
-            Runnable read = () -> log.readAll(onTopic::add);
+            Set<PolicyAvro.Applied> unread = new HashSet<>();
+            TopicLog.Records add = reading(onTopic, unread);
+            Runnable read = () -> log.readAll(add);
             Supplier<PolicyChangeSet> next =
                     () -> update(new PolicyChangeSet(onTopic.byKey(), history::last, nowMs, options.changedBy()), what);
             if (options.dryRun()) {
@@ -216,15 +219,17 @@ public final class PolicyTopic {
                 return next.get().changes();
             }
             PolicyChangeSet tried = null;
-            log.readSeen(onTopic::add); // reads most records before other writers are fenced
+            log.readSeen(add); // reads most records before other writers are fenced
             for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
                 try (PolicyWriter writer = new PolicyWriter(config, topics)) {
                     if (writer.begin()) {
                         read.run();
-                        if (tried != null && onTopic.all().containsAll(tried.records())) {
+                        if (tried != null && unread.isEmpty()) {
                             return tried.changes(); // written, but the commit was not acknowledged
                         }
                         tried = next.get();
+                        unread.clear();
+                        unread.addAll(tried.records());
                         if (tried.records().isEmpty() || writer.write(tried.records())) {
                             return tried.changes();
                         }
@@ -235,6 +240,18 @@ public final class PolicyTopic {
         }
         throw new UnreachableException(
                 "nothing was changed: other writers keep changing the definitions; try again", null);
+    }
+
+    /**
+     * Returns a callback that adds records to a table and removes them from those of an attempt to write them. So the
+     * attempt is known to have succeeded even if another writer has changed the same keys since.
+     */
+    static TopicLog.Records reading(PolicyFold<PolicyAvro.Applied> onTopic, Set<PolicyAvro.Applied> unread) {
+        return (key, value) -> {
+            if (onTopic.add(key, value) instanceof PolicyFold.Step.Put put) {
+                unread.remove(put.rules().applied());
+            }
+        };
     }
 
     private static PolicyChangeSet update(PolicyChangeSet update, Consumer<PolicyChangeSet> what) {

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.errors.AuthenticationException;
 import org.apache.kafka.common.errors.AuthorizationException;
@@ -62,9 +63,14 @@ final class ThreadFailures {
             if (isLasting(cause)) {
                 return false;
             }
-            passes |= cause instanceof ApiException;
+            passes |= cause instanceof ApiException || isUnhandled(cause);
         }
         return passes;
+    }
+
+    /** Returns whether a broker has responded with an error that Kafka's clients do not expect. They give it no type. */
+    private static boolean isUnhandled(Throwable cause) {
+        return cause.getClass() == KafkaException.class && cause.getCause() == null;
     }
 
     private static boolean isLasting(Throwable cause) {

@@ -6,7 +6,6 @@ import dev.weir.client.ClientDecision;
 import dev.weir.client.ClientMetricsBinder;
 import dev.weir.client.ClientStats;
 import dev.weir.client.Fallback;
-import dev.weir.client.NoDecisionException;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
@@ -18,13 +17,9 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.apache.kafka.clients.producer.ProducerConfig;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The client with which a process decides the requests that it receives over the network: over the topics, or with
@@ -36,13 +31,7 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     /** How many requests can wait at the same time. */
     public static final int MAX_IN_FLIGHT = 10_000;
 
-    /** How often it is logged that the client is not ready. */
-    private static final long LOG_NANOS = TimeUnit.MINUTES.toNanos(1);
-
-    private static final Logger LOG = LoggerFactory.getLogger(DecidingClient.class);
-
     private final Supplier<WeirClient> starter;
-    private final AtomicLong loggedNanos = new AtomicLong(System.nanoTime() - LOG_NANOS);
     private volatile WeirClient client; // null before the first request; written under the lock
     private boolean closed;
 
@@ -111,26 +100,15 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
      */
     @Override
     public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
-        long beganNanos = System.nanoTime();
         WeirClient running = client;
-        Optional<WeirClient> started = running == null ? client() : Optional.of(running);
-        if (started.isEmpty()) {
-            return undecided(fallback);
+        if (running != null) {
+            return running.decide(request, within, fallback);
         }
-        WeirClient weir = started.get();
-        return weir.decide(request, RequestDecider.left(within, beganNanos), fallback)
-                .whenComplete((decision, failure) -> {
-                    if (isNotReady(decision, failure)) {
-                        logNotReady(weir);
-                    }
-                });
-    }
-
-    private static boolean isNotReady(ClientDecision decision, Throwable failure) {
-        Optional<NoDecisionReason> reason = failure == null
-                ? decision.noDecisionReason()
-                : failure instanceof NoDecisionException none ? Optional.of(none.reason()) : Optional.empty();
-        return reason.filter(NoDecisionReason.NOT_READY::equals).isPresent();
+        long beganNanos = System.nanoTime();
+        Optional<WeirClient> started = client();
+        return started.isEmpty()
+                ? undecided(fallback)
+                : started.get().decide(request, RequestDecider.left(within, beganNanos), fallback);
     }
 
     private static CompletableFuture<ClientDecision> undecided(Fallback fallback) {
@@ -138,16 +116,6 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
                 ? CompletableFuture.failedFuture(new UnreachableException("the service is closed", null))
                 : CompletableFuture.completedFuture(new ClientDecision(
                         fallback == Fallback.FAIL_OPEN, Optional.empty(), Optional.of(NoDecisionReason.CLOSED)));
-    }
-
-    private void logNotReady(WeirClient weir) {
-        long nowNanos = System.nanoTime();
-        long lastNanos = loggedNanos.get();
-        if (nowNanos - lastNanos >= LOG_NANOS && loggedNanos.compareAndSet(lastNanos, nowNanos)) {
-            LOG.warn(
-                    "Requests cannot be decided: {}",
-                    weir.failure().map(UnreachableException::causeMessage).orElse("no broker has responded"));
-        }
     }
 
     /** Returns the client, which is started if none is running; empty if this was closed before the first request. */

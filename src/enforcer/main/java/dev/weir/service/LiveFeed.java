@@ -24,6 +24,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -72,6 +73,7 @@ final class LiveFeed implements AutoCloseable {
 
     private int watchers;
     private long rounds;
+    private Future<?> polling = CompletableFuture.completedFuture(null);
     private boolean closed;
 
     /** The sampler of this instance, and the addresses of the other instances. */
@@ -90,10 +92,12 @@ final class LiveFeed implements AutoCloseable {
         return thread;
     }
 
-    void start(Sampler own, Supplier<Set<String>> others) {
+    /** Starts to poll. Called again with each further enforcer of the process. */
+    synchronized void start(Sampler own, Supplier<Set<String>> others) {
         source = new LiveSource(own, others);
+        polling.cancel(false);
         long untilNextMs = MS_PER_SECOND - System.currentTimeMillis() % MS_PER_SECOND + DELAY_MS;
-        var unused = pollScheduler.scheduleAtFixedRate(this::poll, untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
+        polling = pollScheduler.scheduleAtFixedRate(this::poll, untilNextMs, MS_PER_SECOND, TimeUnit.MILLISECONDS);
     }
 
     /** Returns the figures of this instance, by the second or by the minute. */
@@ -177,6 +181,9 @@ final class LiveFeed implements AutoCloseable {
             long seen = 0;
             String first = "history";
             for (LiveUpdate next = awaitRound(round, seen); next != null; next = awaitRound(++round, seen)) {
+                if (next.lastSecondMs() < seen) {
+                    return; // the clock was set back; the viewer connects again, and gets the history
+                }
                 if (first != null) {
                     write(out, first, next.ticks());
                     first = null;

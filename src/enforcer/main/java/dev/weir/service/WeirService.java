@@ -30,12 +30,11 @@ import dev.weir.topics.UnreachableException;
 import dev.weir.wire.PolicyAvro.Kind;
 import io.javalin.config.JavalinConfig;
 import io.javalin.http.Context;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -44,16 +43,17 @@ import java.util.function.Supplier;
  */
 public final class WeirService implements AutoCloseable {
 
-    private static final int MAX_HEALTH_THREADS = 4;
+    private static final int MAX_HEALTH_THREADS = 4; // two of them accept and read from connections
+
+    /** How many of these threads wrong tokens may delay at the same time. */
+    private static final int MAX_DELAYED_HEALTH_THREADS = 1;
 
     private final WeirConfig config;
     private final ServiceListener listener;
-    private final AccessControl access;
     private final Optional<ServiceTls> tls;
     private final PeerInstances peers;
     private final DecidingClient client;
     private final LiveFeed feed;
-    private final TokenThrottle wrongTokens = new TokenThrottle();
     private final ConnectionGuard guard;
     private final ConnectionGuard healthGuard;
     private final ServiceMetrics ownMetrics;
@@ -75,22 +75,26 @@ public final class WeirService implements AutoCloseable {
         this.listener = listener;
         boolean isOpenToRead = listener.isLoopback() && !config.service().requiresReadToken();
         boolean isOpenToDecide = isOpenToRead && config.service().decideToken() == TokenRule.LOOPBACK;
-        access = new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), wrongTokens);
+        TokenThrottle wrongTokens = new TokenThrottle(TokenThrottle.MAX_WAITING);
+        TokenThrottle wrongHealthTokens = new TokenThrottle(MAX_DELAYED_HEALTH_THREADS);
+        Function<TokenThrottle, AccessControl> access =
+                throttle -> new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), throttle);
         client = new DecidingClient(config);
         peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
         guard = new ConnectionGuard(config.service().requestTimeout());
         healthGuard = new ConnectionGuard(config.service().requestTimeout());
-        ownMetrics = new ServiceMetrics(guard::size, wrongTokens::total, () -> tls.map(
-                        one -> one.validUntil().getEpochSecond())
-                .orElse(0L));
+        ownMetrics =
+                new ServiceMetrics(guard::size, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
+                                one -> one.validUntil().getEpochSecond())
+                        .orElse(0L));
         healthServer = ServiceServer.start(
-                new ServiceServer.Endpoint(healthListener, tls, access, healthGuard),
+                new ServiceServer.Endpoint(healthListener, tls, access.apply(wrongHealthTokens), healthGuard),
                 ServiceServer.Limits.DEFAULTS.withMaxThreads(MAX_HEALTH_THREADS),
                 healthRoutes(),
                 WeirService::addFailures);
         server = ServiceServer.start(
-                new ServiceServer.Endpoint(listener, tls, access, guard),
+                new ServiceServer.Endpoint(listener, tls, access.apply(wrongTokens), guard),
                 ServiceServer.Limits.DEFAULTS,
                 routes(),
                 WeirService::addFailures);
@@ -121,7 +125,7 @@ public final class WeirService implements AutoCloseable {
             ServiceListener health = ServiceListener.openForHealth(config.service());
             return new WeirService(config, tokens, tls, listener, health);
         } catch (BadSettingException | UnreachableException e) {
-            close(listener);
+            listener.close();
             throw e;
         }
     }
@@ -325,13 +329,5 @@ public final class WeirService implements AutoCloseable {
         settings.routes.exception(
                 ResultTooLargeException.class,
                 (e, request) -> ResponseWriter.write(request, ProblemDetails.of(413, e.getMessage())));
-    }
-
-    private static void close(ServiceListener listener) {
-        try {
-            listener.socket().close();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }

@@ -133,6 +133,11 @@ public final class StoredQueues implements Shaper.Stores {
     }
 
     @Override
+    public void deleteQueue(String queue) {
+        states.put(Bytes.wrap(QueueKeys.rules(queue)), null);
+    }
+
+    @Override
     public void saveLedger(String queue, OutflowState slotsGiven) {
         states.put(Bytes.wrap(QueueKeys.ledger(queue)), QueueCodec.encode(slotsGiven));
     }

@@ -28,6 +28,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -240,6 +241,35 @@ class ReleaseWorkerTest {
                 });
             }
             assertThat(handled.values()).allMatch(all -> all.size() == 1);
+        }
+    }
+
+    @Test
+    void a_worker_that_its_group_has_removed_joins_again_and_commits() throws Exception {
+        LiveWeir removed = LiveWeir.create(broker, directory, "removed.", POLICIES);
+        write(removed, 0, 1);
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        Map<String, Object> kafka = kafka(removed, "removed");
+        kafka.put("heartbeat.interval.ms", 30_000); // the commit reports the removal, and no heartbeat before it
+        try (ReleaseWorker worker = ReleaseWorker.builder(kafka, work -> {
+                    note(work);
+                    begun.countDown();
+                    go.await();
+                })
+                .prefix("removed.")
+                .attempts(1)
+                .start()) {
+            assertThat(begun.await(90, TimeUnit.SECONDS)).isTrue();
+            admin.removeMembersFromConsumerGroup("removed", new RemoveMembersFromConsumerGroupOptions())
+                    .all()
+                    .get();
+            go.countDown();
+            await("the release is committed", LiveWeir.PATIENCE, () -> committed("removed")
+                    .containsValue(1L));
+            await("nothing fails any more", LiveWeir.PATIENCE, () -> worker.failure()
+                    .isEmpty());
+            assertThat(count("w")).isEqualTo(1);
         }
     }
 

@@ -31,7 +31,11 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.ConsumerInterceptor;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -293,6 +297,26 @@ class WeirClientTest {
     }
 
     @Test
+    void requests_with_a_very_short_timeout_do_not_open_the_circuit() throws Exception {
+        CircuitSettings circuit = new CircuitSettings(4, 100, LiveWeir.PATIENCE, 1);
+        try (WeirClient weir = LiveWeir.ready(down.client()
+                .timeout(LiveWeir.PATIENCE)
+                .fallback(Fallback.FAIL_OPEN)
+                .circuit(circuit))) {
+            for (int i = 0; i < 8; i++) {
+                assertThat(get(weir.decide(request("alice"), Duration.ofMillis(99)))
+                                .noDecisionReason())
+                        .contains(NoDecisionReason.TIMED_OUT);
+            }
+            assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.CLOSED);
+            for (int i = 0; i < 4; i++) {
+                get(weir.decide(request("alice"), Duration.ofMillis(100)));
+            }
+            assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.OPEN);
+        }
+    }
+
+    @Test
     void requests_beyond_the_maximum_in_flight_are_rejected() throws Exception {
         try (WeirClient weir = LiveWeir.ready(down.client().maxInFlight(5).fallback(Fallback.FAIL_CLOSED))) {
             List<CompletableFuture<ClientDecision>> waiting = new ArrayList<>();
@@ -415,6 +439,42 @@ class WeirClientTest {
                 assertThatThrownBy(() -> thrown.get(SECONDS, TimeUnit.SECONDS))
                         .hasCauseInstanceOf(StackOverflowError.class);
             }
+        }
+    }
+
+    /** Throws an error when a consumer returns records. */
+    public static final class ErrorAtRecords implements ConsumerInterceptor<byte[], byte[]> {
+
+        @Override
+        public ConsumerRecords<byte[], byte[]> onConsume(ConsumerRecords<byte[], byte[]> records) {
+            throw new OutOfMemoryError("test");
+        }
+
+        @Override
+        public void onCommit(Map<TopicPartition, OffsetAndMetadata> offsets) {}
+
+        @Override
+        public void close() {}
+
+        @Override
+        public void configure(Map<String, ?> settings) {}
+    }
+
+    @Test
+    void a_client_that_an_error_has_stopped_is_not_ready() throws Exception {
+        Map<String, Object> kafka = new HashMap<>(up.config().kafka());
+        kafka.put("consumer.interceptor.classes", ErrorAtRecords.class.getName());
+        ClientBuilder builder = WeirClient.builder(kafka).prefix("up.").timeout(LiveWeir.PATIENCE);
+        try (WeirClient weir = LiveWeir.ready(builder)) {
+            CompletableFuture<ClientDecision> unread = weir.decide(request("rita"));
+            await("the client is not ready", LiveWeir.PATIENCE, () -> !weir.isReady());
+            assertThat(weir.failure())
+                    .hasValueSatisfying(failure -> assertThat(failure).hasCauseInstanceOf(OutOfMemoryError.class));
+            assertThat(unread).isNotDone();
+            assertThatThrownBy(() -> get(weir.decide(request("rita"))))
+                    .cause()
+                    .isInstanceOf(NoDecisionException.class)
+                    .hasMessage("the client is not ready: java.lang.OutOfMemoryError: test");
         }
     }
 

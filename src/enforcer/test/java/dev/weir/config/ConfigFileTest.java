@@ -510,7 +510,7 @@ class ConfigFileTest {
                 "state.hot-memory must be 0 to 1099511627776 bytes, is -1",
                 () -> new State(state.directory(), 1L << 30, -1, state.cleanupInterval(), 1, state.retention(), 1));
         assertRefused(
-                "state.retention must be 1ms to 3650d, is 0d",
+                "state.retention must be 1ms to 3650d, is 0s",
                 () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 1, Duration.ZERO, 1));
         assertRefused(
                 "state.max-idempotency-keys must be 1 to 100000000, is 0",

@@ -11,6 +11,9 @@ class KafkaPropertyRulesTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
+            bootstrap.servers                           | kafka-1          | must be host:port, or several
+            bootstrap.servers                           | a:9092,b         | must be host:port, or several
+            producer.bootstrap.servers                  | a:9092 b:9092    | must be host:port, or several
             application.id                              | x                | must not be set: use application-id
             application.server                          | a:1              | must not be set: use service.advertise
             processing.guarantee                        | exactly_once     | must be exactly_once_v2 or at_least_once
@@ -48,6 +51,7 @@ class KafkaPropertyRulesTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
+                "bootstrap.servers=kafka-1.example:9092, 10.0.0.1:9093,[::1]:9092,PLAINTEXT://b:1",
                 "processing.guarantee=at_least_once",
                 "isolation.level=read_committed",
                 "acks=-1",

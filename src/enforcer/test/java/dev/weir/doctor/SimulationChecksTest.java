@@ -40,7 +40,7 @@ class SimulationChecksTest {
         TopicPartitionInfo partition =
                 new TopicPartitionInfo(0, inSync == 0 ? null : NODES.get(leader - 1), NODES, NODES.subList(0, inSync));
         TopicDescription topic = new TopicDescription("t", false, List.of(partition));
-        try (ClusterView cluster = new ClusterView(WeirConfig.DEFAULTS, List.of(), HttpClient.newHttpClient())) {
+        try (ClusterView cluster = new ClusterView(WeirConfig.DEFAULTS, List.of(), false, HttpClient.newHttpClient())) {
             assertThat(TopicChecks.areInSync(topic, needed, cluster, notes)).isEqualTo(verdict == Verdict.OK);
         }
         if (verdict == Verdict.OK) {

@@ -39,6 +39,7 @@ class ClusterTimelineTest {
                         List.of(new InstanceStatus.RecentClient("greedy", denied)),
                         List.of(new InstanceStatus.PolicyCounts("p", 1, denied, 0)),
                         30,
+                        List.of(),
                         denied,
                         List.of(queue("empty", 0), queue(address, denied)),
                         List.of()));
@@ -82,6 +83,16 @@ class ClusterTimelineTest {
         assertThat(together.since(0).ticks().get(1).instances())
                 .as("a late report changes nothing")
                 .isEqualTo(1);
+    }
+
+    @Test
+    void after_the_clock_was_set_back_the_timeline_begins_again() {
+        together.add(600_500, report("a", 3, 599_000), Map.of(), Set.of());
+        together.add(597_500, report("a", 3), Map.of(), Set.of());
+        assertThat(seconds()).as("a small step is waited for").containsExactly(599_000L);
+        together.add(4_500, report("a", 3, 2_000, 3_000, 599_000), Map.of(), Set.of());
+        assertThat(seconds()).containsExactly(2_000L, 3_000L);
+        assertThat(together.lastSecondMs()).isEqualTo(3_000);
     }
 
     @Test
@@ -182,7 +193,44 @@ class ClusterTimelineTest {
                         List.of(new InstanceSecond.TierSecond(null, 10), new InstanceSecond.TierSecond("gold", 20))));
     }
 
-    /** Returns the report of an instance that has some of the keys of a queue. */
+    @Test
+    void a_queue_with_keys_on_several_instances_counts_once() {
+        Map<String, InstanceReport> others =
+                Map.of("b", keyed("b", 4, 20, 900L, "gold"), "c", keyed("c", 1, 1, 900L, "gold"));
+        together.add(4_500, keyed("a", 3, 10, null, null), others, Set.of());
+        ClusterOverview overview = together.since(0).overview();
+        assertThat(overview.queuesInAll())
+                .as("two with keys, and one without keys on each instance")
+                .isEqualTo(2 + 3);
+        assertThat(overview.waitingInAll()).isEqualTo(31);
+    }
+
+    @Test
+    void the_most_denying_policies_are_ranked_over_all_instances() {
+        Map<String, InstanceReport> others = Map.of("b", withPolicies("b", 6));
+        together.add(2_000, withPolicies("a", 5), others, Set.of());
+        assertThat(together.since(0).overview().policies())
+                .hasSize(Sampler.MAX_NAMES)
+                .startsWith(
+                        new InstanceStatus.PolicyCounts("everywhere", 0, 11, 0),
+                        new InstanceStatus.PolicyCounts("0 of a", 0, 9, 0));
+    }
+
+    /** Returns the report of an instance with ten policies that deny more than the one that all instances have. */
+    private static InstanceReport withPolicies(String address, long denied) {
+        List<InstanceStatus.PolicyCounts> policies = new ArrayList<>();
+        for (int i = 0; i < Sampler.MAX_NAMES; i++) {
+            policies.add(new InstanceStatus.PolicyCounts(i + " of " + address, 0, 9, 0));
+        }
+        policies.add(new InstanceStatus.PolicyCounts("everywhere", 0, denied, 0));
+        return new InstanceReport(
+                List.of(),
+                new InstanceStatus(
+                        address, "RUNNING", null, List.of(), List.of(), policies, 0, List.of(), 0, List.of(),
+                        List.of()));
+    }
+
+    /** Returns the report of an instance that has some of the keys of a queue, and another queue without keys. */
     private static InstanceReport keyed(String address, long keys, long waiting, Long oldestWaitMs, String tier) {
         InstanceSecond.QueueSecond inSecond = new InstanceSecond.QueueSecond(
                 "hooks", waiting, oldestWaitMs, 1, 2, List.of(new InstanceSecond.TierSecond(tier, waiting)));
@@ -209,7 +257,8 @@ class ClusterTimelineTest {
                         List.of(),
                         List.of(),
                         List.of(),
-                        1,
+                        3,
+                        List.of("empty", "hooks"),
                         waiting,
                         List.of(now),
                         List.of()));
@@ -230,6 +279,7 @@ class ClusterTimelineTest {
                 json.replace("\"bounds\":[1,", "\"bounds\":[3,"),
                 json.replace("\"latenciesMs\"", "\"latencies\""),
                 json.replace("\"clients\"", "\"people\""),
+                json.replace("\"keyedQueues\"", "\"keyed\""),
                 "[]",
                 "")) {
             assertThatThrownBy(() -> InstanceReport.read(other)).isInstanceOf(IllegalArgumentException.class);

@@ -57,6 +57,16 @@ class MinuteHistoryTest {
     }
 
     @Test
+    void after_the_clock_was_set_back_no_minute_is_there_twice() {
+        for (long minute = 1; minute <= 4; minute++) {
+            add(minute * MINUTE);
+        }
+        add(2 * MINUTE + 1_000);
+        add(3 * MINUTE);
+        assertThat(history.since(0)).extracting(InstanceSecond::at).containsExactly(MINUTE, 2 * MINUTE);
+    }
+
+    @Test
     void a_day_and_the_first_queues_of_each_minute_are_kept() {
         for (int queue = 0; queue < 20; queue++) {
             history.add(second(MINUTE + queue, 1L, "q" + queue, 1, null));
@@ -78,8 +88,8 @@ class MinuteHistoryTest {
         add(MINUTE);
         add(2 * MINUTE);
         add(3 * MINUTE);
-        InstanceStatus now =
-                new InstanceStatus("a", "RUNNING", null, List.of(), List.of(), List.of(), 0, 0, List.of(), List.of());
+        InstanceStatus now = new InstanceStatus(
+                "a", "RUNNING", null, List.of(), List.of(), List.of(), 0, List.of(), 0, List.of(), List.of());
         InstanceReport report = new InstanceReport(history.since(0), now);
         InstanceReport behind = new InstanceReport(history.since(0).subList(0, 1), now);
         long nowMs = 3 * MINUTE + 1_000;

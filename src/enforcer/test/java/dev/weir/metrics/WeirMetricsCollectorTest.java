@@ -2,12 +2,14 @@ package dev.weir.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.event.Rejection;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.TierShare;
 import dev.weir.storage.CacheBudget;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import java.util.ArrayList;
@@ -46,5 +48,20 @@ class WeirMetricsCollectorTest {
         assertThat(waiting.getDataPoints()).hasSize(EnforcerMetrics.MOST + 1);
         assertThat(waiting.getDataPoints().stream().mapToDouble(GaugeDataPointSnapshot::getValue))
                 .contains(500.0);
+    }
+
+    /** Prometheus sees no increase of a series that begins with its first dead letter. */
+    @Test
+    void every_reason_of_dead_letters_is_there_from_the_start() {
+        MetricSource source = new MetricSource(
+                Map.of(), new EnforcerMetrics(), new PolicyRegistry(), new CacheBudget(0), List::of, () -> Health.WELL);
+        CounterSnapshot letters = (CounterSnapshot) new WeirMetricsCollector(source)
+                .collect().stream()
+                        .filter(snapshot -> snapshot.getMetadata().getName().equals("weir_dead_letters"))
+                        .findFirst()
+                        .orElseThrow();
+        assertThat(letters.getDataPoints())
+                .hasSize(Rejection.values().length)
+                .allSatisfy(point -> assertThat(point.getValue()).isZero());
     }
 }

@@ -15,9 +15,17 @@ class EnforcerMetricsTest {
     private final EnforcerMetrics counts = new EnforcerMetrics();
 
     private void release(String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
+        release("q", tier, enqueuedAtMs, releaseAtMs, nowMs);
+    }
+
+    private void release(String queue, String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
         Release release =
-                new Release("r", "c", tier, "q", 1, enqueuedAtMs, releaseAtMs * NANOS_PER_MS, 1, Map.of(), null);
+                new Release("r", "c", tier, queue, 1, enqueuedAtMs, releaseAtMs * NANOS_PER_MS, 1, Map.of(), null);
         counts.released(release, nowMs);
+    }
+
+    private long releases(String queue, String tier) {
+        return counts.waitsMs().get(new EnforcerMetrics.Line(queue, tier)).count();
     }
 
     @Test
@@ -26,10 +34,40 @@ class EnforcerMetricsTest {
             release("tier " + i, 0, 5, 5);
         }
         assertThat(counts.waitsMs()).hasSize(EnforcerMetrics.MOST + 1);
-        assertThat(counts.waitsMs()
-                        .get(new EnforcerMetrics.Line(EnforcerMetrics.OTHER, EnforcerMetrics.OTHER))
-                        .counts())
-                .startsWith(500L);
+        assertThat(releases("q", EnforcerMetrics.OTHER)).isEqualTo(500);
+    }
+
+    @Test
+    void releases_of_each_queue_are_counted_although_another_one_has_too_many_tiers() {
+        release("early", "gold", 0, 5, 5);
+        for (int i = 0; i < MANY; i++) {
+            release("tier " + i, 0, 5, 5);
+        }
+        release("early", "gold", 0, 5, 5);
+        release("early", null, 0, 5, 5);
+        release("late", "gold", 0, 5, 5);
+        release("late", null, 0, 5, 5);
+        assertThat(releases("early", "gold")).isEqualTo(2);
+        assertThat(releases("early", EnforcerMetrics.OTHER)).isEqualTo(1);
+        assertThat(releases("late", EnforcerMetrics.OTHER)).isEqualTo(2);
+    }
+
+    @Test
+    void releases_are_counted_without_their_queue_once_there_are_too_many_queues() {
+        for (int i = 0; i < MANY; i++) {
+            release("tier " + i, 0, 5, 5);
+            release("queue " + i, "gold", 0, 5, 5);
+        }
+        for (int i = 0; i < MANY; i++) {
+            release("queue " + i, "silver", 0, 5, 5);
+        }
+        assertThat(counts.waitsMs()).hasSize(2 * EnforcerMetrics.MOST + 1);
+        assertThat(releases(EnforcerMetrics.OTHER, EnforcerMetrics.OTHER)).isPositive();
+        assertThat(releases("q", EnforcerMetrics.OTHER)).isPositive();
+        assertThat(counts.waitsMs().values().stream()
+                        .mapToLong(Histogram.Reading::count)
+                        .sum())
+                .isEqualTo(3 * MANY);
     }
 
     @Test

@@ -130,7 +130,7 @@ class ShapeTest {
         byte[] trace = "t".getBytes(StandardCharsets.UTF_8);
         Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null)
                 .withHeadersAndContext(List.of(new Admission.Header("trace", trace)), DecisionContext.UNKNOWN);
-        raw(new AdmissionAvro().encode(admission));
+        raw(new AdmissionAvro().encode(QueueRules.withKey(admission, policies.queue("q"))));
     }
 
     private void raw(byte[] value) {
@@ -243,6 +243,31 @@ class ShapeTest {
                 assertThat(left.hasNext()).isFalse();
             }
         }
+    }
+
+    @Test
+    void a_queue_with_another_key_drains_by_its_old_rules_across_a_crash() {
+        for (int i = 0; i < 30; i++) {
+            admit(RequestKind.CONSUME, "r" + i, "c");
+        }
+        policies.put(
+                new QueueRules("q", 2, 1_000_000, 1_000, 1_000, 1_000, 1_000, 0, Map.of(), List.of("client"), null));
+        List<Release> all = new ArrayList<>(releasesWithin(100));
+        assertThat(all).hasSizeBetween(5, 15);
+        start();
+        admit(RequestKind.CONSUME, "too early", "c");
+        assertThat(taken(OUTLETS.decisions(), Decision.class))
+                .extracting(Decision::reason)
+                .containsExactly(Reason.NO_QUEUE);
+        all.addAll(releasesWithin(500));
+        assertThat(all).hasSize(30);
+        assertPace(all);
+        start();
+        admit(RequestKind.CONSUME, "new", "c");
+        assertThat(taken(OUTLETS.decisions(), Decision.class))
+                .extracting(Decision::reason)
+                .containsExactly(Reason.SHAPED);
+        assertThat(releasesWithin(100)).extracting(Release::key).containsExactly(Map.of("client", "c"));
     }
 
     @Test

@@ -98,7 +98,8 @@ class PolicyChangeSetTest {
             assertThatThrownBy(() -> apply(other))
                     .isInstanceOf(RefusedChangeException.class)
                     .hasMessageContaining("the key of queue hooks is [tenant, model] and would be [")
-                    .hasMessageContaining("or delete this one first");
+                    .hasMessageEndingWith("; give the new queue another id, or delete this one first: requests are then"
+                            + " denied (NO_QUEUE) until those that wait have left");
         }
         assertThat(apply("queues: [{id: hooks, key: [model, tenant], limit: 9, per: 1s}]"))
                 .containsExactly("queue/hooks 2"); // the order of the key fields does not matter

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
+import dev.weir.definition.PolicyFold;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.TestBroker;
 import dev.weir.rules.PolicyTopic.Change;
@@ -12,14 +13,17 @@ import dev.weir.rules.PolicyTopic.Effect;
 import dev.weir.rules.PolicyTopic.Expected;
 import dev.weir.rules.PolicyTopic.Options;
 import dev.weir.topics.KafkaSettings;
+import dev.weir.topics.TopicLog;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
 import dev.weir.wire.OutputFormat;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Kind;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -42,6 +46,25 @@ class PolicyTopicTest {
     @BeforeAll
     static void start() {
         broker = TestBroker.shared();
+    }
+
+    /** So a change whose commit was not acknowledged is neither repeated nor reported as a conflict. */
+    @Test
+    void records_of_an_attempt_are_found_although_another_writer_has_changed_the_same_key_since() throws Exception {
+        PolicyAvro avro = new PolicyAvro();
+        List<PolicyAvro.Applied> records = new ArrayList<>();
+        for (long version = 1; version <= 2; version++) {
+            PolicyFile.Definition one = limit((int) version).policies().get(0);
+            records.add(new PolicyAvro.Applied(one.kind(), one.id(), version, one.json(), version));
+        }
+        Set<PolicyAvro.Applied> unread = new HashSet<>(records.subList(0, 1));
+        PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
+        TopicLog.Records reading = PolicyTopic.reading(onTopic, unread);
+        for (PolicyAvro.Applied record : records) {
+            reading.add(record.key(), avro.encode(record));
+        }
+        assertThat(unread).isEmpty();
+        assertThat(onTopic.all()).as("the last record only").containsExactly(records.get(1));
     }
 
     @Test

@@ -35,6 +35,8 @@ class ThreadFailuresTest {
                 new StreamsException("task 0_1 did not make progress", new TimeoutException("a")),
                 new StreamsException("a", new KafkaException("b", new NotEnoughReplicasException("c"))),
                 new StreamsException("a", new KafkaException("b", new InvalidTxnStateException("c"))),
+                new StreamsException(
+                        "a", new KafkaException("b", new KafkaException("Unhandled error in EndTxnResponse"))),
                 new FencedInstanceIdException("a"));
     }
 
@@ -42,6 +44,7 @@ class ThreadFailuresTest {
         return Stream.of(
                 new IllegalStateException("a bug"),
                 new StreamsException("a", new NullPointerException("a bug on a record")),
+                new StreamsException("a", new KafkaException("b", new NullPointerException("a bug"))),
                 new StreamsException("a", new RecordTooLargeException("b")),
                 new StreamsException("a", new UnsupportedVersionException("b")),
                 new StreamsException("a", new InvalidConfigurationException("b")),

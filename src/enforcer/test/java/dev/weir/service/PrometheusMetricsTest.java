@@ -141,7 +141,9 @@ class PrometheusMetricsTest {
                         "{outcome=\"QUEUED\",policy=\"hooks\",reason=\"SHAPED\"} 2.0",
                         "{outcome=\"QUEUED\",policy=\"slow\",reason=\"SHAPED\"} 3.0");
         assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(7);
-        assertThat(scrape.lines("weir_dead_letters_total")).containsExactly("{reason=\"UNKNOWN_FORMAT\"} 1.0");
+        assertThat(scrape.lines("weir_dead_letters_total"))
+                .filteredOn(line -> !line.endsWith(" 0.0"))
+                .containsExactly("{reason=\"UNKNOWN_FORMAT\"} 1.0");
         assertThat(scrape.lines("weir_requests_misplaced_total")).containsExactly("0.0");
     }
 

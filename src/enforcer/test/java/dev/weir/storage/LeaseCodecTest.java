@@ -23,6 +23,7 @@ import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
 import dev.weir.wire.UnreadableException;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -31,6 +32,9 @@ class LeaseCodecTest {
 
     private static final LeaseTerms TERMS = LeaseTerms.DEFAULTS;
     private static final long NOW = 1_790_000_000_000L;
+
+    /** The {@code max.message.bytes} of changelogs. */
+    private static final int MAX_RECORD_BYTES = 3 << 20;
 
     @Test
     void a_lease_book_survives_a_round_trip() {
@@ -79,6 +83,24 @@ class LeaseCodecTest {
         assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("p1", "p2");
         assertComesBack(ledger);
         assertComesBack(ledger.advancedTo(NOW + 10_000));
+    }
+
+    @Test
+    void the_largest_ledger_fits_a_record() {
+        String holder = "h".repeat(LeaseRequestAvro.MAX_HOLDER_BYTES);
+        Ledger.OutstandingLease lease = new Ledger.OutstandingLease(
+                Long.MAX_VALUE, holder, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, Long.MIN_VALUE);
+        Ledger.Refusal refusal = new Ledger.Refusal(holder, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE);
+        Ledger empty = Ledger.open(List.of(new FixedWindow(100, 60_000, false)), NOW);
+        Ledger largest = new Ledger(
+                empty.clockMs(),
+                empty.lastChargeMs(),
+                empty.accounts(),
+                Collections.nCopies(Ledger.MAX_LEASES, lease),
+                Collections.nCopies(Ledger.MAX_REFUSALS, refusal),
+                empty.nextLeaseId());
+        byte[] bytes = LeaseCodec.encode(new PolicyLedger(largest, List.of()));
+        assertThat(LeaseKeys.MAX_BYTES + bytes.length).isLessThan(MAX_RECORD_BYTES - (256 << 10));
     }
 
     private static void assertComesBack(Ledger ledger) {

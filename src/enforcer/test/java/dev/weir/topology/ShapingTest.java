@@ -15,6 +15,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
+import dev.weir.shape.QueueView;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
@@ -40,6 +41,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Tests shaped requests in both topologies. */
 class ShapingTest {
@@ -60,6 +63,7 @@ class ShapingTest {
 
     private final List<TestInputTopic<String, byte[]>> policies = new ArrayList<>();
     private PolicyRegistry live;
+    private QueueRegistry queues;
     private TopologyTestDriver deciding;
     private TopologyTestDriver shaping;
     private TestInputTopic<byte[], byte[]> requests;
@@ -73,12 +77,13 @@ class ShapingTest {
     void open() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
         live = new PolicyRegistry();
+        queues = new QueueRegistry();
         deciding = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
                 KafkaSettings.deciding(config),
                 Instant.EPOCH);
         shaping = new TopologyTestDriver(
-                WeirTopology.shaping(config, live, new QueueRegistry(), new EnforcerMetrics()),
+                WeirTopology.shaping(config, live, queues, new EnforcerMetrics()),
                 KafkaSettings.shaping(config),
                 Instant.EPOCH);
         Topics topics = Topics.of("weir.", "weir");
@@ -108,11 +113,15 @@ class ShapingTest {
     }
 
     private void apply(String yaml) throws Exception {
+        apply(yaml, 1);
+    }
+
+    private void apply(String yaml, long version) throws Exception {
         PolicyFile.Contents contents = PolicyFile.read("test", yaml);
         List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
         definitions.addAll(contents.policies());
         for (PolicyFile.Definition definition : definitions) {
-            rules(new PolicyAvro.Applied(definition.kind(), definition.id(), 1, definition.json(), 0));
+            rules(new PolicyAvro.Applied(definition.kind(), definition.id(), version, definition.json(), 0));
         }
     }
 
@@ -355,5 +364,45 @@ class ShapingTest {
         assertThat(refused.reason()).isEqualTo(Reason.NO_QUEUE);
         assertThat(refused.httpStatus()).isEqualTo(503);
         assertThat(releases(500)).extracting(Release::requestId).containsExactly("a", "b");
+        assertThat(shaping.getKeyValueStore(Stores.QUEUE_STATES).all())
+                .toIterable()
+                .as("the end marker is kept")
+                .hasSize(1);
+        assertThat(queues.views(10, Duration.ofMinutes(1))).isEmpty();
+    }
+
+    private static String queueWithKey(String key, int limit, int burst) {
+        return "policies: [{id: all, queue: sms}]\nqueues: [{id: sms, key: " + key + ", limit: " + limit
+                + ", per: 1s, burst: " + burst + ", look-ahead: 0s}]\n";
+    }
+
+    @ParameterizedTest
+    @CsvSource({"[tier],[]", "[],[tier]", "[tier],[endpoint]"})
+    void a_queue_created_again_with_another_key_admits_requests_once_the_old_ones_have_left(String from, String to)
+            throws Exception {
+        apply(queueWithKey(from, 10, 1));
+        for (String id : List.of("a", "b", "c", "d", "e")) {
+            assertThat(ask(id, "gold").outcome()).isEqualTo(Outcome.QUEUED);
+        }
+        rules(new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, "sms", 2, null, 0));
+        apply(queueWithKey(to, 1_000, 100), 3);
+        List<Release> old = new ArrayList<>(releases(250));
+        assertThat(old).hasSizeBetween(1, 3);
+        assertThat(ask("f", "gold").reason()).isEqualTo(Reason.NO_QUEUE);
+        assertThat(queues.views(10, Duration.ofMinutes(1)))
+                .extracting(QueueView::waiting, QueueView::isDeleted)
+                .containsExactly(tuple(5L - old.size(), true));
+        old.addAll(releases(500));
+        assertThat(old).extracting(Release::requestId).containsExactly("a", "b", "c", "d", "e");
+        for (int i = 1; i < old.size(); i++) {
+            assertThat(old.get(i).releaseAtNanos() - old.get(i - 1).releaseAtNanos())
+                    .isGreaterThanOrEqualTo(100_000_000);
+        }
+        assertThat(ask("g", "gold").outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(releases(20))
+                .singleElement()
+                .returns("g", Release::requestId)
+                .returns(1L, Release::sequence)
+                .satisfies(release -> assertThat(release.key().keySet()).hasToString(to));
     }
 }

@@ -38,11 +38,11 @@ public final class QueueWorker {
      */
     public static void main(String[] args) throws Exception {
         Map<String, Object> kafka = Map.of("bootstrap.servers", args[0], "group.id", "queue-worker");
-        CountDownLatch stopped = new CountDownLatch(1);
-        try (ReleaseWorker worker = start(kafka, release -> System.out.println("Sent " + release.requestId()))) {
-            Runtime.getRuntime().addShutdownHook(new Thread(stopped::countDown));
-            stopped.await();
+        ReleaseWorker worker = start(kafka, release -> System.out.println("Sent " + release.requestId()));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            worker.close(); // the process ends when all hooks have ended, so they must wait for what is in progress
             System.out.println("Handled " + worker.stats().handled());
-        }
+        }));
+        new CountDownLatch(1).await();
     }
 }

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.errors.WakeupException;
@@ -45,6 +46,10 @@ public final class ThrottledMailer implements AutoCloseable {
                                 .attribute("operation", "send-mail")
                                 .build())
                 .onNeverAllowed((mail, decision) -> NeverAllowed.SKIP)
+                .onInvalid((mail, failure) -> {
+                    System.err.println("skipped: " + failure.getMessage()); // for example, it has no key
+                    return NeverAllowed.SKIP;
+                })
                 .start();
         mails.subscribe(List.of(topic));
     }
@@ -80,10 +85,21 @@ public final class ThrottledMailer implements AutoCloseable {
      * @param args the brokers, such as {@code localhost:9092}, and the topic
      */
     public static void main(String[] args) {
-        try (ThrottledMailer mailer =
-                new ThrottledMailer(Map.of("bootstrap.servers", args[0]), args[1], System.out::println)) {
-            Runtime.getRuntime().addShutdownHook(new Thread(mailer::stop));
+        ThrottledMailer mailer =
+                new ThrottledMailer(Map.of("bootstrap.servers", args[0]), args[1], System.out::println);
+        CountDownLatch closed = new CountDownLatch(1);
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            mailer.stop();
+            try {
+                closed.await(); // the process ends when all hooks have ended, so they must wait for the commit
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }));
+        try (mailer) {
             mailer.run();
+        } finally {
+            closed.countDown();
         }
     }
 }

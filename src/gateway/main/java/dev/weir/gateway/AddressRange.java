@@ -1,5 +1,6 @@
 package dev.weir.gateway;
 
+import dev.weir.address.IpAddresses;
 import java.net.InetAddress;
 import java.util.Arrays;
 import java.util.Locale;
@@ -50,7 +51,17 @@ final class AddressRange {
     /** Returns whether the range contains an address. An IPv4 address is in no range of IPv6. */
     boolean contains(InetAddress address) {
         byte[] bytes = address.getAddress();
-        return bytes.length == first.length && Arrays.equals(IpAddresses.prefix(bytes, prefixLength), first);
+        if (bytes.length != first.length) {
+            return false;
+        }
+        int whole = prefixLength / Byte.SIZE;
+        for (int i = 0; i < whole; i++) {
+            if (bytes[i] != first[i]) {
+                return false;
+            }
+        }
+        int rest = prefixLength % Byte.SIZE;
+        return rest == 0 || ((bytes[whole] ^ first[whole]) & 0xff) >>> (Byte.SIZE - rest) == 0;
     }
 
     @Override

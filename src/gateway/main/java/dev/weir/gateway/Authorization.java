@@ -20,7 +20,11 @@ import java.util.Optional;
  */
 record Authorization(int status, Map<String, String> headers, String detail, Duration delay) {
 
-    /** The header with the status that the client should get, if the request may not pass. */
+    /**
+     * The header with the status that the client should get, if the request may not pass. Only proxies that set the
+     * status for denials get it: others pass all headers on, and a client must not learn that it is banned without
+     * notice.
+     */
     static final String STATUS_HEADER = "X-Weir-Status";
 
     /** The header of an answer to a request that no policy matches. */
@@ -38,27 +42,46 @@ record Authorization(int status, Map<String, String> headers, String detail, Dur
     private static final String RETRY_AFTER = "Retry-After";
 
     Authorization {
-        headers = Collections.unmodifiableMap(new LinkedHashMap<>(headers));
+        headers = Collections.unmodifiableMap(headers);
     }
 
-    /** Returns the answer for a decision. */
-    static Authorization of(ClientDecision decision) {
-        Map<String, String> headers = new LinkedHashMap<>(decision.httpHeaders());
-        decision.noDecisionReason().ifPresent(why -> headers.put(DecideApi.FALLBACK_HEADER, why.name()));
-        decision.decision()
-                .filter(one -> one.reason() == Reason.NO_POLICY)
-                .ifPresent(one -> headers.put(POLICY_HEADER, "none"));
+    /**
+     * Returns the answer for a decision.
+     *
+     * @param original how the proxy that asks passes on requests
+     */
+    static Authorization of(ClientDecision decision, OriginalRequest original) {
+        Map<String, String> headers = headers(decision);
         if (!decision.allowed()) {
-            return new Authorization(decision.httpStatus(), headers, detail(decision), Duration.ZERO);
+            return new Authorization(
+                    original.denyStatus(decision.httpStatus()), headers, detail(decision), Duration.ZERO);
         }
         Duration delay =
                 Duration.ofMillis(decision.decision().map(Decision::delayMs).orElse(0L));
         if (delay.compareTo(MAX_DELAY) > 0) {
-            headers.put(RETRY_AFTER, Long.toString((delay.toMillis() + MS_PER_SECOND - 1) / MS_PER_SECOND));
+            String seconds = Long.toString((delay.toMillis() + MS_PER_SECOND - 1) / MS_PER_SECOND);
             return new Authorization(
-                    TOO_MANY_REQUESTS, headers, "the request would have to be delayed for too long", Duration.ZERO);
+                    TOO_MANY_REQUESTS,
+                    with(headers, RETRY_AFTER, seconds),
+                    "the request would have to be delayed for too long",
+                    Duration.ZERO);
         }
         return new Authorization(OK, headers, "", delay);
+    }
+
+    private static Map<String, String> headers(ClientDecision decision) {
+        Map<String, String> headers = decision.httpHeaders();
+        if (decision.decision().isEmpty()) {
+            String reason = decision.noDecisionReason().orElseThrow().name();
+            return with(headers, DecideApi.FALLBACK_HEADER, reason);
+        }
+        return decision.decision().get().reason() == Reason.NO_POLICY ? with(headers, POLICY_HEADER, "none") : headers;
+    }
+
+    private static Map<String, String> with(Map<String, String> headers, String name, String value) {
+        Map<String, String> more = new LinkedHashMap<>(headers);
+        more.put(name, value);
+        return more;
     }
 
     static Authorization refused(int status, String detail) {

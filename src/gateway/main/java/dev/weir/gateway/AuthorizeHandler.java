@@ -21,9 +21,11 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
+import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpURI;
+import org.eclipse.jetty.http.PreEncodedHttpField;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
@@ -39,10 +41,10 @@ final class AuthorizeHandler extends Handler.Wrapper {
     static final String PATH = "/v1/authorize";
 
     private static final String FORWARDED_FOR = "X-Forwarded-For";
+    private static final HttpField NO_STORE = new PreEncodedHttpField(HttpHeader.CACHE_CONTROL, "no-store");
     private static final Pattern DENY_STATUS = Pattern.compile("deny-status=[45][0-9][0-9]");
     private static final int FORBIDDEN = 403;
     private static final int BAD_REQUEST = 400;
-    private static final long WARNING_INTERVAL_NANOS = TimeUnit.MINUTES.toNanos(1);
     private static final Logger LOG = LoggerFactory.getLogger(AuthorizeHandler.class);
 
     private final GatewayConfig config;
@@ -51,7 +53,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
     private final AuthorizeMetrics metrics;
     private final BooleanSupplier isDraining;
     private final RequestIds ids = new RequestIds("authorize");
-    private volatile long warnedNanos = System.nanoTime() - WARNING_INTERVAL_NANOS;
+    private final UntrustedCallers untrusted = new UntrustedCallers(PATH);
 
     /** @param isDraining whether connections are closed after the next response */
     AuthorizeHandler(
@@ -104,7 +106,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
         InetAddress peer = peer(call.request);
         if (!config.address().isTrusted(peer)) {
             metrics.untrusted();
-            warnAbout(peer);
+            untrusted.log(peer);
             answer(call, Authorization.refused(FORBIDDEN, "only proxies in gateway.trusted-proxies may call " + PATH));
             return;
         }
@@ -130,7 +132,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
             long nanos = System.nanoTime() - receivedNanos;
             metrics.ended(route.id(), failure == null ? Result.of(decision) : Result.INVALID, nanos);
             try {
-                answerDelayed(call, failure == null ? Authorization.of(decision) : invalid(failure));
+                answerDelayed(call, failure == null ? Authorization.of(decision, config.original()) : invalid(failure));
             } catch (RuntimeException e) {
                 LOG.error("A decision could not be sent", e);
                 call.callback.failed(e);
@@ -171,13 +173,22 @@ final class AuthorizeHandler extends Handler.Wrapper {
         String called =
                 (rest.isEmpty() ? "/" : rest) + (rest.isEmpty() || uri.getQuery() == null ? "" : "?" + uri.getQuery());
         OriginalRequest original = config.original();
-        InetAddress client = config.address().client(peer, headers.getValuesList(FORWARDED_FOR));
         return ProxiedRequest.of(
                 original.method(name -> single(headers, name)).orElse(request.getMethod()),
                 original.uri(name -> single(headers, name)).orElse(called),
                 original.host(name -> single(headers, name)).orElseGet(() -> host(headers)),
-                config.address().text(client),
-                name -> headers.getValuesList(name).stream().map(HeaderText::of).toList());
+                () -> address(headers, peer),
+                name -> texts(headers.getValuesList(name)));
+    }
+
+    private String address(HttpFields headers, InetAddress peer) {
+        return config.address().text(config.address().client(peer, headers.getValuesList(FORWARDED_FOR)));
+    }
+
+    private static List<String> texts(List<String> values) {
+        return values.size() == 1
+                ? List.of(HeaderText.of(values.get(0)))
+                : values.stream().map(HeaderText::of).toList();
     }
 
     /**
@@ -186,12 +197,19 @@ final class AuthorizeHandler extends Handler.Wrapper {
      * @throws InvalidCallException if it is repeated: the proxy has added its value to that of a client
      */
     private static String single(HttpFields headers, String name) {
-        List<String> values = headers.getValuesList(name);
-        if (values.size() > 1) {
-            throw new InvalidCallException(
-                    InvalidCallException.BAD_REQUEST, "header " + name.toLowerCase(Locale.ROOT) + " is repeated");
+        HttpField found = null;
+        for (int i = 0; i < headers.size(); i++) {
+            HttpField field = headers.getField(i);
+            if (field.is(name)) {
+                if (found != null) {
+                    throw new InvalidCallException(
+                            InvalidCallException.BAD_REQUEST,
+                            "header " + name.toLowerCase(Locale.ROOT) + " is repeated");
+                }
+                found = field;
+            }
         }
-        return values.isEmpty() ? null : values.get(0);
+        return found == null ? null : found.getValue();
     }
 
     private static String host(HttpFields headers) {
@@ -205,22 +223,11 @@ final class AuthorizeHandler extends Handler.Wrapper {
                 : InetAddress.getLoopbackAddress();
     }
 
-    private void warnAbout(InetAddress peer) {
-        long nowNanos = System.nanoTime();
-        if (nowNanos - warnedNanos >= WARNING_INTERVAL_NANOS) {
-            warnedNanos = nowNanos;
-            LOG.warn(
-                    "{} called {}, but is not a trusted proxy; if it is a proxy, add it to gateway.trusted-proxies",
-                    IpAddresses.text(peer),
-                    PATH);
-        }
-    }
-
     private void answer(Call call, Authorization answer) {
         Response response = call.response;
         HttpFields.Mutable headers = response.getHeaders();
         answer.headers().forEach(headers::put);
-        headers.put(HttpHeader.CACHE_CONTROL, "no-store");
+        headers.put(NO_STORE);
         if (isDraining.getAsBoolean()) {
             headers.put(HttpHeader.CONNECTION, "close");
         }
@@ -229,7 +236,9 @@ final class AuthorizeHandler extends Handler.Wrapper {
             response.write(true, ByteBuffer.allocate(0), call.callback);
             return;
         }
-        headers.put(Authorization.STATUS_HEADER, Integer.toString(answer.status()));
+        if (call.denyStatus.isPresent()) {
+            headers.put(Authorization.STATUS_HEADER, Integer.toString(answer.status()));
+        }
         headers.put(HttpHeader.CONTENT_TYPE, ProblemDetails.CONTENT_TYPE);
         byte[] body = ProblemDetails.of(answer.statusForProxy(Optional.empty()), answer.detail())
                 .json();

@@ -3,11 +3,16 @@ package dev.weir.gateway;
 import dev.weir.client.ClientDecision;
 import dev.weir.event.Reason;
 import dev.weir.processor.EnforcerMetrics;
+import io.prometheus.metrics.core.datapoints.CounterDataPoint;
 import io.prometheus.metrics.core.metrics.Counter;
-import io.prometheus.metrics.core.metrics.Gauge;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
 
 /** Counts the calls of {@code /v1/authorize}. Thread-safe. */
 final class AuthorizeMetrics {
@@ -46,10 +51,6 @@ final class AuthorizeMetrics {
             .name("weir_authorize_untrusted")
             .help("Calls of /v1/authorize from addresses that are not trusted proxies")
             .build();
-    private final Gauge inFlight = Gauge.builder()
-            .name("weir_authorize_in_flight")
-            .help("Calls of /v1/authorize that wait for their decision")
-            .build();
     private final Histogram duration = Histogram.builder()
             .name("weir_authorize_duration_seconds")
             .help("Time from a call of /v1/authorize to its decision")
@@ -59,17 +60,27 @@ final class AuthorizeMetrics {
                     .toArray())
             .build();
 
+    private final LongAdder inFlight = new LongAdder();
+    private final Map<String, Map<Result, CounterDataPoint>> requestsByRoute = new HashMap<>();
+
     /**
      * Creates metrics with all their labels, so that counters start at 0.
      *
      * @param routes the ids of the routes
      */
     AuthorizeMetrics(PrometheusRegistry registry, List<String> routes) {
-        List.of(requests, untrusted, inFlight, duration).forEach(registry::register);
+        List.of(requests, untrusted, duration).forEach(registry::register);
+        GaugeWithCallback.builder()
+                .name("weir_authorize_in_flight")
+                .help("Calls of /v1/authorize that wait for their decision")
+                .callback(value -> value.call(inFlight.sum()))
+                .register(registry);
         for (String route : routes) {
+            Map<Result, CounterDataPoint> byResult = new EnumMap<>(Result.class);
             for (Result result : Result.values()) {
-                requests.initLabelValues(route, result.name());
+                byResult.put(result, requests.labelValues(route, result.name()));
             }
+            requestsByRoute.put(route, byResult);
         }
     }
 
@@ -78,17 +89,21 @@ final class AuthorizeMetrics {
     }
 
     void invalid(String route) {
-        requests.labelValues(route, Result.INVALID.name()).inc();
+        count(route, Result.INVALID);
     }
 
     void began() {
-        inFlight.inc();
+        inFlight.increment();
     }
 
     /** Counts a call that {@link #began} counted. */
     void ended(String route, Result result, long nanos) {
-        inFlight.dec();
-        requests.labelValues(route, result.name()).inc();
+        inFlight.decrement();
+        count(route, result);
         duration.observe(nanos / NANOS_PER_SECOND);
+    }
+
+    private void count(String route, Result result) {
+        requestsByRoute.get(route).get(result).inc();
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.gateway;
 
 import dev.weir.client.Fallback;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Glob;
 import dev.weir.service.RequestDecider;
 import java.time.Duration;
@@ -49,7 +50,8 @@ record AuthorizeRoute(
             throw new IllegalArgumentException("id must be 1 to 64 letters, digits or . _ -, is '" + id + "'");
         }
         if (timeout.toMillis() < 1 || timeout.compareTo(RequestDecider.MAX_TIMEOUT) > 0) {
-            throw new IllegalArgumentException("timeout must be 1ms to 10s, is " + timeout.toMillis() + "ms");
+            throw new IllegalArgumentException(
+                    "timeout must be 1ms to 10s, is " + DurationsAndSizes.duration(timeout.toMillis()));
         }
         if (onTimeout == Fallback.FAIL) {
             throw new IllegalArgumentException("on-timeout must be allow or deny");

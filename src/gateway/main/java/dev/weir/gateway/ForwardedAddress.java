@@ -1,6 +1,6 @@
 package dev.weir.gateway;
 
-import java.net.Inet6Address;
+import dev.weir.address.IpAddresses;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.Optional;
@@ -8,8 +8,8 @@ import java.util.Optional;
 /**
  * Finds the address of a client behind proxies.
  *
- * <p>Each proxy appends the address of its caller to {@code X-Forwarded-For}. Only what trusted proxies have appended is
- * true, so the addresses are read from the right, and the first one that is not a trusted proxy is the client:
+ * <p>Each proxy appends the address of its caller to {@code X-Forwarded-For}. Only what trusted proxies have appended
+ * is true, so the addresses are read from the right, and the first one that is not a trusted proxy is the client:
  *
  * <pre>
  *   peer 127.0.0.1, X-Forwarded-For: 1.1.1.1, 198.51.100.7, 10.0.0.2      trusted: 127.0.0.0/8, 10.0.0.0/8
@@ -60,14 +60,9 @@ record ForwardedAddress(List<AddressRange> trusted, int ipv6PrefixLength) {
     }
 
     /**
-     * Returns the text for an address. One user often has all IPv6 addresses with the same prefix, so its text is that
-     * of its range, such as {@code 2001:db8:0:1::/64}.
+     * Returns the text by which a client is counted: for IPv6, that of its range, such as {@code 2001:db8:0:1::/64}.
      */
     String text(InetAddress address) {
-        if (!(address instanceof Inet6Address) || ipv6PrefixLength == 128) {
-            return IpAddresses.text(address);
-        }
-        byte[] prefix = IpAddresses.prefix(address.getAddress(), ipv6PrefixLength);
-        return IpAddresses.text(IpAddresses.of(prefix)) + "/" + ipv6PrefixLength;
+        return IpAddresses.text(address, ipv6PrefixLength);
     }
 }

@@ -6,6 +6,7 @@ import static io.javalin.http.HandlerType.POST;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service.TokenRule;
 import dev.weir.gateway.envoy.CallBounds;
+import dev.weir.gateway.envoy.EntryTexts;
 import dev.weir.gateway.envoy.EnvoyMetrics;
 import dev.weir.gateway.envoy.EnvoyServer;
 import dev.weir.gateway.envoy.EnvoyTls;
@@ -36,7 +37,6 @@ import io.javalin.http.NotFoundResponse;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -44,9 +44,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.kafka.common.config.ConfigException;
@@ -62,8 +61,8 @@ public final class Gateway implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Gateway.class);
 
     private static final int MAX_THREADS = 16;
+
     private static final int MAX_HEADER_BYTES = 64 << 10;
-    private static final long LOG_INTERVAL_MS = 500;
 
     private final Duration drain;
     private final ServiceListener listener;
@@ -75,11 +74,6 @@ public final class Gateway implements AutoCloseable {
     private final InFlightRequests inFlight;
     private final EnvoyServer envoy;
     private final ServiceServer server;
-    private final ScheduledExecutorService brokerLog = Executors.newSingleThreadScheduledExecutor(task -> {
-        Thread thread = new Thread(task, "weir-gateway-log");
-        thread.setDaemon(true);
-        return thread;
-    });
     private final CountDownLatch stopped = new CountDownLatch(1);
     private volatile boolean isDraining;
     private boolean closed;
@@ -95,7 +89,7 @@ public final class Gateway implements AutoCloseable {
         this.tls = tls;
         boolean isOpenToRead = listener.isLoopback() && !weir.service().requiresReadToken();
         boolean isOpenToDecide = isOpenToRead && weir.service().decideToken() == TokenRule.LOOPBACK;
-        TokenThrottle wrongTokens = new TokenThrottle();
+        TokenThrottle wrongTokens = new TokenThrottle(TokenThrottle.MAX_WAITING);
         AccessControl access =
                 new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), wrongTokens);
         guard = new ConnectionGuard(weir.service().requestTimeout(), config.maxConnections(), config.maxConnections());
@@ -113,7 +107,7 @@ public final class Gateway implements AutoCloseable {
                 new AuthorizeMetrics(metrics.registry().getPrometheusRegistry(), AuthorizeHandler.routeIds(config)),
                 () -> isDraining);
         inFlight = new InFlightRequests(authorize);
-        envoy = startEnvoy(weir.service(), config);
+        envoy = startEnvoy(weir, config);
         List<Route> routes = routes(weir);
         server = ServiceServer.start(
                 new ServiceServer.Endpoint(listener, tls, access, guard),
@@ -123,7 +117,6 @@ public final class Gateway implements AutoCloseable {
                 settings -> settings.routes.exception(
                         NotFoundResponse.class, (e, request) -> ResponseWriter.write(request, notFound(routes))),
                 Optional.of(inFlight));
-        logBrokers();
     }
 
     private static ProblemDetails notFound(List<Route> routes) {
@@ -155,35 +148,32 @@ public final class Gateway implements AutoCloseable {
                 .register(registry);
     }
 
-    private void logBrokers() {
-        BrokerLog log = new BrokerLog(System.nanoTime());
-        brokerLog.scheduleWithFixedDelay(
-                () -> client.stats()
-                        .ifPresent(stats -> log.update(
-                                new BrokerLog.Look(client.isReady(), stats, client.failure()), System.nanoTime())),
-                0,
-                LOG_INTERVAL_MS,
-                TimeUnit.MILLISECONDS);
-    }
-
     /** A caller must be a trusted proxy or have a certificate. */
-    private EnvoyServer startEnvoy(WeirConfig.Service service, GatewayConfig config) {
+    private EnvoyServer startEnvoy(WeirConfig weir, GatewayConfig config) {
         boolean hasCertificates =
                 config.envoy().tls().flatMap(EnvoyTls::clientCa).isPresent();
         EnvoyMetrics envoyMetrics = new EnvoyMetrics(metrics.registry().getPrometheusRegistry(), () -> envoy.stats());
         int port = config.effectiveGrpcPort();
+        UntrustedCallers untrusted = new UntrustedCallers("the gRPC port");
+        Predicate<InetAddress> callers = caller -> {
+            boolean isAccepted = hasCertificates || config.address().isTrusted(caller);
+            if (!isAccepted) {
+                untrusted.log(caller);
+            }
+            return isAccepted;
+        };
         try {
-            InetAddress host = ((InetSocketAddress) listener.socket().getLocalAddress()).getAddress();
+            InetAddress host = listener.bound().getAddress();
             return EnvoyServer.start(
-                    config.envoy(),
-                    new EnvoyServer.Endpoint(
-                            new InetSocketAddress(host, port),
-                            caller -> hasCertificates || config.address().isTrusted(caller),
-                            envoyMetrics),
+                    config.envoy()
+                            .with(new EntryTexts(
+                                    weir.requests().rules().maxAttributeLength(),
+                                    config.address().ipv6PrefixLength())),
+                    new EnvoyServer.Endpoint(new InetSocketAddress(host, port), callers, envoyMetrics),
                     client);
         } catch (IOException e) {
             client.close();
-            throw ServiceListener.cannotListen(service, port, "gateway.grpc-port", "--grpc-port", e);
+            throw ServiceListener.cannotListen(weir.service(), port, "gateway.grpc-port", "--grpc-port", e);
         } catch (IllegalArgumentException e) {
             client.close();
             throw new BadSettingException(e.getMessage(), e);
@@ -201,6 +191,8 @@ public final class Gateway implements AutoCloseable {
      */
     public static Gateway open(WeirConfig weir, GatewayConfig config, Map<String, String> environment) {
         KafkaSettings.requireValid(weir);
+        requireDifferentPorts(config);
+        requireTlsFiles(config);
         AccessTokens tokens = AccessTokens.read(weir.service(), environment);
         Optional<ServiceTls> tls = weir.service().tls().map(ServiceTls::open);
         try {
@@ -209,12 +201,28 @@ public final class Gateway implements AutoCloseable {
             try {
                 return new Gateway(weir, config, tokens, tls, listener);
             } catch (RuntimeException e) {
-                close(listener);
+                listener.close();
                 throw e;
             }
         } catch (RuntimeException e) {
             tls.ifPresent(ServiceTls::close);
             throw e;
+        }
+    }
+
+    private static void requireDifferentPorts(GatewayConfig config) {
+        if (config.httpPort() != 0 && config.httpPort() == config.effectiveGrpcPort()) {
+            throw new BadSettingException(
+                    "gateway.http-port and gateway.grpc-port must differ, both are " + config.httpPort(), null);
+        }
+    }
+
+    /** Checks them before anything starts. */
+    private static void requireTlsFiles(GatewayConfig config) {
+        try {
+            config.envoy().tls().ifPresent(EnvoyTls::requireReadable);
+        } catch (IllegalArgumentException e) {
+            throw new BadSettingException(e.getMessage(), e);
         }
     }
 
@@ -284,7 +292,7 @@ public final class Gateway implements AutoCloseable {
         isDraining = true; // from now on, connections are closed after their next response
         try {
             TimeUnit.MILLISECONDS.sleep(drain.toMillis());
-            close(listener);
+            listener.close();
             if (!inFlight.awaitNone(RequestDecider.MAX_TIMEOUT)) {
                 LOG.warn("The gateway stops although requests are in progress");
             }
@@ -294,19 +302,10 @@ public final class Gateway implements AutoCloseable {
         envoy.close();
         server.close();
         guard.close();
-        brokerLog.shutdownNow();
         client.close();
         tls.ifPresent(ServiceTls::close);
         processMetrics.close();
         metrics.registry().close();
         stopped.countDown();
-    }
-
-    private static void close(ServiceListener listener) {
-        try {
-            listener.socket().close();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }

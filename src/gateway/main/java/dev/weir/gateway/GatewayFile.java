@@ -1,5 +1,6 @@
 package dev.weir.gateway;
 
+import dev.weir.address.IpAddresses;
 import dev.weir.client.Fallback;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.ConfigSection;
@@ -30,7 +31,6 @@ public final class GatewayFile {
 
     private static final int MAX_RANGES = 1_000;
     private static final int MAX_PATTERNS = 1_000;
-    private static final int MAX_IPV6_PREFIX = 128;
 
     private static final Set<String> ROUTE_KEYS =
             Set.of("id", "match", "client", "tier", "attributes", "cost", "request-id", "timeout", "on-timeout");
@@ -95,7 +95,7 @@ public final class GatewayFile {
     }
 
     private static int ipv6PrefixLength(YamlTree value, int otherwise) {
-        Long length = value.isPresent() ? value.wholeNumber(1, MAX_IPV6_PREFIX) : null;
+        Long length = value.isPresent() ? value.wholeNumber(1, IpAddresses.IPV6_BITS) : null;
         return length == null ? otherwise : length.intValue();
     }
 
@@ -152,7 +152,7 @@ public final class GatewayFile {
                 variable(route.get("client")).orElse(defaults.client()),
                 template(route.get("tier")),
                 attributes(route.get("attributes"), defaults.attributes()),
-                template(route.get("cost")),
+                cost(route.get("cost")),
                 variable(route.get("request-id")));
         Duration timeout = read(
                 route.get("timeout"),
@@ -208,6 +208,10 @@ public final class GatewayFile {
     /** Reads a template that must differ between requests: with one client, all would share its limits. */
     private static Optional<Template> variable(YamlTree value) {
         return value.isPresent() ? Optional.ofNullable(value.read(Template::parseVariable)) : Optional.empty();
+    }
+
+    private static Optional<Template> cost(YamlTree value) {
+        return value.isPresent() ? Optional.ofNullable(value.read(RequestTemplates::parseCost)) : Optional.empty();
     }
 
     private static Map<String, Template> attributes(YamlTree mapping, Map<String, Template> otherwise) {

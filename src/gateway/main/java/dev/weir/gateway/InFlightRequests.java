@@ -3,6 +3,7 @@ package dev.weir.gateway;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -11,7 +12,8 @@ import org.eclipse.jetty.util.Callback;
 /** Counts the requests that have no response yet, so that a stop can wait for them. */
 final class InFlightRequests extends Handler.Wrapper {
 
-    private int count;
+    private final AtomicInteger count = new AtomicInteger();
+    private volatile boolean isAwaited;
 
     InFlightRequests(Handler handler) {
         super(handler);
@@ -22,10 +24,10 @@ final class InFlightRequests extends Handler.Wrapper {
         AtomicBoolean isOpen = new AtomicBoolean(true);
         Runnable end = () -> {
             if (isOpen.getAndSet(false)) {
-                add(-1);
+                ended();
             }
         };
-        add(1);
+        count.incrementAndGet();
         boolean isHandled = false;
         try {
             isHandled = super.handle(request, response, Callback.from(callback, end));
@@ -37,15 +39,19 @@ final class InFlightRequests extends Handler.Wrapper {
         return isHandled;
     }
 
-    private synchronized void add(int change) {
-        count += change;
-        notifyAll();
+    private void ended() {
+        if (count.decrementAndGet() == 0 && isAwaited) {
+            synchronized (this) {
+                notifyAll();
+            }
+        }
     }
 
     /** Waits until there is no request, for a time at most. Returns whether there is none. */
     synchronized boolean awaitNone(Duration atMost) throws InterruptedException {
         long deadlineNanos = System.nanoTime() + atMost.toNanos();
-        while (count > 0) {
+        isAwaited = true;
+        while (count.get() > 0) {
             long leftNanos = deadlineNanos - System.nanoTime();
             if (leftNanos <= 0) {
                 return false;

@@ -20,6 +20,9 @@ enum OriginalRequest {
     /** The call itself, with the path behind {@code /v1/authorize}, as Envoy does. */
     CALL("", "", "Host");
 
+    private static final int TOO_MANY_REQUESTS = 429;
+    private static final int FIRST_SERVER_ERROR = 500;
+
     private final String methodHeader;
     private final String uriHeader;
     private final String hostHeader;
@@ -52,6 +55,16 @@ enum OriginalRequest {
     /** @param header returns the value of a header, null if it is missing */
     Optional<String> host(UnaryOperator<String> header) {
         return value(hostHeader, header);
+    }
+
+    /**
+     * Returns the status with which a request is denied. Envoy regards 5xx as a failure of the gateway, after which it
+     * may pass the request, so it gets 429 in its place.
+     *
+     * @param status the status of the decision
+     */
+    int denyStatus(int status) {
+        return this == CALL && status >= FIRST_SERVER_ERROR ? TOO_MANY_REQUESTS : status;
     }
 
     private static Optional<String> value(String name, UnaryOperator<String> header) {

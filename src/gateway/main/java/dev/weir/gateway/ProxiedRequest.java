@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * The request that a proxy has received and asks about.
@@ -12,11 +13,16 @@ import java.util.function.Function;
  * @param path the normalized path
  * @param query the query without the question mark, as sent; empty if there is none
  * @param host the host without port, in lower case; empty if there is none
- * @param address the text for the address of the client
+ * @param addressText returns the text for the address of the client
  * @param headers returns the values of a header by its name, whose case does not matter
  */
 record ProxiedRequest(
-        String method, String path, String query, String host, String address, Function<String, List<String>> headers) {
+        String method,
+        String path,
+        String query,
+        String host,
+        Supplier<String> addressText,
+        Function<String, List<String>> headers) {
 
     /**
      * Returns a request.
@@ -25,7 +31,11 @@ record ProxiedRequest(
      * @param hostHeader the host with or without its port, in any case
      */
     static ProxiedRequest of(
-            String method, String target, String hostHeader, String address, Function<String, List<String>> headers) {
+            String method,
+            String target,
+            String hostHeader,
+            Supplier<String> addressText,
+            Function<String, List<String>> headers) {
         String local = !target.startsWith("/") && target.contains("://") ? afterAuthority(target) : target;
         int fragment = local.indexOf('#');
         String sent = fragment < 0 ? local : local.substring(0, fragment);
@@ -35,7 +45,7 @@ record ProxiedRequest(
                 RequestPath.normalize(mark < 0 ? sent : sent.substring(0, mark)),
                 mark < 0 ? "" : sent.substring(mark + 1),
                 host(hostHeader),
-                address,
+                addressText,
                 headers);
     }
 
@@ -54,6 +64,11 @@ record ProxiedRequest(
         int port = lower.lastIndexOf(':');
         String host = port > lower.indexOf(']') ? lower.substring(0, port) : lower;
         return host.endsWith(".") ? host.substring(0, host.length() - 1) : host;
+    }
+
+    /** Returns the text for the address of the client. */
+    String address() {
+        return addressText.get();
     }
 
     /**
@@ -87,9 +102,7 @@ record ProxiedRequest(
         if (values.size() > 1) {
             throw new InvalidCallException(InvalidCallException.BAD_REQUEST, what + " is repeated");
         }
-        return values.stream()
-                .map(String::strip)
-                .filter(value -> !value.isEmpty())
-                .findFirst();
+        String value = values.isEmpty() ? "" : values.get(0).strip();
+        return value.isEmpty() ? Optional.empty() : Optional.of(value);
     }
 }

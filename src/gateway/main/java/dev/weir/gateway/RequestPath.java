@@ -4,24 +4,26 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Locale;
+import java.util.regex.Pattern;
 
 /** Normalizes paths, so that a caller cannot avoid a limit with another spelling of the same path. */
 final class RequestPath {
 
     private static final int HEX = 16;
+    private static final Pattern PARAMETERS = Pattern.compile(";[^/]*");
 
     private RequestPath() {}
 
     /**
      * Returns the normal form of a path (RFC 3986, section 6.2.2): unreserved characters are not percent-encoded, other
-     * escapes are in upper case, and there are no segments {@code .} and {@code ..}. Adjacent slashes are merged, as
-     * most servers do.
+     * escapes are in upper case, and there are no segments {@code .} and {@code ..}. As many servers do, it also
+     * decodes slashes, merges adjacent ones, and drops what follows a semicolon in a segment.
      *
      * @param raw a path without its query
      * @return a path that begins with a slash
      */
     static String normalize(String raw) {
-        String decoded = decodeUnreserved(raw);
+        String decoded = withoutParameters(decodeUnreserved(raw));
         boolean isNormal = decoded.startsWith("/") && !decoded.contains("//") && !decoded.contains("/.");
         if (isNormal) {
             return decoded;
@@ -40,6 +42,12 @@ final class RequestPath {
         return "/" + String.join("/", segments) + (isDirectory && !segments.isEmpty() ? "/" : "");
     }
 
+    /** Returns the path without the parameters of its segments: {@code /api;v=1/a} is {@code /api/a}. */
+    private static String withoutParameters(String path) {
+        return path.indexOf(';') < 0 ? path : PARAMETERS.matcher(path).replaceAll("");
+    }
+
+    /** Decodes unreserved characters and slashes. A semicolon in an escape is part of a name and stays. */
     private static String decodeUnreserved(String raw) {
         if (raw.indexOf('%') < 0) {
             return raw;
@@ -52,7 +60,7 @@ final class RequestPath {
                 text.append(c);
             } else {
                 text.append(
-                        isUnreserved(decoded)
+                        isUnreserved(decoded) || decoded == '/'
                                 ? String.valueOf((char) decoded)
                                 : raw.substring(i, i + 3).toUpperCase(Locale.ROOT));
                 i += 2;

@@ -42,6 +42,19 @@ record RequestTemplates(
     }
 
     /**
+     * Parses the template of a cost.
+     *
+     * @throws IllegalArgumentException as {@link Template#parse} does, and if it is a text that is not a cost
+     */
+    static Template parseCost(String text) {
+        Template template = Template.parse(text);
+        if (text.indexOf('{') < 0 && !COST.matcher(text).matches()) {
+            throw new IllegalArgumentException("must be a whole number or have a placeholder, is '" + text + "'");
+        }
+        return template;
+    }
+
+    /**
      * Returns the Weir request for a proxied request. Attributes that are too long are cut.
      *
      * @param rules the bounds of requests, which are only checked when it is decided, except for those of attributes

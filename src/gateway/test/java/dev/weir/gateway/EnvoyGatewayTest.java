@@ -4,6 +4,8 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.config.ConfigFile;
+import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
 import dev.weir.gateway.envoy.proto.RateLimitRequest;
@@ -133,6 +135,20 @@ class EnvoyGatewayTest {
             RateLimitResponse response = ask(gateway, "path", "/three/envoy");
             assertThat(response.getOverallCode()).isEqualTo(Code.OVER_LIMIT);
             assertThat(response.getResponseHeadersToAdd(0).getKey()).isEqualTo("x-weir-fallback");
+        }
+    }
+
+    /** Envoy passes a request whose call fails, and its path is chosen by its sender. */
+    @Test
+    void a_value_above_the_configured_length_does_not_make_the_call_fail() throws Exception {
+        WeirConfig weir = ConfigFile.read(
+                "weir.yaml",
+                "{kafka: {bootstrap.servers: 'localhost:1'}, requests: {max-attribute-length: 256}}",
+                Map.of());
+        GatewayConfig config = section("gateway: {http-port: 0, envoy: {timeout: 50ms, on-timeout: deny}}");
+        try (Gateway gateway = Gateway.open(weir, config, Map.of())) {
+            assertThat(ask(gateway, "path", "/three/" + "a".repeat(300)).getOverallCode())
+                    .isEqualTo(Code.OVER_LIMIT);
         }
     }
 

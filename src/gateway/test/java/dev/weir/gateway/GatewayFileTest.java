@@ -49,7 +49,7 @@ class GatewayFileTest {
             """;
 
     private static ProxiedRequest request(String method, String target, Map<String, String> headers) {
-        return ProxiedRequest.of(method, target, "files.example.com", "192.0.2.1", name -> {
+        return ProxiedRequest.of(method, target, "files.example.com", () -> "192.0.2.1", name -> {
             String value = headers.get(name.toLowerCase(Locale.ROOT));
             return value == null ? List.of() : List.of(value);
         });
@@ -90,7 +90,7 @@ class GatewayFileTest {
     @CsvSource(delimiter = '|', quoteCharacter = '"', textBlock = """
             http-port: 70000                          | gateway.http-port: must be a whole number from 0 to 65535, is '70000'
             http-prt: 1                               | gateway.http-prt: unknown key; did you mean "http-port"?
-            drain: 2m                                 | gateway.drain: must be 0d to 1m, is 2m
+            drain: 2m                                 | gateway.drain: must be 0s to 1m, is 2m
             drain: x                                  | gateway.drain: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'x'
             ipv6-prefix: 0                            | gateway.ipv6-prefix: must be a whole number from 1 to 128, is '0'
             original-request: path                    | gateway.original-request: must be x-forwarded, x-original or call, is 'path'
@@ -107,8 +107,9 @@ class GatewayFileTest {
             routes: [{id: a, client: "{adress}"}]     | gateway.routes[0].client: unknown part 'adress'; did you mean "address"?
             routes: [{id: a, client: header.x-user}]  | gateway.routes[0].client: has no placeholder, so it is 'header.x-user' for all requests; write "{header.x-user}" for a part of the request, or "{'header.x-user'}" if one value for all is meant
             routes: [{id: a, request-id: x-id}]       | gateway.routes[0].request-id: has no placeholder, so it is 'x-id' for all requests; write "{address}" for a part of the request, or "{'x-id'}" if one value for all is meant
+            routes: [{id: a, cost: x}]                | gateway.routes[0].cost: must be a whole number or have a placeholder, is 'x'
             routes: [{id: a, attributes: {p: "{"}}]   | gateway.routes[0].attributes.p: has a { without a } behind it
-            routes: [{id: a, timeout: 11s}]           | gateway.routes[0].timeout: must be 1ms to 10s, is 11000ms
+            routes: [{id: a, timeout: 11s}]           | gateway.routes[0].timeout: must be 1ms to 10s, is 11s
             routes: [{id: a, on-timeout: fail}]       | gateway.routes[0].on-timeout: must be one of allow, deny, is 'fail'
             """)
     void a_fault_names_the_line_the_key_and_what_is_valid(String section, String fault) {
@@ -121,7 +122,7 @@ class GatewayFileTest {
     @Test
     void a_client_for_all_requests_is_written_as_a_text_in_quotes() throws Exception {
         GatewayConfig config = GatewayFile.read(
-                        "gateway.yaml", "gateway: {routes: [{id: a, client: \"{'all'}\", tier: free}]}")
+                        "gateway.yaml", "gateway: {routes: [{id: a, client: \"{'all'}\", tier: free, cost: 3}]}")
                 .gateway();
         Request made = config.routes().get(0).templates().toRequest(request("GET", "/", Map.of()), RULES, () -> "new");
         assertThat(made.client()).isEqualTo("all");

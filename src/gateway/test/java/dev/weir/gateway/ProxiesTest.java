@@ -273,6 +273,15 @@ class ProxiesTest {
         assertThat(caller.get("/_weir", "X-Api-Key: status").status()).isEqualTo(404);
     }
 
+    @Test
+    void caddy_does_not_show_the_status_that_the_gateway_names() throws Exception {
+        Caller caller = proxy("caddy").caller();
+        assertThat(caller.get("/banned", "X-Api-Key: shown").status()).isEqualTo(200);
+        Reply banned = caller.get("/banned", "X-Api-Key: shown");
+        assertThat(banned.status()).isEqualTo(403);
+        assertThat(banned.header("X-Weir-Status")).isNull();
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"nginx", "caddy"})
     void requests_pass_while_the_gateway_is_down_and_are_limited_when_it_is_back(String name) throws Exception {

@@ -41,7 +41,7 @@ class ProxyGuideTest {
                     "GET",
                     "/api/articles?page=2",
                     "api.example",
-                    "192.0.2.1",
+                    () -> "192.0.2.1",
                     name -> headers.containsKey(name) ? List.of(headers.get(name)) : List.of());
             Request request = gateway.route(proxied)
                     .templates()

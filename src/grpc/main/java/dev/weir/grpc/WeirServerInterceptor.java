@@ -37,7 +37,9 @@ import java.util.function.Function;
  *
  * <p>The handler of an allowed call is started when the decision has arrived and, if the policy throttles, its
  * {@code delayMs} has passed. The response has the fields of {@link dev.weir.client.RateLimitHeaders} as metadata, in
- * lower case. A call that ends before is not handled. Other calls end with these statuses:
+ * lower case: in the headers or, if the handler closes the call without headers, in the trailers. A call that gRPC
+ * closes, because a handler throws an exception, may have none. If a call is cancelled before its handler starts, the
+ * handler is not started. Other calls end with these statuses:
  *
  * <ul>
  *   <li>{@code RESOURCE_EXHAUSTED} if Weir denies or queues the call, with the metadata {@code ratelimit-policy},
@@ -71,7 +73,8 @@ public final class WeirServerInterceptor implements ServerInterceptor {
     private final Executor executor;
 
     /**
-     * Creates an interceptor that starts handlers on the client's executor.
+     * Creates an interceptor that starts handlers on the client's executor, or, if the policy throttles, in the common
+     * pool.
      *
      * @param weir the client, which the interceptor does not close
      * @param requests returns the request for a call. Its client should be the authenticated caller
@@ -141,14 +144,21 @@ public final class WeirServerInterceptor implements ServerInterceptor {
                 refuse(answer);
             } else {
                 Long delayMs = answer.decision().map(Decision::delayMs).orElse(null);
-                Executor start = delayMs == null || delayMs == 0
-                        ? executor
-                        : CompletableFuture.delayedExecutor(delayMs, TimeUnit.MILLISECONDS, executor);
-                try {
-                    start.execute(context.wrap(() -> start(answer.httpHeaders())));
-                } catch (RuntimeException e) { // the executor was shut down
-                    close(Status.UNAVAILABLE.withCause(e), new Metadata());
+                if (delayMs == null || delayMs == 0) {
+                    allow(answer);
+                } else {
+                    // the JDK's thread of delays passes it to the common pool, and must not start handlers itself
+                    CompletableFuture.delayedExecutor(delayMs, TimeUnit.MILLISECONDS)
+                            .execute(() -> allow(answer));
                 }
+            }
+        }
+
+        private void allow(ClientDecision answer) {
+            try {
+                executor.execute(context.wrap(() -> start(answer.httpHeaders())));
+            } catch (RuntimeException e) { // the executor was shut down
+                close(Status.UNAVAILABLE.withCause(e), new Metadata());
             }
         }
 
@@ -156,14 +166,15 @@ public final class WeirServerInterceptor implements ServerInterceptor {
             if (listener.isCancelled()) {
                 return;
             }
+            ServerCall<Q, A> answered = new AnsweredCall<>(call, fields);
             try {
-                listener.start(next.startCall(new AnsweredCall<>(call, fields), headers));
+                listener.start(next.startCall(answered, headers));
             } catch (RuntimeException | Error e) {
                 LOG.log(
                         System.Logger.Level.WARNING,
                         "The handler of " + call.getMethodDescriptor().getFullMethodName() + " failed",
                         e);
-                abort(e);
+                abort(answered, e);
             }
         }
 
@@ -191,9 +202,12 @@ public final class WeirServerInterceptor implements ServerInterceptor {
                     trailers);
         }
 
-        private void abort(Throwable failure) {
+        private void abort(ServerCall<Q, A> answered, Throwable failure) {
             try {
-                close(Status.UNKNOWN.withDescription("the handler failed").withCause(failure), new Metadata());
+                if (listener.discard()) {
+                    answered.close(
+                            Status.UNKNOWN.withDescription("the handler failed").withCause(failure), new Metadata());
+                }
             } catch (IllegalStateException e) { // the handler has closed the call
                 LOG.log(System.Logger.Level.DEBUG, "The call is closed already", e);
             }
@@ -206,9 +220,10 @@ public final class WeirServerInterceptor implements ServerInterceptor {
         }
     }
 
-    /** A call whose response has the rate-limit fields. */
+    /** A call whose response has the rate-limit fields, in its headers or, if it has none, in its trailers. */
     private static final class AnsweredCall<Q, A> extends SimpleForwardingServerCall<Q, A> {
         private final Map<String, String> fields;
+        private boolean hasSentHeaders;
 
         AnsweredCall(ServerCall<Q, A> call, Map<String, String> fields) {
             super(call);
@@ -217,8 +232,21 @@ public final class WeirServerInterceptor implements ServerInterceptor {
 
         @Override
         public void sendHeaders(Metadata headers) {
+            hasSentHeaders = true;
             put(fields, headers);
             super.sendHeaders(headers);
+        }
+
+        @Override
+        public void close(Status status, Metadata trailers) {
+            if (hasSentHeaders) {
+                super.close(status, trailers);
+                return;
+            }
+            Metadata all = new Metadata();
+            all.merge(trailers); // which can be those of an exception that handlers share
+            put(fields, all);
+            super.close(status, all);
         }
     }
 

@@ -3,6 +3,7 @@ package dev.weir.grpc;
 import io.grpc.MethodDescriptor;
 import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.ServerServiceDefinition;
+import io.grpc.Status;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
 import java.io.ByteArrayInputStream;
@@ -29,6 +30,10 @@ final class TextService {
                     received.add(request);
                     if (request.equals("fail")) {
                         throw new IllegalStateException("as requested");
+                    }
+                    if (request.equals("missing")) {
+                        response.onError(Status.NOT_FOUND.asRuntimeException());
+                        return;
                     }
                     response.onNext("article " + request);
                     response.onCompleted();

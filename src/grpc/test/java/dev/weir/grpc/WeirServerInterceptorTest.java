@@ -2,6 +2,7 @@ package dev.weir.grpc;
 
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.weir.client.ClientDecision;
@@ -41,6 +42,10 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -49,6 +54,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests the interceptor with in-process calls and over HTTP/2, without Kafka. */
 class WeirServerInterceptorTest {
@@ -64,6 +70,8 @@ class WeirServerInterceptorTest {
     private final AtomicInteger cancelled = new AtomicInteger();
     private volatile Function<Request, CompletableFuture<ClientDecision>> answers =
             request -> done(SampleDecisions.allowed(request));
+    private volatile Runnable beforeHandler = () -> {};
+    private Executor executor = Runnable::run;
     private Server server;
     private ManagedChannel channel;
 
@@ -85,7 +93,7 @@ class WeirServerInterceptorTest {
                             .attribute("method", call.methodName())
                             .build();
                 },
-                Runnable::run);
+                executor);
         String name = "interceptor-test";
         ServerBuilder<?> builder = transport == Transport.IN_PROCESS
                 ? InProcessServerBuilder.forName(name)
@@ -131,6 +139,7 @@ class WeirServerInterceptorTest {
         public <Q, A> ServerCall.Listener<Q> interceptCall(
                 ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
             users.add(USER.get());
+            beforeHandler.run();
             return next.startCall(call, headers);
         }
     }
@@ -162,11 +171,13 @@ class WeirServerInterceptorTest {
     void an_allowed_call_is_handled_and_its_response_has_the_fields(Transport transport) throws Exception {
         start(transport);
         AtomicReference<Metadata> headers = new AtomicReference<>();
+        AtomicReference<Metadata> trailers = new AtomicReference<>();
         Channel watched = ClientInterceptors.intercept(
-                as("alice"), MetadataUtils.newCaptureMetadataInterceptor(headers, new AtomicReference<>()));
+                as("alice"), MetadataUtils.newCaptureMetadataInterceptor(headers, trailers));
         assertThat(get(watched, "7")).isEqualTo("article 7");
         assertThat(text(headers.get(), "ratelimit")).isEqualTo("\"p\";r=9;t=6");
         assertThat(text(headers.get(), "ratelimit-policy")).isEqualTo("\"p\";q=10;w=60");
+        assertThat(text(trailers.get(), "ratelimit")).isNull();
         assertThat(requests).hasSize(1);
         assertThat(requests.get(0).client()).isEqualTo("alice");
         assertThat(requests.get(0).attributes()).containsEntry("method", "shop.Articles/Get");
@@ -262,9 +273,69 @@ class WeirServerInterceptorTest {
 
     @ParameterizedTest
     @EnumSource
+    void throttled_calls_do_not_wait_for_the_start_of_others(Transport transport) throws Exception {
+        start(transport);
+        answers = request -> done(SampleDecisions.throttled(request, 1));
+        CountDownLatch started = new CountDownLatch(2);
+        AtomicInteger timedOut = new AtomicInteger();
+        beforeHandler = () -> {
+            started.countDown();
+            if (!isZeroInTime(started)) {
+                timedOut.incrementAndGet();
+            }
+        };
+        FutureTask<String> first = new FutureTask<>(() -> get(as("alice"), "7"));
+        new Thread(first).start();
+        assertThat(get(as("bob"), "8")).isEqualTo("article 8");
+        assertThat(first.get(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isEqualTo("article 7");
+        assertThat(timedOut).hasValue(0);
+    }
+
+    private static boolean isZeroInTime(CountDownLatch latch) {
+        try {
+            return latch.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 1})
+    void a_call_ends_if_the_executor_rejects_it(long delayMs) throws Exception {
+        executor = task -> {
+            throw new RejectedExecutionException("shut down");
+        };
+        start(Transport.IN_PROCESS);
+        answers = request ->
+                done(delayMs == 0 ? SampleDecisions.allowed(request) : SampleDecisions.throttled(request, delayMs));
+        CallOptions withDeadline = CallOptions.DEFAULT.withDeadlineAfter(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        assertThatThrownBy(() -> ClientCalls.blockingUnaryCall(as("alice"), TextService.UNARY, withDeadline, "7"))
+                .extracting(failure -> Status.fromThrowable(failure).getCode())
+                .isEqualTo(Status.Code.UNAVAILABLE);
+        assertThat(users).isEmpty();
+    }
+
+    @ParameterizedTest
+    @EnumSource
     void a_handler_that_fails_ends_the_call(Transport transport) throws Exception {
         start(transport);
         assertThat(failure(as("alice"), "fail").getStatus().getCode()).isEqualTo(Status.Code.UNKNOWN);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void a_response_without_headers_has_the_fields_in_its_trailers(Transport transport) throws Exception {
+        start(transport);
+        StatusRuntimeException closed = failure(as("alice"), "missing");
+        assertThat(closed.getStatus().getCode()).isEqualTo(Status.Code.NOT_FOUND);
+        assertThat(text(closed.getTrailers(), "ratelimit")).isEqualTo("\"p\";r=9;t=6");
+        assertThat(text(closed.getTrailers(), "ratelimit-policy")).isEqualTo("\"p\";q=10;w=60");
+        beforeHandler = () -> {
+            throw new IllegalStateException("as requested");
+        };
+        StatusRuntimeException failed = failure(as("alice"), "7");
+        assertThat(failed.getStatus().getCode()).isEqualTo(Status.Code.UNKNOWN);
+        assertThat(text(failed.getTrailers(), "ratelimit")).isEqualTo("\"p\";r=9;t=6");
     }
 
     @ParameterizedTest

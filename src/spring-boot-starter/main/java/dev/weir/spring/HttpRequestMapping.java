@@ -1,5 +1,6 @@
 package dev.weir.spring;
 
+import dev.weir.address.IpAddresses;
 import dev.weir.client.RequestBuilder;
 import dev.weir.event.Request;
 import java.util.List;
@@ -21,6 +22,7 @@ final class HttpRequestMapping {
     private final List<HttpValue> client;
     private final List<HttpValue> tier;
     private final Map<String, List<HttpValue>> attributes = new TreeMap<>();
+    private final int ipv6PrefixLength;
 
     /**
      * Parses the properties.
@@ -34,11 +36,20 @@ final class HttpRequestMapping {
         tier = HttpValue.parse(PREFIX + "tier", filter.tier());
         filter.attributes()
                 .forEach((name, from) -> attributes.put(name, HttpValue.parse(PREFIX + "attributes." + name, from)));
+        ipv6PrefixLength = filter.ipv6Prefix();
+        if (ipv6PrefixLength < 1 || ipv6PrefixLength > IpAddresses.IPV6_BITS) {
+            throw new InvalidConfigurationPropertyValueException(
+                    PREFIX + "ipv6-prefix", ipv6PrefixLength, "It must be from 1 to " + IpAddresses.IPV6_BITS + ".");
+        }
     }
 
     private static List<PathPattern> patterns(String property, List<String> texts) {
         return texts.stream()
                 .map(text -> {
+                    if (!text.startsWith("/")) {
+                        throw new InvalidConfigurationPropertyValueException(
+                                PREFIX + property, text, "A path pattern must begin with /; it would match no path.");
+                    }
                     try {
                         return PathPatternParser.defaultInstance.parse(text);
                     } catch (PatternParseException e) {
@@ -61,13 +72,13 @@ final class HttpRequestMapping {
      * @throws IllegalArgumentException if the HTTP request has no client
      */
     Request request(HttpRequestView http) {
-        String name = HttpValue.first(client, http);
+        String name = HttpValue.first(client, http, ipv6PrefixLength);
         if (name == null) {
             throw new IllegalArgumentException("the request has none of the values of weir.filter.client");
         }
-        RequestBuilder request = RequestBuilder.of(name).tier(HttpValue.first(tier, http));
+        RequestBuilder request = RequestBuilder.of(name).tier(HttpValue.first(tier, http, ipv6PrefixLength));
         attributes.forEach((attribute, from) -> {
-            String value = HttpValue.first(from, http);
+            String value = HttpValue.first(from, http, ipv6PrefixLength);
             if (value != null) {
                 request.attribute(attribute, value);
             }

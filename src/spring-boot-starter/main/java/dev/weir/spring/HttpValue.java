@@ -1,7 +1,9 @@
 package dev.weir.spring;
 
+import dev.weir.address.IpAddresses;
 import java.util.List;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /**
@@ -14,6 +16,8 @@ record HttpValue(Kind kind, String name) {
 
     private static final String SYNTAX =
             "use header:NAME, query:NAME, cookie:NAME, literal:TEXT, principal," + " remote-address, method or path";
+
+    private static final Pattern ZONE = Pattern.compile("%[^\\]]*");
 
     enum Kind {
         HEADER,
@@ -56,10 +60,14 @@ record HttpValue(Kind kind, String name) {
                 property, text, "Unknown source of a value: " + SYNTAX + ".");
     }
 
-    /** Returns the first value that is present and not empty, null if there is none. */
-    static String first(List<HttpValue> values, HttpRequestView http) {
+    /**
+     * Returns the first value that is present and not empty, null if there is none.
+     *
+     * @param ipv6PrefixLength how many bits of an IPv6 address are read, 1 to 128
+     */
+    static String first(List<HttpValue> values, HttpRequestView http, int ipv6PrefixLength) {
         for (HttpValue each : values) {
-            String value = each.read(http);
+            String value = each.read(http, ipv6PrefixLength);
             if (value != null && !value.isEmpty()) {
                 return value;
             }
@@ -67,16 +75,28 @@ record HttpValue(Kind kind, String name) {
         return null;
     }
 
-    private String read(HttpRequestView http) {
+    private String read(HttpRequestView http, int ipv6PrefixLength) {
         return switch (kind) {
             case HEADER -> http.header(name);
             case QUERY -> http.query(name);
             case COOKIE -> http.cookie(name);
             case LITERAL -> name;
             case PRINCIPAL -> http.principal();
-            case REMOTE_ADDRESS -> http.remoteAddress();
+            case REMOTE_ADDRESS -> caller(http.remoteAddress(), ipv6PrefixLength);
             case METHOD -> http.method();
             case PATH -> HttpRequestView.text(http.path());
         };
+    }
+
+    /**
+     * Returns the text of an address, for IPv6 that of its range. A zone or port, which some servers and proxies append,
+     * is left out. A text that is not an address stays as it is.
+     */
+    private static String caller(String address, int ipv6PrefixLength) {
+        return address == null
+                ? null
+                : IpAddresses.parseWithPort(ZONE.matcher(address).replaceFirst(""))
+                        .map(parsed -> IpAddresses.text(parsed, ipv6PrefixLength))
+                        .orElse(address);
     }
 }

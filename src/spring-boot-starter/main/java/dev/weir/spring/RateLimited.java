@@ -29,15 +29,16 @@ import java.lang.annotation.Target;
  * {@code delayMs}. If too many threads are blocked by such delays ({@code weir.max-blocked-threads}), the caller gets a
  * {@link RateLimitedException} with the delay as retry time.
  *
- * <p>If the method returns a {@link java.util.concurrent.CompletableFuture}, a
+ * <p>If the declared type of the method is {@link java.util.concurrent.CompletableFuture},
  * {@link java.util.concurrent.CompletionStage} or a reactive type such as Reactor's {@code Mono} and {@code Flux}, the
  * calling thread does not wait. The result fails with the exception. A future's method is called on the client's
  * executor. A reactive method is called at each subscription, which is decided on its own, on Reactor's parallel
- * scheduler. Other methods block the calling thread until the decision. Suspending functions of Kotlin are not
+ * scheduler. Other methods, such as one with the type {@link java.util.concurrent.Future} or a subclass of
+ * {@code CompletableFuture}, block the calling thread until the decision. Suspending functions of Kotlin are not
  * supported.
  *
- * <p>On a class, the annotation applies to all its public methods. As with other annotations of Spring, calls within the
- * same object are not decided.
+ * <p>On a class, the annotation applies to all its public methods, except for those of {@link Object} such as
+ * {@code toString}. As with other annotations of Spring, calls within the same object are not decided.
  */
 @Documented
 @Inherited

@@ -94,7 +94,7 @@ final class RateLimitedExpressions {
         return request.build();
     }
 
-    private static long cost(ParsedAnnotation annotation, EvaluationContext context) {
+    private long cost(ParsedAnnotation annotation, EvaluationContext context) {
         Object value = value(annotation, "cost", annotation.cost(), context);
         if (value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte) {
             return ((Number) value).longValue();
@@ -111,13 +111,16 @@ final class RateLimitedExpressions {
         return value.toString();
     }
 
-    private static Object value(
-            ParsedAnnotation annotation, String field, Expression expression, EvaluationContext context) {
+    private Object value(ParsedAnnotation annotation, String field, Expression expression, EvaluationContext context) {
         try {
             return expression.getValue(context);
         } catch (EvaluationException e) {
             throw new IllegalArgumentException(
-                    place(annotation.method(), field) + expression.getExpressionString() + ": " + e.getMessage(), e);
+                    place(annotation.method(), field) + expression.getExpressionString() + ": " + e.getMessage()
+                            + (parameterNames.getParameterNames(annotation.method()) == null
+                                    ? "; the names of the arguments are unknown: compile with -parameters"
+                                    : ""),
+                    e);
         }
     }
 

@@ -8,7 +8,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
@@ -27,7 +26,7 @@ final class RateLimitedInterceptor implements MethodInterceptor {
     private final ThrottleSleeper sleeper;
     private final Fallback fallback;
 
-    /** @param sleeper blocks throttled calls of methods that do not return a future or a reactive type */
+    /** @param sleeper blocks throttled calls of methods that do not return a stage or a reactive type */
     RateLimitedInterceptor(
             WeirDecider decider, RateLimitedExpressions expressions, ThrottleSleeper sleeper, Fallback fallback) {
         this.decider = decider;
@@ -42,8 +41,7 @@ final class RateLimitedInterceptor implements MethodInterceptor {
         if (KotlinDetector.isSuspendingFunction(call.getMethod())) {
             throw new IllegalStateException("@RateLimited does not support suspending functions: " + call.getMethod());
         }
-        if (type.isAssignableFrom(CompletableFuture.class) && Future.class.isAssignableFrom(type)
-                || CompletionStage.class.isAssignableFrom(type)) {
+        if (CompletionStage.class.isAssignableFrom(type) && type.isAssignableFrom(CompletableFuture.class)) {
             return later(call);
         }
         if (HAS_REACTOR && ReactiveMethodCall.isReactive(type)) {
@@ -100,7 +98,7 @@ final class RateLimitedInterceptor implements MethodInterceptor {
 
     private static CompletionStage<Object> proceed(MethodInvocation call) {
         try {
-            @SuppressWarnings("unchecked") // the method returns a CompletionStage, or a Future that is one
+            @SuppressWarnings("unchecked") // the type of the method is CompletionStage or CompletableFuture
             CompletionStage<Object> result = (CompletionStage<Object>) call.proceed();
             return result == null ? CompletableFuture.completedFuture(null) : result;
         } catch (Throwable e) {

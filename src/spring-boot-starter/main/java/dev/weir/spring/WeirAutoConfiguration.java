@@ -7,6 +7,8 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.config.ConfigException;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
@@ -17,6 +19,7 @@ import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.context.annotation.Bean;
+import org.springframework.core.NestedExceptionUtils;
 import org.springframework.core.env.Environment;
 
 /** Configures a {@link WeirClient} by the properties {@code weir.*}, unless there is one. */
@@ -46,8 +49,8 @@ public class WeirAutoConfiguration {
             Environment environment,
             ObjectProvider<KafkaConnectionDetails> connection,
             ObjectProvider<WeirClientCustomizer> customizers) {
-        ClientBuilder client = WeirClient.builder(
-                        kafka(properties, Binder.get(environment), connection.getIfAvailable()))
+        Map<String, Object> kafka = kafka(properties, Binder.get(environment), connection.getIfAvailable());
+        ClientBuilder client = WeirClient.builder(kafka)
                 .prefix(properties.prefix())
                 .applicationId(properties.applicationId())
                 .timeout(properties.timeout())
@@ -63,7 +66,19 @@ public class WeirAutoConfiguration {
             client.noCircuit();
         }
         customizers.orderedStream().forEach(each -> each.customize(client));
-        return client.start();
+        try {
+            return client.start();
+        } catch (KafkaException e) {
+            Throwable cause = NestedExceptionUtils.getMostSpecificCause(e);
+            if (!(cause instanceof ConfigException)) {
+                throw e;
+            }
+            boolean isOfBrokers = String.valueOf(cause.getMessage()).contains(BOOTSTRAP);
+            throw new InvalidConfigurationPropertyValueException(
+                    isOfBrokers ? "weir.bootstrap-servers" : "weir.kafka",
+                    isOfBrokers ? kafka.get(BOOTSTRAP) : properties.kafka().keySet(),
+                    "Kafka's clients cannot be created: " + cause.getMessage());
+        }
     }
 
     /**

@@ -27,7 +27,10 @@ public class WeirHealthAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean(name = "weirHealthIndicator")
     public WeirHealthIndicator weirHealthIndicator(WeirClient weir) {
-        return new WeirHealthIndicator(() -> weir.isReady(), () -> weir.stats().circuit(), () -> weir.stats()
-                .inFlight());
+        return new WeirHealthIndicator(
+                () -> weir.isReady(),
+                () -> weir.stats().circuit(),
+                () -> weir.stats().inFlight(),
+                () -> weir.failure());
     }
 }

@@ -1,9 +1,12 @@
 package dev.weir.spring;
 
+import java.lang.reflect.Method;
 import org.springframework.aop.Advisor;
 import org.springframework.aop.Pointcut;
 import org.springframework.aop.support.ComposablePointcut;
 import org.springframework.aop.support.DefaultPointcutAdvisor;
+import org.springframework.aop.support.StaticMethodMatcher;
+import org.springframework.aop.support.annotation.AnnotationClassFilter;
 import org.springframework.aop.support.annotation.AnnotationMatchingPointcut;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -18,6 +21,7 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
+import org.springframework.util.ReflectionUtils;
 
 /** Configures {@link RateLimited}. Spring Boot's {@code spring.aop.*} properties apply. */
 @AutoConfiguration(after = WeirAutoConfiguration.class)
@@ -28,6 +32,14 @@ public class WeirMethodAutoConfiguration {
 
     /** After authorization, so that refused calls are not charged; before transactions, so that none is held. */
     private static final int ORDER = Ordered.LOWEST_PRECEDENCE - 100;
+
+    /** Matches methods, except for those of {@link Object}: a log statement that calls toString is not charged. */
+    private static final class OwnMethodMatcher extends StaticMethodMatcher {
+        @Override
+        public boolean matches(Method method, Class<?> type) {
+            return !ReflectionUtils.isObjectMethod(method);
+        }
+    }
 
     /**
      * Returns the advisor of {@link RateLimited} methods. Its interceptor is created at the first call, since advisors
@@ -40,7 +52,8 @@ public class WeirMethodAutoConfiguration {
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     static Advisor weirRateLimitedAdvisor(ObjectProvider<RateLimitedInterceptor> interceptor) {
         Pointcut annotated = new ComposablePointcut(new AnnotationMatchingPointcut(null, RateLimited.class, true))
-                .union((Pointcut) new AnnotationMatchingPointcut(RateLimited.class, true));
+                .union((Pointcut) new ComposablePointcut(
+                        new AnnotationClassFilter(RateLimited.class, true), new OwnMethodMatcher()));
         DefaultPointcutAdvisor advisor =
                 new DefaultPointcutAdvisor(annotated, (org.aopalliance.intercept.MethodInterceptor)
                         call -> interceptor.getObject().invoke(call));

@@ -6,6 +6,9 @@ import java.util.List;
 import java.util.Map;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
+import org.springframework.expression.ParseException;
+import org.springframework.expression.spel.standard.SpelExpressionParser;
 
 /**
  * The properties {@code weir.*}.
@@ -73,6 +76,8 @@ public record WeirProperties(
      * @param tier where the tier is, like client. By default there is none
      * @param attributes where the attributes are, by name, like client. The default is endpoint: path, and
      *     method: method
+     * @param ipv6Prefix how many bits of an IPv6 remote-address identify a caller, 1 to 128. With less than 128, its value
+     *     is a range such as 2001:db8:0:1::/64
      * @param onNoDecision what happens if there is no decision in time. The default is allow if weir.fallback is
      *     fail-open, otherwise deny
      * @param order the order of the filter. The default is after Spring Security
@@ -86,6 +91,7 @@ public record WeirProperties(
             @DefaultValue({"principal", "remote-address"}) List<String> client,
             @DefaultValue List<String> tier,
             Map<String, List<String>> attributes,
+            @DefaultValue("64") int ipv6Prefix,
             OnNoDecision onNoDecision,
             @DefaultValue("0") int order,
             @DefaultValue("true") boolean asyncDelay) {
@@ -111,7 +117,24 @@ public record WeirProperties(
      * @param client the SpEL expression of the client for annotations that have none. By default it is
      *     spring.application.name
      */
-    public record MethodProperties(String client) {}
+    public record MethodProperties(String client) {
+
+        /**
+         * Checks the expression.
+         *
+         * @throws InvalidConfigurationPropertyValueException if it is no SpEL expression
+         */
+        public MethodProperties {
+            if (client != null && !client.isBlank()) {
+                try {
+                    var unused = new SpelExpressionParser().parseExpression(client);
+                } catch (ParseException e) {
+                    throw new InvalidConfigurationPropertyValueException(
+                            "weir.method.client", client, "Not a SpEL expression: " + e.toDetailedString());
+                }
+            }
+        }
+    }
 
     /** What a filter does with a request if there is no decision. */
     public enum OnNoDecision {

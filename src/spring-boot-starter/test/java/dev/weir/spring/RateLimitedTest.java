@@ -10,6 +10,9 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.junit.jupiter.api.AfterAll;
@@ -47,6 +50,12 @@ class RateLimitedTest {
 
     record Message(String tenant, String plan, int parts) {}
 
+    static final class Receipt extends CompletableFuture<String> {
+        Receipt() {
+            complete("done");
+        }
+    }
+
     interface Billing {
         @RateLimited("bill")
         void bill();
@@ -73,6 +82,23 @@ class RateLimitedTest {
         }
 
         @RateLimited(client = "#client")
+        public CompletionStage<String> stage(String client) {
+            return CompletableFuture.completedStage("done");
+        }
+
+        @RateLimited(client = "#client")
+        public Future<String> task(String client) {
+            FutureTask<String> task = new FutureTask<>(() -> "done");
+            task.run();
+            return task;
+        }
+
+        @RateLimited(client = "#client")
+        public Receipt receipt(String client) {
+            return new Receipt();
+        }
+
+        @RateLimited(client = "#client")
         public Mono<String> mono(String client) {
             return Mono.just("done");
         }
@@ -87,6 +113,12 @@ class RateLimitedTest {
 
         @RateLimited(cost = "'much'")
         public void invalidCost() {}
+
+        @Override
+        @RateLimited
+        public String toString() {
+            return "gateway";
+        }
     }
 
     @RateLimited(value = "billing", client = "'all'")
@@ -95,6 +127,14 @@ class RateLimitedTest {
         public void bill() {}
 
         public void other() {}
+    }
+
+    @RateLimited
+    static class Archive {
+        @Override
+        public String toString() {
+            return "archive";
+        }
     }
 
     @Configuration(proxyBeanMethods = false)
@@ -113,6 +153,11 @@ class RateLimitedTest {
         @Bean
         Ledger ledger() {
             return new Ledger();
+        }
+
+        @Bean
+        Archive archive() {
+            return new Archive();
         }
 
         /** An interceptor behind that of the annotation, as that of transactions is. */
@@ -214,6 +259,22 @@ class RateLimitedTest {
     }
 
     @Test
+    void an_annotation_of_a_class_does_not_apply_to_methods_of_object() {
+        Ledger ledger = context.getBean(Ledger.class);
+        assertThat(ledger.toString()).contains("Ledger@");
+        assertThat(ledger.hashCode()).isEqualTo(ledger.hashCode());
+        assertThat(ledger.equals(ledger)).isTrue();
+        assertThat(context.getBean(Archive.class).toString()).isEqualTo("archive");
+        assertThat(decider.requests).isEmpty();
+    }
+
+    @Test
+    void an_annotation_of_to_string_applies() {
+        assertThat(gateway.toString()).isEqualTo("gateway");
+        assertThat(decider.onlyRequest().attributes()).containsEntry("operation", "Gateway.toString");
+    }
+
+    @Test
     void a_future_completes_when_the_decision_has_arrived() {
         CompletableFuture<ClientDecision> decision = new CompletableFuture<>();
         decider.answer(request -> decision);
@@ -229,6 +290,32 @@ class RateLimitedTest {
         assertThatThrownBy(() -> gateway.future("acme").join())
                 .isInstanceOf(CompletionException.class)
                 .hasCauseInstanceOf(RateLimitedException.class);
+    }
+
+    @Test
+    void a_stage_completes_when_the_decision_has_arrived() {
+        CompletableFuture<ClientDecision> decision = new CompletableFuture<>();
+        decider.answer(request -> decision);
+        CompletableFuture<String> result = gateway.stage("acme").toCompletableFuture();
+        assertThat(result).isNotDone();
+        decision.complete(StubDecider.allowed(1L).apply(decider.onlyRequest()).join());
+        assertThat(result.join()).isEqualTo("done");
+    }
+
+    @Test
+    void a_future_that_is_no_stage_is_returned_after_the_decision() throws Exception {
+        assertThat(gateway.task("acme").get()).isEqualTo("done");
+        assertThat(decider.onlyRequest().client()).isEqualTo("acme");
+        decider.answer(StubDecider.denied());
+        assertThatThrownBy(() -> gateway.task("acme")).isInstanceOf(RateLimitedException.class);
+    }
+
+    @Test
+    void a_future_of_a_subclass_is_returned_after_the_decision() {
+        assertThat(gateway.receipt("acme").join()).isEqualTo("done");
+        assertThat(decider.onlyRequest().client()).isEqualTo("acme");
+        decider.answer(StubDecider.denied());
+        assertThatThrownBy(() -> gateway.receipt("acme")).isInstanceOf(RateLimitedException.class);
     }
 
     @Test

@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -23,6 +24,7 @@ import org.springframework.boot.actuate.health.Status;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.kafka.KafkaConnectionDetails;
 import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -204,7 +206,11 @@ class WeirAutoConfigurationTest {
                 "weir.filter.tier=path:/x | weir.filter.tier",
                 "weir.filter.attributes.tenant=x | weir.filter.attributes.tenant",
                 "weir.filter.paths=/a/**/b{ | weir.filter.paths",
+                "weir.filter.paths=api/** | must begin with /",
+                "weir.filter.exclude-paths=health | must begin with /",
                 "weir.filter.on-no-decision=maybe | weir.filter.on-no-decision",
+                "weir.filter.ipv6-prefix=0 | weir.filter.ipv6-prefix",
+                "weir.filter.ipv6-prefix=129 | weir.filter.ipv6-prefix",
             })
     void an_invalid_property_of_the_filter_fails_with_its_name(String property, String name) {
         servlet()
@@ -212,6 +218,24 @@ class WeirAutoConfigurationTest {
                 .run(context -> assertThat(context).getFailure().rootCause().satisfies(failure -> assertThat(
                                 causes(context.getStartupFailure()))
                         .contains(name)));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "weir.bootstrap-servers=localhost | weir.bootstrap-servers",
+                "weir.kafka.security.protocol=TSL | weir.kafka",
+                "weir.method.client=#{ | weir.method.client",
+            })
+    void another_invalid_property_fails_with_its_name(String property, String name) {
+        runner.withPropertyValues("weir.bootstrap-servers=localhost:1", property)
+                .run(context -> assertThat(context)
+                        .getFailure()
+                        .rootCause()
+                        .isInstanceOfSatisfying(
+                                InvalidConfigurationPropertyValueException.class,
+                                failure -> assertThat(failure.getName()).isEqualTo(name)));
     }
 
     private static String causes(Throwable failure) {
@@ -225,12 +249,22 @@ class WeirAutoConfigurationTest {
     @ParameterizedTest
     @CsvSource({"true, CLOSED, UP", "true, HALF_OPEN, UP", "true, OPEN, DOWN", "false, CLOSED, DOWN"})
     void health_follows_the_client_and_its_circuit(boolean ready, CircuitSettings.State circuit, String status) {
-        assertThat(new WeirHealthIndicator(() -> ready, () -> circuit, () -> 3).health())
+        assertThat(new WeirHealthIndicator(() -> ready, () -> circuit, () -> 3, Optional::empty).health())
                 .isEqualTo(Health.status(status)
                         .withDetail("ready", ready)
                         .withDetail("circuit", circuit)
                         .withDetail("inFlight", 3)
                         .build());
+    }
+
+    @Test
+    void health_has_the_failure_of_the_client() {
+        WeirHealthIndicator health = new WeirHealthIndicator(
+                () -> false,
+                () -> CircuitSettings.State.CLOSED,
+                () -> 0,
+                () -> Optional.of(new IllegalStateException("no broker has answered for 9 s")));
+        assertThat(health.health().getDetails()).containsEntry("failure", "no broker has answered for 9 s");
     }
 
     @Test

@@ -122,12 +122,22 @@ final class Browser implements AutoCloseable {
                         .orElse(null));
     }
 
-    /** Clicks an element. Retries if the page has redrawn it before the click, as it does each second. */
+    /** Moves the pointer to an element. Retries if the page has redrawn it before, as it does each second. */
+    void point(String css, String text) {
+        retryIfRedrawn(() -> new Actions(driver).moveToElement(find(css, text)).perform());
+    }
+
+    /** Clicks an element. Points to its place first, because the page does not redraw a list under the pointer. */
     void click(String css, String text) {
+        point(css, text);
+        retryIfRedrawn(() -> find(css, text).click());
+    }
+
+    private void retryIfRedrawn(Runnable action) {
         new WebDriverWait(driver, PATIENCE)
                 .ignoring(StaleElementReferenceException.class)
                 .until(it -> {
-                    find(css, text).click();
+                    action.run();
                     return true;
                 });
     }

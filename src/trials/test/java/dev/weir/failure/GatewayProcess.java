@@ -64,6 +64,10 @@ final class GatewayProcess extends ChildProcess {
                 """.formatted(bootstrapServers, leaseTerm.toSeconds(), port));
     }
 
+    int port() {
+        return port;
+    }
+
     private static int freePort() {
         try (ServerSocket socket = new ServerSocket(0)) {
             return socket.getLocalPort();

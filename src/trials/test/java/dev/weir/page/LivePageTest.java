@@ -190,6 +190,25 @@ class LivePageTest {
     }
 
     @Test
+    void a_list_keeps_its_rows_while_the_pointer_moves_over_it() {
+        open("client");
+        browser.find("main th a", LiveRun.GREEDY);
+        browser.run("""
+                window.redrawnAfterMs = [];
+                let movedAt = performance.now();
+                addEventListener('pointermove', () => {
+                  movedAt = performance.now();
+                  redrawnAfterMs = [];
+                });
+                new MutationObserver(() => redrawnAfterMs.push(performance.now() - movedAt))
+                    .observe(document.querySelector('.grid .card:first-child > div'), {childList: true})""");
+        browser.point(".grid .card:first-child th a", LiveRun.GREEDY);
+        browser.await("the list with new figures after the pointer rests", () ->
+                (Boolean) browser.run("return redrawnAfterMs.length > 1"));
+        assertThat((Boolean) browser.run("return redrawnAfterMs[0] > 4900")).isTrue();
+    }
+
+    @Test
     void without_a_policy_there_is_a_summary() {
         open("policies");
         browser.find("main .card", "queues in force, 3 of the policies shared by clients");

@@ -14,6 +14,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -24,7 +27,8 @@ import org.HdrHistogram.Histogram;
  * Compares it with servers that allow everything, or what GCRA in Redis allows.
  *
  * <p>Each measurement follows a second of the same load. That of leases is repeated until 99.9 % of its requests find a
- * lease, since the other candidates are measured for longer than a lease lasts.
+ * lease, since the other candidates are measured for longer than a lease lasts. At the end, the enforcer is paused: no
+ * request may wait longer than its timeout.
  */
 public final class GatewayBench {
 
@@ -56,6 +60,7 @@ public final class GatewayBench {
 
     private static final Pattern PEER = Pattern.compile("ports (\\d+) (\\d+)");
     private static final double NANOS_PER_MS = 1e6;
+    private static final double MS_PER_SECOND = 1e3;
 
     private final Plan plan;
     private final Optional<Path> redisProgram;
@@ -121,9 +126,43 @@ public final class GatewayBench {
                 }
                 List<ResultTable> tables = new ArrayList<>(grpc.measure());
                 tables.addAll(http.measure());
+                weir.pauseEnforcer();
+                tables.add(measureOutage(
+                        grpc.load(weir.ports(), WeirProcesses.OUTAGE), http.load(weir.ports(), WeirProcesses.OUTAGE)));
                 return tables;
             }
         }
+    }
+
+    /**
+     * Measures both protocols at the same time, since they have one circuit: it opens after some requests without a
+     * decision, and further ones do not wait.
+     */
+    private ResultTable measureOutage(CallerLoad grpc, CallerLoad http) throws Exception {
+        double perSecond = plan.callers / (2 * WeirProcesses.TIMEOUT.toMillis() / MS_PER_SECOND);
+        ExecutorService other = Executors.newSingleThreadExecutor();
+        try {
+            Future<Histogram> ofHttp = other.submit(() -> http.latencies(perSecond, plan.turn));
+            Histogram ofGrpc = grpc.latencies(perSecond, plan.turn);
+            return new ResultTable(
+                    "gateway",
+                    "enforcer paused, timeout %d ms".formatted(WeirProcesses.TIMEOUT.toMillis()),
+                    List.of("calls", "p50 ms", "p99 ms", "longest ms"),
+                    List.of(waits(Protocol.GRPC, ofGrpc), waits(Protocol.HTTP, ofHttp.get())),
+                    List.of("from when a call is due to the answer of the fallback; %.0f calls/s each"
+                            .formatted(perSecond)));
+        } finally {
+            other.shutdownNow();
+        }
+    }
+
+    private static ResultTable.Row waits(Protocol protocol, Histogram nanos) {
+        return ResultTable.Row.of(
+                protocol.title,
+                nanos.getTotalCount(),
+                nanos.getValueAtPercentile(50) / NANOS_PER_MS,
+                nanos.getValueAtPercentile(99) / NANOS_PER_MS,
+                nanos.getMaxValue() / NANOS_PER_MS);
     }
 
     /** A condition that a candidate meets when its load has lasted for some time. */
@@ -186,6 +225,10 @@ public final class GatewayBench {
         }
 
         void add(String name, Matcher ports, String domain, Settled settled) {
+            loads.put(name, new SettledLoad(name, load(ports, domain), settled));
+        }
+
+        CallerLoad load(Matcher ports, String domain) {
             int port = protocol.port(ports);
             GatewayCaller.Factory factory;
             if (protocol == Protocol.GRPC) {
@@ -195,7 +238,7 @@ public final class GatewayBench {
             } else {
                 factory = new HttpCallers(port, "/" + domain, plan.clients);
             }
-            loads.put(name, new SettledLoad(name, new CallerLoad(factory, plan.callers, plan.clients), settled));
+            return new CallerLoad(factory, plan.callers, plan.clients);
         }
 
         void warmUp() throws Exception {

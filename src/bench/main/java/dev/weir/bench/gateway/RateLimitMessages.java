@@ -1,7 +1,7 @@
 package dev.weir.bench.gateway;
 
+import dev.weir.gateway.envoy.MessageStream;
 import io.grpc.MethodDescriptor;
-import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -69,7 +69,7 @@ final class RateLimitMessages {
     private static final class Bytes implements MethodDescriptor.Marshaller<byte[]> {
         @Override
         public InputStream stream(byte[] message) {
-            return new ByteArrayInputStream(message);
+            return new MessageStream(message);
         }
 
         @Override

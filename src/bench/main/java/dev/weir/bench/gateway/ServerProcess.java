@@ -37,6 +37,16 @@ final class ServerProcess implements AutoCloseable {
         throw new IllegalStateException(name + " ended before it was ready");
     }
 
+    /** Suspends the server with SIGSTOP. */
+    void pause() throws IOException, InterruptedException {
+        int exit = new ProcessBuilder("kill", "-STOP", Long.toString(process.pid()))
+                .start()
+                .waitFor();
+        if (exit != 0) {
+            throw new IllegalStateException("kill -STOP " + name + " failed");
+        }
+    }
+
     /** Kills the server, whose data is deleted anyway, and waits until it has ended. */
     @Override
     public void close() {

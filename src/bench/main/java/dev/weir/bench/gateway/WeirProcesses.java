@@ -5,6 +5,7 @@ import dev.weir.config.WeirConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -17,6 +18,11 @@ final class WeirProcesses implements AutoCloseable {
     /** The domain, and the path, whose requests are decided by the enforcer. */
     static final String TOPICS = "topics";
 
+    /** The domain, and the path, whose requests are decided by the enforcer or, after {@link #TIMEOUT}, allowed. */
+    static final String OUTAGE = "outage";
+
+    static final Duration TIMEOUT = Duration.ofMillis(500);
+
     static final String POLICIES = """
             policies:
               - id: leased
@@ -25,7 +31,7 @@ final class WeirProcesses implements AutoCloseable {
                 max-wait: 10s
                 limits: [{algorithm: gcra, limit: 1_000_000_000, per: 1h}]
               - id: topics
-                match: {domain: topics}
+                match: {domain: [topics, outage]}
                 limits: [{algorithm: gcra, limit: 1_000_000_000, per: 1h}]
             """;
 
@@ -33,7 +39,10 @@ final class WeirProcesses implements AutoCloseable {
             gateway:
               http-port: 0
               grpc-port: 0
-              envoy: {timeout: 10s, on-timeout: error}
+              envoy:
+                timeout: 10s
+                on-timeout: error
+                rules: [{match: {domain: outage}, timeout: 500ms, on-timeout: allow}]
               routes:
                 - id: leased
                   match: {path: /leased}
@@ -47,6 +56,12 @@ final class WeirProcesses implements AutoCloseable {
                   attributes: {domain: topics}
                   timeout: 10s
                   on-timeout: deny
+                - id: outage
+                  match: {path: /outage}
+                  client: '{header.x-api-key}'
+                  attributes: {domain: outage}
+                  timeout: 500ms
+                  on-timeout: allow
             """;
 
     private static final Pattern READY =
@@ -103,6 +118,11 @@ final class WeirProcesses implements AutoCloseable {
     /** Returns the ports of the gateway: gRPC, HTTP. */
     Matcher ports() {
         return ports;
+    }
+
+    /** Suspends the enforcer. It is not resumed. */
+    void pauseEnforcer() throws IOException, InterruptedException {
+        enforcer.pause();
     }
 
     @Override

@@ -35,6 +35,10 @@ class GatewayBenchTest {
                 .containsPattern("Weir, leases" + NUMBERS.formatted(4))
                 .containsPattern("Weir, leases" + NUMBERS.formatted(6))
                 .containsPattern("Weir, over the topics" + NUMBERS.formatted(6));
+        assertThat(result.out())
+                .containsPattern("enforcer paused, timeout 500 ms")
+                .containsPattern("gRPC" + NUMBERS.formatted(4))
+                .containsPattern("HTTP" + NUMBERS.formatted(4));
         assertThat(result.out().contains("the same server with GCRA in Redis")).isEqualTo(hasRedis);
     }
 }

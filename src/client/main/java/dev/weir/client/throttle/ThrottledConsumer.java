@@ -2,6 +2,7 @@ package dev.weir.client.throttle;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.WeirClient;
+import dev.weir.client.clock.ClockStepWakeup;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.policy.RequestRules;
@@ -57,7 +58,8 @@ import org.apache.kafka.common.serialization.Deserializer;
  * with {@code delayMs} delays the record by that time: {@code on-exceed: throttle} needs fewer requests than
  * {@code deny}. A record without a decision is asked for again after 0.1 s to 6.4 s, unless the client's fallback is
  * {@link dev.weir.client.Fallback#FAIL_OPEN}. What happens to a record that no later attempt can pass depends on
- * {@link ThrottledConsumerBuilder#onNeverAllowed}.
+ * {@link ThrottledConsumerBuilder#onNeverAllowed}, and to one without a valid request on
+ * {@link ThrottledConsumerBuilder#onInvalid}.
  *
  * <p><b>At least once.</b> {@link #commit} commits the offsets of records that were returned, and no others. After a
  * crash or a rebalance, records that were not committed are returned again, to this or another member of the group.
@@ -66,7 +68,8 @@ import org.apache.kafka.common.serialization.Deserializer;
  * request consists of the group, the topic, the partition, the offset and the number of the attempt.
  *
  * <p><b>Staying in the group.</b> Call {@link #poll} at least every {@code max.poll.interval.ms}. It polls the broker
- * also while all records wait.
+ * also while all records wait. If this machine's clock is set back, Kafka's client sends no heartbeats until the clock
+ * has caught up, so after a step by more than {@code session.timeout.ms} the group can revoke the partitions.
  *
  * <p><b>Memory.</b> The consumer buffers up to {@link ThrottledConsumerBuilder#maxHeld} records, plus
  * {@code max.poll.records} for each partition. Partitions whose share is used up are paused.
@@ -87,10 +90,12 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
     private static final long MAX_DECISION_NANOS = 10 * MS;
 
     private final Consumer<K, V> consumer;
+    private final ClockStepWakeup clockSteps;
     private final String group;
     private final Function<Request, CompletableFuture<ClientDecision>> decider;
     private final Function<ConsumerRecord<K, V>, Request> requests;
     private final BiFunction<ConsumerRecord<K, V>, Decision, NeverAllowed> onNeverAllowed;
+    private final BiFunction<ConsumerRecord<K, V>, IllegalArgumentException, NeverAllowed> onInvalid;
     private final int maxHeld;
     private final int ahead;
     private final Map<TopicPartition, ThrottledPartition<K, V>> partitions = new HashMap<>();
@@ -112,10 +117,12 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
             Function<Request, CompletableFuture<ClientDecision>> decider,
             ThrottledConsumerBuilder<K, V> options) {
         this.consumer = consumer;
+        clockSteps = new ClockStepWakeup(consumer::wakeup);
         this.group = group;
         this.decider = decider;
         requests = options.requests();
         onNeverAllowed = options.onNeverAllowed();
+        onInvalid = options.onInvalid();
         maxHeld = options.maxHeld();
         ahead = options.ahead();
     }
@@ -128,8 +135,8 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
      * @param keys reads keys
      * @param values reads values
      * @param weir the client that decides
-     * @param requests returns the request for a record. Its {@code requestId} is replaced. If the function throws an
-     *     exception, {@link #poll} throws it with the position of the record
+     * @param requests returns the request for a record. Its {@code requestId} is replaced. It can throw an exception;
+     *     see {@link ThrottledConsumerBuilder#onInvalid}
      * @param <K> the type of keys
      * @param <V> the type of values
      * @return a builder
@@ -176,8 +183,10 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
      * @return the records, those of a partition in the order of their offsets; empty if none was allowed in time
      * @throws RecordDeniedException if the first record of a partition can never be allowed
      * @throws IllegalArgumentException if the first record of a partition has no valid request; the message names topic,
-     *     partition and offset, the cause is the exception of the function. The exception is thrown again until the
-     *     group's offset is set past the record
+     *     partition and offset, the cause is the exception of the function. It is thrown again until
+     *     {@link ThrottledConsumerBuilder#onInvalid} says otherwise or the group's offset is set past the record
+     * @throws RuntimeException if a function of the {@link ThrottledConsumerBuilder} throws it or returns null. If other
+     *     records are allowed, they are returned first, and the next call calls the function again
      * @throws dev.weir.client.NoDecisionException if the client was closed
      * @throws org.apache.kafka.common.errors.WakeupException if {@link #wakeup} was called
      * @throws InterruptException if the thread is interrupted
@@ -190,9 +199,13 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
         receive(Duration.ZERO);
         while (true) {
             partitions.values().forEach(each -> each.advance(ahead));
+            int before = held;
             List<ConsumerRecord<K, V>> ready = takeAll();
             if (!ready.isEmpty()) {
                 return ready;
+            }
+            if (held < before) {
+                continue; // records were skipped, so those behind them can be asked for
             }
             throwFailure();
             long leftNanos = timeoutNanos - (System.nanoTime() - startNanos);
@@ -216,7 +229,7 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
             return;
         }
         try {
-            consumer.commitSync(done);
+            clockSteps.run(() -> consumer.commitSync(done));
             done.clear();
         } catch (RebalanceInProgressException e) {
             // the next commit includes these offsets
@@ -237,13 +250,17 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
      * running. Can be called by any thread.
      */
     public void wakeup() {
-        consumer.wakeup();
+        clockSteps.wakeup();
     }
 
     /** Leaves the group. Records that were not committed are returned again, to another member or after a restart. */
     @Override
     public void close() {
-        consumer.close();
+        try {
+            consumer.close();
+        } finally {
+            clockSteps.close();
+        }
     }
 
     private void throwFailure() {
@@ -253,20 +270,35 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
     private List<ConsumerRecord<K, V>> takeAll() {
         List<ConsumerRecord<K, V>> ready = new ArrayList<>();
         int before = held;
-        partitions.forEach((partition, records) -> {
-            Optional<ConsumerRecord<K, V>> record = records.take(onNeverAllowed, ready);
-            while (record.isPresent()) {
-                done.put(
-                        partition,
-                        new OffsetAndMetadata(
-                                record.get().offset() + 1, record.get().leaderEpoch(), ""));
-                record = records.take(onNeverAllowed, ready);
+        Throwable failure = null;
+        for (Map.Entry<TopicPartition, ThrottledPartition<K, V>> each : partitions.entrySet()) {
+            try {
+                takeAll(each.getKey(), each.getValue(), ready);
+            } catch (RuntimeException | Error e) { // of a function of the application
+                failure = e;
             }
-        });
+        }
         count();
         delivered.add(ready.size());
         skipped.add(before - held - ready.size());
-        return ready;
+        if (ready.isEmpty() && failure instanceof RuntimeException e) {
+            throw e;
+        }
+        if (ready.isEmpty() && failure instanceof Error e) {
+            throw e;
+        }
+        return ready; // what was taken counts as returned; the next poll calls the function again
+    }
+
+    private void takeAll(TopicPartition partition, ThrottledPartition<K, V> records, List<ConsumerRecord<K, V>> ready) {
+        Optional<ConsumerRecord<K, V>> record = records.take(ready);
+        while (record.isPresent()) {
+            done.put(
+                    partition,
+                    new OffsetAndMetadata(
+                            record.get().offset() + 1, record.get().leaderEpoch(), ""));
+            record = records.take(ready);
+        }
     }
 
     private void await(long leftNanos) {
@@ -295,7 +327,7 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
 
     private void receive(Duration timeout) {
         bound();
-        for (ConsumerRecord<K, V> record : consumer.poll(timeout)) {
+        for (ConsumerRecord<K, V> record : clockSteps.call(() -> consumer.poll(timeout))) {
             partitions
                     .computeIfAbsent(
                             new TopicPartition(record.topic(), record.partition()),
@@ -352,6 +384,23 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
         @Override
         public void undecided() {
             undecided.increment();
+        }
+
+        @Override
+        public NeverAllowed onNeverAllowed(ConsumerRecord<K, V> record, Decision decision) {
+            return required("onNeverAllowed", record, onNeverAllowed.apply(record, decision));
+        }
+
+        @Override
+        public NeverAllowed onInvalid(ConsumerRecord<K, V> record, IllegalArgumentException failure) {
+            return required("onInvalid", record, onInvalid.apply(record, failure));
+        }
+
+        private static NeverAllowed required(String function, ConsumerRecord<?, ?> record, NeverAllowed returned) {
+            if (returned == null) {
+                throw new NullPointerException(function + " returned null for " + ThrottledPartition.place(record));
+            }
+            return returned;
         }
     }
 

@@ -28,6 +28,8 @@ public final class ThrottledConsumerBuilder<K, V> {
     private final Function<ConsumerRecord<K, V>, Request> requests;
     private BiFunction<ConsumerRecord<K, V>, Decision, NeverAllowed> onNeverAllowed =
             (record, decision) -> NeverAllowed.THROW;
+    private BiFunction<ConsumerRecord<K, V>, IllegalArgumentException, NeverAllowed> onInvalid =
+            (record, failure) -> NeverAllowed.THROW;
     private int maxHeld = 1_000;
     private int ahead = 32;
 
@@ -50,12 +52,28 @@ public final class ThrottledConsumerBuilder<K, V> {
      * is 0, it is too large, its request id was used with other content, or a policy sends it to a queue. The function
      * gets the record and the decision. By default it returns {@link NeverAllowed#THROW}.
      *
-     * @param function called by the thread of the consumer, also again for the same record
+     * @param function called by the thread of the consumer, also again for the same record. If it throws,
+     *     {@link ThrottledConsumer#poll} throws the exception and calls it again later
      * @return this builder
      */
     public ThrottledConsumerBuilder<K, V> onNeverAllowed(
             BiFunction<ConsumerRecord<K, V>, Decision, NeverAllowed> function) {
         onNeverAllowed = function;
+        return this;
+    }
+
+    /**
+     * Sets what happens to a record without a valid request: the function that makes requests throws an exception, or
+     * its request is invalid, for example because the record has no key. The function gets the record and an exception
+     * whose message names topic, partition and offset. By default it returns {@link NeverAllowed#THROW}.
+     *
+     * @param function called by the thread of the consumer, also again for the same record. If it throws,
+     *     {@link ThrottledConsumer#poll} throws the exception and calls it again later
+     * @return this builder
+     */
+    public ThrottledConsumerBuilder<K, V> onInvalid(
+            BiFunction<ConsumerRecord<K, V>, IllegalArgumentException, NeverAllowed> function) {
+        onInvalid = function;
         return this;
     }
 
@@ -109,6 +127,10 @@ public final class ThrottledConsumerBuilder<K, V> {
 
     BiFunction<ConsumerRecord<K, V>, Decision, NeverAllowed> onNeverAllowed() {
         return onNeverAllowed;
+    }
+
+    BiFunction<ConsumerRecord<K, V>, IllegalArgumentException, NeverAllowed> onInvalid() {
+        return onInvalid;
     }
 
     int maxHeld() {

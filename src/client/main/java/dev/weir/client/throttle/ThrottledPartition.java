@@ -12,7 +12,6 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.function.BiFunction;
 import java.util.function.LongSupplier;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
@@ -26,8 +25,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 //   congested       only for the first record that is not allowed, when its retry time has passed. If it is allowed,
 //                   the partition is no longer congested
 //
-// So while a limit permits all records, the round trips to Weir overlap; and while it does not, a partition asks for
-// one
+// So while a limit permits all records, the round trips to Weir overlap. While it does not, a partition asks for one
 // record at a time. Records behind a denied one that were allowed keep their permission.
 final class ThrottledPartition<K, V> {
 
@@ -40,7 +38,7 @@ final class ThrottledPartition<K, V> {
     private final LongSupplier nanoTime;
     private boolean isCongested;
 
-    /** Where decisions come from and counts go to. */
+    /** Where decisions come from and counts go to, and what happens to records that cannot be allowed. */
     interface ThrottledSource<K, V> {
 
         /**
@@ -56,6 +54,20 @@ final class ThrottledPartition<K, V> {
 
         /** Called for each request without a decision. */
         void undecided();
+
+        /**
+         * Returns what happens to a record that no later attempt can pass. Called again if it throws.
+         *
+         * @return not null
+         */
+        NeverAllowed onNeverAllowed(ConsumerRecord<K, V> record, Decision decision);
+
+        /**
+         * Returns what happens to a record without a valid request. Called again if it throws.
+         *
+         * @return not null
+         */
+        NeverAllowed onInvalid(ConsumerRecord<K, V> record, IllegalArgumentException failure);
     }
 
     /** The state of a record. */
@@ -82,6 +94,7 @@ final class ThrottledPartition<K, V> {
     private static final class HeldRecord<K, V> {
         private final ConsumerRecord<K, V> record;
         private RecordState state = new Unasked();
+        private boolean isUnresolved; // the source has thrown instead of returning what happens to the record
         private int attempt = 1;
         private int backOffs;
 
@@ -207,22 +220,14 @@ final class ThrottledPartition<K, V> {
      * Removes the first record if it can be delivered, and adds it to {@code delivered}, or if it is skipped.
      *
      * @return the record that was removed; empty if the first one waits
+     * @throws RuntimeException if the source does not return what happens to the first record. Nothing is removed
      */
-    Optional<ConsumerRecord<K, V>> take(
-            BiFunction<ConsumerRecord<K, V>, Decision, NeverAllowed> onNever, List<ConsumerRecord<K, V>> delivered) {
+    Optional<ConsumerRecord<K, V>> take(List<ConsumerRecord<K, V>> delivered) {
         HeldRecord<K, V> first = records.peekFirst();
         if (first == null) {
             return Optional.empty();
         }
-        if (first.state instanceof Never never) {
-            switch (onNever.apply(first.record, never.decision)) {
-                case SKIP -> first.state = new Skipped();
-                case DELIVER -> first.state = new Allowed(nanoTime.getAsLong());
-                case THROW -> {
-                    return Optional.empty();
-                }
-            }
-        }
+        resolve(first);
         if (first.state instanceof Skipped) {
             return Optional.of(records.removeFirst().record);
         }
@@ -233,11 +238,47 @@ final class ThrottledPartition<K, V> {
         return Optional.empty();
     }
 
-    /** Throws what prevents the first record from being delivered, if something does. */
+    /** Asks the source what happens to a record that cannot be allowed. */
+    private void resolve(HeldRecord<K, V> held) {
+        try {
+            if (held.state instanceof Never never) {
+                apply(source.onNeverAllowed(held.record, never.decision), held);
+            } else if (held.state instanceof Failed failed
+                    && failed.failure instanceof IllegalArgumentException invalid) {
+                apply(source.onInvalid(held.record, invalid), held);
+            }
+            held.isUnresolved = false;
+        } catch (RuntimeException | Error e) {
+            held.isUnresolved = true;
+            throw e;
+        }
+    }
+
+    private void apply(NeverAllowed what, HeldRecord<K, V> to) {
+        switch (what) {
+            case SKIP -> to.state = new Skipped();
+            case DELIVER -> to.state = new Allowed(nanoTime.getAsLong());
+            case THROW -> {} // by throwFailure()
+        }
+    }
+
+    /**
+     * Throws what prevents the first record from being delivered, if something does. If the source has thrown, asks it
+     * again first.
+     */
     void throwFailure() {
         HeldRecord<K, V> first = records.peekFirst();
         if (first == null) {
             return;
+        }
+        if (first.isUnresolved) {
+            try {
+                resolve(first);
+            } catch (RuntimeException | Error e) {
+                first.isUnresolved = false;
+                first.state = new Unasked(); // like other failures, so that other partitions are not stopped
+                throw e;
+            }
         }
         if (first.state instanceof Failed failed) {
             first.state = new Unasked();

@@ -27,6 +27,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.serialization.StringDeserializer;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -70,6 +71,11 @@ class ThrottledConsumerTest {
     @BeforeEach
     void join() {
         start(builder());
+    }
+
+    @AfterEach
+    void close() {
+        mails.close();
     }
 
     private static ThrottledConsumerBuilder<String, String> builder() {
@@ -329,6 +335,91 @@ class ThrottledConsumerTest {
     }
 
     @Test
+    void a_record_without_a_valid_request_can_be_skipped_or_delivered() {
+        List<String> failures = new ArrayList<>();
+        start(builder().onInvalid((record, failure) -> {
+            failures.add(failure.getMessage());
+            return record.value().equals("skip") ? NeverAllowed.SKIP : NeverAllowed.DELIVER;
+        }));
+        Function<Request, CompletableFuture<ClientDecision>> valid = answers;
+        answers = request -> request.client().equals("b")
+                ? valid.apply(request)
+                : CompletableFuture.failedFuture(new IllegalArgumentException("client is too long"));
+        write(P0, "skip", "deliver", "b");
+        assertThat(poll()).as("after the record that is skipped").containsExactly("deliver");
+        assertThat(poll()).containsExactly("b");
+        assertThat(failures)
+                .containsExactly(
+                        "topic mails, partition 0, offset 0: client is too long",
+                        "topic mails, partition 0, offset 1: client is too long");
+        mails.commit();
+        assertThat(group.committed).isEqualTo(Map.of(P0, 3L));
+        assertThat(mails.stats()).isEqualTo(new ThrottledStats(2, 1, 0, 0, 0));
+    }
+
+    @Test
+    void records_before_one_whose_function_fails_are_returned_and_the_function_is_called_again() {
+        List<String> calls = new ArrayList<>();
+        start(builder().onNeverAllowed((record, decision) -> {
+            calls.add(record.value());
+            if (calls.size() < 3) {
+                throw new IllegalStateException("failure " + calls.size());
+            }
+            return NeverAllowed.SKIP;
+        }));
+        answers = never("b");
+        write(P0, "a", "b", "c");
+        assertThat(poll()).containsExactly("a");
+        assertThat(mails.stats()).isEqualTo(new ThrottledStats(1, 0, 0, 0, 2));
+        mails.commit();
+        assertThat(group.committed).isEqualTo(Map.of(P0, 1L));
+        assertThatThrownBy(this::poll).isInstanceOf(IllegalStateException.class).hasMessage("failure 2");
+        assertThat(poll()).containsExactly("c");
+        assertThat(calls).containsExactly("b", "b", "b");
+        mails.commit();
+        assertThat(group.committed).isEqualTo(Map.of(P0, 3L));
+        assertThat(mails.stats()).isEqualTo(new ThrottledStats(2, 1, 0, 0, 0));
+    }
+
+    @Test
+    void a_function_that_fails_stops_no_other_partition() {
+        start(builder().onInvalid((record, failure) -> {
+            throw new AssertionError("no");
+        }));
+        Function<Request, CompletableFuture<ClientDecision>> valid = answers;
+        answers = request -> request.client().equals("a")
+                ? CompletableFuture.failedFuture(new IllegalArgumentException("client is too long"))
+                : valid.apply(request);
+        write(P0, "a");
+        assertThatThrownBy(this::poll).isInstanceOf(AssertionError.class);
+        assertThat(mails.stats().held()).isEqualTo(1);
+        write(P1, "b", "c");
+        assertThatThrownBy(this::poll).isInstanceOf(AssertionError.class);
+        assertThat(poll()).containsExactly("b", "c");
+        mails.commit();
+        assertThat(group.committed).isEqualTo(Map.of(P1, 2L));
+    }
+
+    @Test
+    void a_function_that_returns_null_is_reported_with_the_position_of_the_record() {
+        start(builder().onNeverAllowed((record, decision) -> null).onInvalid((record, failure) -> null));
+        Function<Request, CompletableFuture<ClientDecision>> never = never("b");
+        answers = request -> request.client().equals("c")
+                ? CompletableFuture.failedFuture(new IllegalArgumentException("client is too long"))
+                : never.apply(request);
+        write(P0, "a", "b");
+        assertThat(poll()).containsExactly("a");
+        assertThatThrownBy(this::poll)
+                .isInstanceOf(NullPointerException.class)
+                .hasMessage("onNeverAllowed returned null for topic mails, partition 0, offset 1");
+        group.listener.onPartitionsRevoked(List.of(P0));
+        write(P1, "c");
+        assertThatThrownBy(this::poll)
+                .isInstanceOf(NullPointerException.class)
+                .hasMessage("onInvalid returned null for topic mails, partition 1, offset 0");
+    }
+
+    @Test
     void records_of_revoked_partitions_are_dropped() {
         answers = deniedOnce("a", 3_600_000);
         write(P0, "a");
@@ -390,6 +481,13 @@ class ThrottledConsumerTest {
         assertThat(ThrottledConsumer.requestId("g".repeat(249), record, 1)).hasSizeLessThan(256);
         assertThat(ThrottledConsumer.requestId("g".repeat(249), record, 1))
                 .isNotEqualTo(ThrottledConsumer.requestId("g".repeat(249), record, 2));
+    }
+
+    @Test
+    void a_clock_that_is_set_back_ends_no_poll() {
+        write(P0, "a");
+        group.wakeup(); // as after a step of the clock
+        assertThat(poll()).containsExactly("a");
     }
 
     @Test

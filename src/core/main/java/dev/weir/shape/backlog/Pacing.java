@@ -106,20 +106,36 @@ public final class Pacing {
     }
 
     /**
-     * Returns the state after a change of pace. The used part of the burst stays used, in tokens, and waiting requests
-     * continue at the new pace from now on.
+     * Returns the state after a change of pace. The used part of the burst stays used, in tokens, up to the new burst,
+     * and waiting requests continue at the new pace from now on. If the last request cost more than the old burst, its
+     * slots stay used.
      */
     public Arrival adopt(Pacing old, Arrival arrival, long nowNanos) {
-        if (old.rate.equals(rate)) {
+        long aheadNanos = Math.max(0, arrival.ceilNanos() - nowNanos);
+        boolean isOfBurst = aheadNanos <= old.spanNanos(old.burst);
+        long mostNanos = burst < old.burst && isOfBurst ? spanNanos(burst) : Long.MAX_VALUE;
+        boolean isSameRate = old.rate.equals(rate);
+        if (isSameRate && aheadNanos <= mostNanos) {
             return arrival;
         }
-        long aheadNanos = Math.max(0, arrival.ceilNanos() - nowNanos);
+        long scaledNanos = isSameRate ? aheadNanos : scaledNanos(old, aheadNanos);
+        return new Arrival(nowNanos + Math.min(scaledNanos, mostNanos), 0);
+    }
+
+    /** Returns the time, rounded up, in which as many tokens leave as in another time at the old pace. */
+    private long scaledNanos(Pacing old, long aheadNanos) {
         BigInteger scaled = BigInteger.valueOf(aheadNanos)
                 .multiply(BigInteger.valueOf(old.rate.tokens()))
                 .multiply(BigInteger.valueOf(rate.perMs()));
         BigInteger divisor = BigInteger.valueOf(old.rate.perMs()).multiply(BigInteger.valueOf(rate.tokens()));
         BigInteger roundedUp = scaled.add(divisor).subtract(BigInteger.ONE).divide(divisor);
-        return new Arrival(nowNanos + saturate(roundedUp), 0);
+        return saturate(roundedUp);
+    }
+
+    /** Returns the duration of some tokens, rounded up. */
+    private long spanNanos(long tokens) {
+        Span span = span(tokens);
+        return span.nanos + (span.part > 0 ? 1 : 0);
     }
 
     private Span span(long tokens) {

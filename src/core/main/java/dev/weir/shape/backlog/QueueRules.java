@@ -3,8 +3,10 @@ package dev.weir.shape.backlog;
 import dev.weir.event.Admission;
 import dev.weir.event.Request;
 import dev.weir.policy.Policy;
+import java.math.BigInteger;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -83,6 +85,11 @@ public record QueueRules(
         return !key.isEmpty();
     }
 
+    /** Returns whether both rules divide requests into the same buckets. The order of the fields does not matter. */
+    public boolean hasSameKeyAs(QueueRules other) {
+        return key.equals(other.key) || Set.copyOf(key).equals(Set.copyOf(other.key));
+    }
+
     /**
      * Returns the request's values of the key fields, by name, without those that it lacks; empty if the queue has no
      * key fields.
@@ -120,9 +127,17 @@ public record QueueRules(
     }
 
     private static long maxCost(long limit, long perMs, long burst) {
-        long periods = Math.max(1, HOUR_MS / perMs);
-        long anHours = limit > Long.MAX_VALUE / periods ? Long.MAX_VALUE : limit * periods;
-        return Math.max(Math.max(anHours, burst), MIN_COST_BOUND);
+        return Math.max(Math.max(anHours(limit, perMs), burst), MIN_COST_BOUND);
+    }
+
+    /** Returns the whole tokens that leave in an hour, at most {@link Long#MAX_VALUE}. */
+    private static long anHours(long limit, long perMs) {
+        if (limit <= Long.MAX_VALUE / HOUR_MS) {
+            return limit * HOUR_MS / perMs;
+        }
+        BigInteger exact =
+                BigInteger.valueOf(limit).multiply(BigInteger.valueOf(HOUR_MS)).divide(BigInteger.valueOf(perMs));
+        return exact.min(BigInteger.valueOf(Long.MAX_VALUE)).longValueExact();
     }
 
     /** Returns these rules with another look-ahead. */

@@ -243,6 +243,9 @@ public final class SlotLedger {
     /** Grants slots, up to a little ahead of now. */
     public List<SlotGrant> grant(long nowNanos) {
         removeSilent(nowNanos);
+        if (partitions.isEmpty()) {
+            return List.of(); // a restored ledger may have no pace yet
+        }
         long leadNanos = leadMs() * NANOS_PER_MS;
         long untilNanos = nowNanos + leadNanos + 2 * GRANT_INTERVAL_MS * NANOS_PER_MS;
         startAt(nowNanos + leadNanos, nowNanos);

@@ -170,6 +170,28 @@ class PacingTest {
         assertThat(Pacing.of(48, 2 * DAY_MS, 1).adopt(daily, state, HOUR)).isEqualTo(state);
     }
 
+    @Test
+    void a_lower_burst_leaves_no_more_than_itself_used() {
+        Pacing old = Pacing.of(100, 1_000, 6_000);
+        Pacing.Arrival used = old.released(old.fresh(0), 6_000, 0);
+        long half = SECOND / 2;
+        Pacing lower = Pacing.of(100, 1_000, 1);
+        assertThat(lower.earliestNanos(lower.adopt(old, used, half), 1, half)).isEqualTo(half + SECOND / 100);
+        Pacing slower = Pacing.of(1, 1_000, 1);
+        assertThat(slower.earliestNanos(slower.adopt(old, used, half), 1, half)).isEqualTo(half + SECOND);
+        Pacing.Arrival little = old.released(old.fresh(0), 2, 0);
+        assertThat(Pacing.of(100, 1_000, 50).adopt(old, little, 0)).isEqualTo(little);
+        assertThat(Pacing.of(100, 1_000, 9_000).adopt(old, used, half)).isEqualTo(used);
+    }
+
+    @Test
+    void a_request_that_cost_more_than_the_burst_keeps_its_slots() {
+        Pacing old = Pacing.of(100, 1_000, 10);
+        Pacing.Arrival used = old.released(old.fresh(0), 500, 0);
+        assertThat(Pacing.of(100, 1_000, 1).adopt(old, used, 0)).isEqualTo(used);
+        assertThat(Pacing.of(50, 1_000, 1).adopt(old, used, 0).nanos()).isEqualTo(10 * SECOND);
+    }
+
     private static long roundedUp(BigInteger dividend, long divisor) {
         BigInteger[] parts = dividend.divideAndRemainder(BigInteger.valueOf(divisor));
         return parts[0].longValueExact() + parts[1].signum();

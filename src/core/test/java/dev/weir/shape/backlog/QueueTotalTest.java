@@ -128,6 +128,11 @@ class QueueTotalTest {
                 }
 
                 @Override
+                public void deleteQueue(String queue) {
+                    queues.get(partition).remove(queue);
+                }
+
+                @Override
                 public void saveLedger(String queue, OutflowState slotsGiven) {
                     ledgers.get(partition).put(queue, slotsGiven);
                 }
@@ -305,6 +310,19 @@ class QueueTotalTest {
                     .as("seed %d, in 10 s of 200/s", seed)
                     .isBetween(1_950L, 2_000L);
         }
+    }
+
+    @Test
+    void a_request_of_cost_0_leaves_while_other_partitions_use_the_total() {
+        World world = new World(1, 2, 60, rules(100, total(10), Map.of()));
+        for (int i = 0; i < 500; i++) {
+            world.offer("k1", null, 1); // on one partition with k3, k0 on the other
+            world.offer("k3", null, 1);
+        }
+        world.run(2_000);
+        world.offer("k0", null, 0);
+        world.run(5_000);
+        assertThat(world.releases).extracting(Release::cost).contains(0L);
     }
 
     @Test

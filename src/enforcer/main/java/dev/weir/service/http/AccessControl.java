@@ -182,7 +182,7 @@ public final class AccessControl {
         if (tokens.decideToken().isEmpty() && tokens.changeTokens().isEmpty()) {
             throw ProblemDetails.of(
                             403,
-                            "deciding needs a token, and none is configured: start `weir run` with the environment"
+                            "deciding needs a token, and none is configured: restart this process with the environment"
                                     + " variable WEIR_DECIDE_TOKEN, or with service.decide-token: loopback")
                     .exception();
         }

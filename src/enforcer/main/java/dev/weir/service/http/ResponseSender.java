@@ -28,8 +28,7 @@ public final class ResponseSender extends Handler.Wrapper {
             Math.max(MIN_BUFFER_BYTES, Runtime.getRuntime().maxMemory() / HEAP_PARTS);
     private final AtomicLong bufferedBytes = new AtomicLong();
 
-    public ResponseSender(Handler handler, ConnectionGuard guard) {
-        super(handler);
+    public ResponseSender(ConnectionGuard guard) {
         this.guard = guard;
     }
 

@@ -13,7 +13,7 @@ import io.javalin.http.HandlerType;
 import io.javalin.http.HttpResponseException;
 import io.javalin.util.JavalinException;
 import java.io.IOException;
-import java.io.UncheckedIOException;
+import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -81,9 +81,10 @@ public final class ServiceServer implements AutoCloseable {
     }
 
     /**
-     * Starts a server.
+     * Starts a server, which listens when it can answer.
      *
      * @param more adds further handlers of exceptions
+     * @throws UnreachableException if another process has bound the port
      */
     public static ServiceServer start(
             Endpoint endpoint, Limits limits, List<Route> routes, Consumer<JavalinConfig> more) {
@@ -91,12 +92,13 @@ public final class ServiceServer implements AutoCloseable {
     }
 
     /**
-     * Starts a server.
+     * Starts a server, which listens when it can answer.
      *
      * @param more adds further handlers of exceptions
-     * @param first receives each request before the routes. Only the guard and the bounds apply to the requests that it
-     *     handles, not the access control. If it ends with a {@link ThreadPoolHandler}, it runs in the threads that read
-     *     from connections
+     * @param first receives each request before the routes. Only the guard and the bounds of requests apply to those
+     *     that it handles, not the access control, and their responses are not buffered. If it ends with a
+     *     {@link ThreadPoolHandler}, it runs in the threads that read from connections
+     * @throws UnreachableException if another process has bound the port
      */
     public static ServiceServer start(
             Endpoint endpoint,
@@ -104,12 +106,16 @@ public final class ServiceServer implements AutoCloseable {
             List<Route> routes,
             Consumer<JavalinConfig> more,
             Optional<org.eclipse.jetty.server.Handler.Wrapper> first) {
-        return new ServiceServer(Javalin.create(settings -> {
-                    setUp(settings, endpoint, limits, first);
-                    addRoutes(settings, endpoint.access(), routes);
-                    more.accept(settings);
-                })
-                .start());
+        Javalin javalin = Javalin.create(settings -> {
+            setUp(settings, endpoint, limits, first);
+            addRoutes(settings, endpoint.access(), routes);
+            more.accept(settings);
+        });
+        try {
+            return new ServiceServer(javalin.start());
+        } catch (JavalinException e) {
+            throw e.getCause() instanceof UnreachableException cannotListen ? cannotListen : e;
+        }
     }
 
     public int port() {
@@ -181,10 +187,17 @@ public final class ServiceServer implements AutoCloseable {
 
     private static void configureServer(
             Server server, Endpoint endpoint, Limits limits, Optional<org.eclipse.jetty.server.Handler.Wrapper> first) {
+        server.setOpenEarly(false); // listen when the handlers have started
         server.setErrorHandler(new JettyErrorHandler());
         BodyLoader bodies = new BodyLoader();
-        first.ifPresent(bodies::setHandler);
-        server.setHandler(new ResponseSender(bodies, endpoint.guard()));
+        ResponseSender routes = new ResponseSender(endpoint.guard());
+        first.ifPresentOrElse(
+                handler -> {
+                    bodies.setHandler(handler);
+                    handler.getTail().setHandler(routes);
+                },
+                () -> bodies.setHandler(routes));
+        server.setHandler(bodies);
         server.setStopTimeout(limits.stopTimeout().toMillis());
     }
 
@@ -203,14 +216,14 @@ public final class ServiceServer implements AutoCloseable {
                 .map(one ->
                         new ConnectionFactory[] {new SslConnectionFactory(one.server(), plain.getProtocol()), plain})
                 .orElse(new ConnectionFactory[] {plain});
-        ServerConnector connector = new ServerConnector(server, 1, selectors, factories);
+        ServerConnector connector = new ServerConnector(server, 1, selectors, factories) {
+            @Override
+            protected ServerSocketChannel openAcceptChannel() throws IOException {
+                return endpoint.listener().listen();
+            }
+        };
         connector.setIdleTimeout(IDLE_MS);
         connector.setShutdownIdleTimeout(CLOSE_IDLE_MS);
-        try {
-            connector.open(endpoint.listener().socket());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
         return connector;
     }
 }

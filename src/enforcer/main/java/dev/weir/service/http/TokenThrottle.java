@@ -23,18 +23,23 @@ public final class TokenThrottle {
     /** The maximum number of addresses that are tracked. The oldest is dropped first. */
     private static final int MAX_ADDRESSES = 1_000;
 
-    /** The maximum number of threads that may be delayed at the same time. */
-    private static final int MAX_WAITING = 4;
-
     private static final Logger LOG = LoggerFactory.getLogger(TokenThrottle.class);
+
+    /** How many threads of a port may be delayed at the same time, so that others are free for requests. */
+    public static final int MAX_WAITING = 4;
 
     private record Failures(int count, long lastMs) {}
 
     private final Map<String, Failures> byAddress = new LinkedHashMap<>(); // oldest first
-    private final Semaphore waiting = new Semaphore(MAX_WAITING);
+    private final Semaphore waiting;
     private long total;
     private long sinceWarning;
     private long warnedMs = -WINDOW_MS;
+
+    /** @param maxWaiting how many threads may be delayed at the same time; further responses are not delayed */
+    public TokenThrottle(int maxWaiting) {
+        waiting = new Semaphore(maxWaiting);
+    }
 
     /** Records a wrong token, and waits before its response. */
     void recordAndDelay(String address) {

@@ -1,5 +1,6 @@
 package dev.weir.service.http;
 
+import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -14,9 +15,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -287,7 +290,7 @@ class AccessControlTest {
 
     @Test
     void wrong_tokens_are_counted_and_delayed_increasingly() {
-        TokenThrottle wrong = new TokenThrottle();
+        TokenThrottle wrong = new TokenThrottle(1);
         assertThat(wrong.recordFailure("a", 0)).isZero();
         assertThat(wrong.recordFailure("a", 10)).isEqualTo(TokenThrottle.DELAY_MS);
         assertThat(wrong.recordFailure("b", 10)).isZero();
@@ -298,6 +301,21 @@ class AccessControlTest {
         assertThat(wrong.recordFailure("a", 40)).isEqualTo(TokenThrottle.MAX_DELAY_MS);
         assertThat(wrong.recordFailure("a", 70_000)).isZero();
         assertThat(wrong.total()).isEqualTo(106);
+    }
+
+    @Test
+    void wrong_tokens_delay_no_more_threads_than_permitted() throws Exception {
+        TokenThrottle wrong = new TokenThrottle(1);
+        for (int i = 0; i < 100; i++) {
+            wrong.recordFailure("a", TimeUnit.NANOSECONDS.toMillis(System.nanoTime()));
+        }
+        Thread delayed = new Thread(() -> wrong.recordAndDelay("a"));
+        delayed.start();
+        await("a response is delayed", Duration.ofMinutes(1), () -> delayed.getState() == Thread.State.TIMED_WAITING);
+        wrong.recordAndDelay("a");
+        assertThat(delayed.isAlive()).as("the first one is still delayed").isTrue();
+        delayed.interrupt();
+        delayed.join();
     }
 
     @Test

@@ -1,8 +1,6 @@
 package dev.weir.gateway.envoy;
 
-import com.google.protobuf.ListValue;
-import com.google.protobuf.Struct;
-import com.google.protobuf.Value;
+import com.google.protobuf.ByteString;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -23,38 +21,56 @@ import java.util.stream.Stream;
  *    descriptors: [{code: "OK", policy: …}, {code: "OVER_LIMIT", policy: "per-client", …}]}
  * </pre>
  */
+// The fields are encoded once and copied to both places. With objects of protobuf, a response took as long to make as
+// its call took to read and decide.
 final class CallMetadata {
 
-    private static final Value TRUE = Value.newBuilder().setBoolValue(true).build();
+    private static final StructWriter.Key CODE = new StructWriter.Key("code");
+    private static final StructWriter.Key DELAY_MS = new StructWriter.Key("delay_ms");
+    private static final StructWriter.Key DESCRIPTORS = new StructWriter.Key("descriptors");
+    private static final StructWriter.Key DOMAIN = new StructWriter.Key("domain");
+    private static final StructWriter.Key FALLBACK = new StructWriter.Key("fallback");
+    private static final StructWriter.Key HTTP_STATUS = new StructWriter.Key("http_status");
+    private static final StructWriter.Key LIMIT = new StructWriter.Key("limit");
+    private static final StructWriter.Key OBSERVED = new StructWriter.Key("observed");
+    private static final StructWriter.Key OUTCOME = new StructWriter.Key("outcome");
+    private static final StructWriter.Key POLICY = new StructWriter.Key("policy");
+    private static final StructWriter.Key REASON = new StructWriter.Key("reason");
+    private static final StructWriter.Key REMAINING = new StructWriter.Key("remaining");
+    private static final StructWriter.Key REPEATED = new StructWriter.Key("repeated");
+    private static final StructWriter.Key RETRY_AFTER_MS = new StructWriter.Key("retry_after_ms");
+    private static final StructWriter.Key SHADOW_BANNED = new StructWriter.Key("shadow_banned");
+    private static final StructWriter.Key VERSION = new StructWriter.Key("version");
 
     /** The names of constants, which are in each response. */
-    private static final Map<Enum<?>, Value> NAMES = Stream.<Enum<?>[]>of(
+    private static final Map<Enum<?>, byte[]> NAMES = Stream.<Enum<?>[]>of(
                     Code.values(), Outcome.values(), Reason.values(), NoDecisionReason.values())
             .flatMap(Stream::of)
-            .collect(Collectors.toUnmodifiableMap(Function.identity(), constant -> text(constant.name())));
+            .collect(Collectors.toUnmodifiableMap(Function.identity(), constant -> StructWriter.utf8(constant.name())));
 
     private CallMetadata() {}
 
-    static Struct of(RateLimitCall call, Code code, List<RequestAnswer> answers) {
+    /** Returns the {@link com.google.protobuf.Struct} as bytes. */
+    static ByteString of(RateLimitCall call, Code code, List<RequestAnswer> answers) {
         RequestAnswer explaining = explaining(answers);
-        Struct.Builder metadata = Struct.newBuilder();
-        ListValue.Builder descriptors = ListValue.newBuilder();
+        StructWriter metadata = new StructWriter();
+        StructWriter descriptors = new StructWriter();
         for (RequestAnswer answer : answers) {
-            Struct fields = fields(answer);
+            StructWriter fields = fields(answer);
             if (answer == explaining) {
-                metadata.putAllFields(fields.getFieldsMap());
+                metadata.fields(fields);
             }
-            Value value = Value.newBuilder().setStructValue(fields).build();
+            Code own = answer.isOverLimit() ? Code.OVER_LIMIT : Code.OK;
+            StructWriter descriptor =
+                    new StructWriter().text(CODE, NAMES.get(own)).fields(fields);
             for (int i = 0; i < answer.request().size(); i++) {
-                descriptors.addValues(value);
+                descriptors.element(descriptor);
             }
         }
-        return metadata.putFields("domain", text(call.domain()))
-                .putFields("code", name(code))
-                .putFields(
-                        "descriptors",
-                        Value.newBuilder().setListValue(descriptors).build())
-                .build();
+        return metadata.text(DOMAIN, call.domain())
+                .text(CODE, NAMES.get(code))
+                .list(DESCRIPTORS, descriptors)
+                .bytes();
     }
 
     /** Returns the first answer that is over the limit; if there is none, the one with the least remaining. */
@@ -75,54 +91,41 @@ final class CallMetadata {
         return answer.hasLimit() ? answer.weir().orElseThrow().remaining() : Long.MAX_VALUE;
     }
 
-    private static Struct fields(RequestAnswer answer) {
-        Struct.Builder fields =
-                Struct.newBuilder().putFields("code", name(answer.isOverLimit() ? Code.OVER_LIMIT : Code.OK));
-        answer.fallback().ifPresent(why -> fields.putFields("fallback", name(why)));
-        answer.weir().ifPresent(decision -> put(fields, decision));
-        return fields.build();
+    /** Returns the fields of an answer, without its code. */
+    private static StructWriter fields(RequestAnswer answer) {
+        StructWriter fields = new StructWriter();
+        answer.fallback().ifPresent(why -> fields.text(FALLBACK, NAMES.get(why)));
+        answer.weir().ifPresent(decision -> write(decision, fields));
+        return fields;
     }
 
-    private static void put(Struct.Builder fields, Decision decision) {
-        fields.putFields("outcome", name(decision.outcome()))
-                .putFields("reason", name(decision.reason()))
-                .putFields("http_status", number(decision.httpStatus()));
+    private static void write(Decision decision, StructWriter fields) {
+        fields.text(OUTCOME, NAMES.get(decision.outcome()))
+                .text(REASON, NAMES.get(decision.reason()))
+                .number(HTTP_STATUS, decision.httpStatus());
         if (decision.policy() != null) {
-            fields.putFields("policy", text(decision.policyId()))
-                    .putFields("version", number(decision.policyVersion()));
+            fields.text(POLICY, decision.policyId()).number(VERSION, decision.policyVersion());
         }
         if (decision.bindingLimit() != null) {
-            fields.putFields("limit", text(decision.limitedBy()));
+            fields.text(LIMIT, decision.limitedBy());
         }
         if (decision.remaining() != null) {
-            fields.putFields("remaining", number(decision.remaining()));
+            fields.number(REMAINING, decision.remaining());
         }
         if (decision.retryAfterMs() != null) {
-            fields.putFields("retry_after_ms", number(decision.retryAfterMs()));
+            fields.number(RETRY_AFTER_MS, decision.retryAfterMs());
         }
         if (decision.delayMs() != null) {
-            fields.putFields("delay_ms", number(decision.delayMs()));
+            fields.number(DELAY_MS, decision.delayMs());
         }
         if (decision.observed()) {
-            fields.putFields("observed", TRUE);
+            fields.isTrue(OBSERVED);
         }
         if (decision.shadowBanned()) {
-            fields.putFields("shadow_banned", TRUE);
+            fields.isTrue(SHADOW_BANNED);
         }
         if (decision.repeated()) {
-            fields.putFields("repeated", TRUE);
+            fields.isTrue(REPEATED);
         }
-    }
-
-    private static Value name(Enum<?> constant) {
-        return NAMES.get(constant);
-    }
-
-    private static Value text(String value) {
-        return Value.newBuilder().setStringValue(value).build();
-    }
-
-    private static Value number(long value) {
-        return Value.newBuilder().setNumberValue(value).build();
     }
 }

@@ -6,7 +6,6 @@ import io.grpc.ServerTransportFilter;
 import io.grpc.Status;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 
 /** Counts the connections. Closes those above a maximum, and those from addresses that are not accepted. */
@@ -15,13 +14,13 @@ final class ConnectionBound extends ServerTransportFilter {
     private static final Attributes.Key<Boolean> IS_COUNTED = Attributes.Key.create("weir-is-counted");
 
     private final int max;
-    private final AtomicInteger connections;
+    private final EnvoyCounters counters;
     private final Predicate<InetAddress> callers;
 
     /** @param callers whether connections from an address are accepted */
-    ConnectionBound(int max, AtomicInteger connections, Predicate<InetAddress> callers) {
+    ConnectionBound(int max, EnvoyCounters counters, Predicate<InetAddress> callers) {
         this.max = max;
-        this.connections = connections;
+        this.counters = counters;
         this.callers = callers;
     }
 
@@ -30,12 +29,14 @@ final class ConnectionBound extends ServerTransportFilter {
         boolean isAccepted = attributes.get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR) instanceof InetSocketAddress caller
                 && callers.test(caller.getAddress());
         if (!isAccepted) {
+            counters.untrusted.increment();
             throw Status.PERMISSION_DENIED
                     .withDescription("the address is not in gateway.trusted-proxies")
                     .asRuntimeException();
         }
-        if (connections.incrementAndGet() > max) {
-            connections.decrementAndGet();
+        if (counters.connections.incrementAndGet() > max) {
+            counters.connections.decrementAndGet();
+            counters.tooMany.increment();
             throw Status.RESOURCE_EXHAUSTED
                     .withDescription("the gateway has " + max + " connections, which is the maximum"
                             + " (gateway.envoy.max-connections)")
@@ -48,7 +49,7 @@ final class ConnectionBound extends ServerTransportFilter {
     @Override
     public void transportTerminated(Attributes attributes) {
         if (attributes != null && Boolean.TRUE.equals(attributes.get(IS_COUNTED))) {
-            connections.decrementAndGet();
+            counters.connections.decrementAndGet();
         }
     }
 }

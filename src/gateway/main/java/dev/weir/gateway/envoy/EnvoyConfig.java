@@ -30,4 +30,10 @@ public record EnvoyConfig(
             Math.max(2, Runtime.getRuntime().availableProcessors()),
             RequestDecider.MAX_TIMEOUT,
             Optional.empty());
+
+    /** Returns a copy that makes other texts of those of descriptors. */
+    public EnvoyConfig with(EntryTexts texts) {
+        EnvoyMapping other = new EnvoyMapping(mapping.rules(), mapping.otherwise(), mapping.isMerged(), texts);
+        return new EnvoyConfig(other, contents, bounds, threads, drain, tls);
+    }
 }

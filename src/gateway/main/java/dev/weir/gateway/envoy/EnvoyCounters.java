@@ -18,6 +18,8 @@ final class EnvoyCounters {
     private final LongAdder failed = new LongAdder();
     private final LongAdder cancelled = new LongAdder();
     private final LongConsumer durationsNanos;
+    final LongAdder untrusted = new LongAdder();
+    final LongAdder tooMany = new LongAdder();
     final AtomicInteger inProgress = new AtomicInteger();
     final AtomicInteger connections = new AtomicInteger();
 
@@ -58,6 +60,8 @@ final class EnvoyCounters {
                 failed.sum(),
                 cancelled.sum(),
                 inProgress.get(),
-                connections.get());
+                connections.get(),
+                untrusted.sum(),
+                tooMany.sum());
     }
 }

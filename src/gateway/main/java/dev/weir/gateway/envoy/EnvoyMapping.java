@@ -2,7 +2,6 @@ package dev.weir.gateway.envoy;
 
 import dev.weir.client.RequestBuilder;
 import dev.weir.event.RequestKind;
-import dev.weir.policy.RequestRules;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -10,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.StringJoiner;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
@@ -28,6 +28,7 @@ import java.util.stream.Collectors;
  * @param rules the first rule that matches a descriptor maps it
  * @param otherwise the mapping of other descriptors
  * @param isMerged whether all descriptors of a call are one request, which is charged to all its limits or to none
+ * @param texts shortens texts
  */
 // Hits of a descriptor become:
 //
@@ -35,16 +36,12 @@ import java.util.stream.Collectors;
 //   0                        PEEK, cost 1: a PEEK of cost 0 would pass although nothing remains
 //   n > 0, negative          SETTLE, cost -n
 //   0, negative              PEEK, cost 1
-public record EnvoyMapping(List<DescriptorRule> rules, DescriptorMapping otherwise, boolean isMerged) {
-
-    /** The longest name or value of an attribute, in code points: the default of {@code requests.max-attribute-length}. */
-    static final int MAX_ATTRIBUTE_LENGTH = 1024;
-
-    /** The longest key: the name of its attribute can have a number. */
-    private static final int MAX_KEY_LENGTH = MAX_ATTRIBUTE_LENGTH - 8;
+public record EnvoyMapping(
+        List<DescriptorRule> rules, DescriptorMapping otherwise, boolean isMerged, EntryTexts texts) {
 
     /** The mapping without a configuration. */
-    public static final EnvoyMapping DEFAULTS = new EnvoyMapping(List.of(), DescriptorMapping.DEFAULTS, false);
+    public static final EnvoyMapping DEFAULTS =
+            new EnvoyMapping(List.of(), DescriptorMapping.DEFAULTS, false, EntryTexts.DEFAULTS);
 
     /** Creates a mapping. */
     public EnvoyMapping {
@@ -96,12 +93,12 @@ public record EnvoyMapping(List<DescriptorRule> rules, DescriptorMapping otherwi
 
     private MappedRequest request(
             RateLimitCall call, CallDescriptor descriptor, int first, int size, Supplier<String> ids) {
-        List<DescriptorEntry> entries = descriptor.entries();
+        List<DescriptorEntry> entries = texts.counted(descriptor.entries());
         DescriptorMapping mapping = mappingOf(call.domain(), entries);
         String client = firstValue(mapping.client(), entries);
         String tier = firstValue(mapping.tier(), entries);
-        RequestBuilder builder = RequestBuilder.of(shortName(client == null ? text(entries) : client))
-                .tier(tier == null ? null : shortName(tier))
+        RequestBuilder builder = RequestBuilder.of(EntryTexts.name(client == null ? text(entries) : client))
+                .tier(tier == null ? null : EntryTexts.name(tier))
                 .requestId(requestId(mapping, call, first, ids));
         attributes(call.domain(), entries, mapping).forEach(builder::attribute);
         if (descriptor.hits() == 0) {
@@ -147,32 +144,36 @@ public record EnvoyMapping(List<DescriptorRule> rules, DescriptorMapping otherwi
                 i++) {
             id = firstValue(mapping.requestId(), call.descriptors().get(i).entries());
         }
-        return id == null ? ids.get() : shortName(index == 0 ? id : id + "/" + index);
+        return id == null ? ids.get() : EntryTexts.name(index == 0 ? id : id + "/" + index);
     }
 
-    private static Map<String, String> attributes(
-            String domain, List<DescriptorEntry> entries, DescriptorMapping mapping) {
+    private Map<String, String> attributes(String domain, List<DescriptorEntry> entries, DescriptorMapping mapping) {
         Map<String, String> attributes = new HashMap<>();
-        attributes.put(DescriptorRule.DOMAIN, shortValue(domain));
-        mapping.keysAttribute()
-                .ifPresent(name -> attributes.put(
-                        name,
-                        shortValue(entries.stream().map(DescriptorEntry::key).collect(Collectors.joining(",")))));
+        attributes.put(DescriptorRule.DOMAIN, texts.attributeValue(domain));
+        mapping.keysAttribute().ifPresent(name -> attributes.put(name, texts.attributeValue(keys(entries))));
         if (mapping.attributes().isEmpty()) {
             for (DescriptorEntry entry : entries) {
                 if (!mapping.requestId().contains(entry.key())) {
-                    putNext(attributes, ShortenedText.of(entry.key(), MAX_KEY_LENGTH), shortValue(entry.value()));
+                    putNext(attributes, texts.attributeName(entry.key()), texts.attributeValue(entry.value()));
                 }
             }
         } else {
             mapping.attributes().forEach((name, key) -> {
                 String value = firstValue(List.of(key), entries);
                 if (value != null) {
-                    attributes.put(name, shortValue(value));
+                    attributes.put(name, texts.attributeValue(value));
                 }
             });
         }
         return attributes;
+    }
+
+    private static String keys(List<DescriptorEntry> entries) {
+        StringJoiner keys = new StringJoiner(",");
+        for (DescriptorEntry entry : entries) {
+            keys.add(entry.key());
+        }
+        return keys.toString();
     }
 
     /** Adds an attribute, under the name with the next free number if the name has another value. */
@@ -197,13 +198,5 @@ public record EnvoyMapping(List<DescriptorRule> rules, DescriptorMapping otherwi
     private static String escaped(String text) {
         boolean isPlain = text.indexOf(',') < 0 && text.indexOf('=') < 0 && text.indexOf('\\') < 0;
         return isPlain ? text : text.replaceAll("[,=\\\\]", "\\\\$0");
-    }
-
-    private static String shortName(String text) {
-        return ShortenedText.of(text, RequestRules.MAX_NAME_LENGTH);
-    }
-
-    private static String shortValue(String text) {
-        return ShortenedText.of(text, MAX_ATTRIBUTE_LENGTH);
     }
 }

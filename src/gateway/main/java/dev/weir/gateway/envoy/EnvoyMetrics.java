@@ -60,6 +60,16 @@ public final class EnvoyMetrics implements LongConsumer {
                 .help("Open connections to the rate limit service")
                 .callback(value -> value.call(stats.get().connections()))
                 .register(registry);
+        CounterWithCallback.builder()
+                .name("weir_envoy_connections_refused")
+                .help("Connections that the rate limit service refused, by reason")
+                .labelNames("reason")
+                .callback(value -> {
+                    EnvoyStats now = stats.get();
+                    value.call(now.untrusted(), "UNTRUSTED");
+                    value.call(now.tooMany(), "TOO_MANY");
+                })
+                .register(registry);
     }
 
     /** Observes the time from a call to its response. */

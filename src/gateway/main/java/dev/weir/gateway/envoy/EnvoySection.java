@@ -90,7 +90,11 @@ public final class EnvoySection {
         CallBounds bounds = defaults.bounds();
         ResponseContents contents = defaults.contents();
         return new EnvoyConfig(
-                new EnvoyMapping(rules(section.get("rules"), mapping), mapping, flag(section.get("merge"), false)),
+                new EnvoyMapping(
+                        rules(section.get("rules"), mapping),
+                        mapping,
+                        flag(section.get("merge"), false),
+                        EntryTexts.DEFAULTS),
                 new ResponseContents(
                         flag(section.get("headers"), contents.hasHeaders()),
                         flag(section.get("metadata"), contents.hasMetadata()),

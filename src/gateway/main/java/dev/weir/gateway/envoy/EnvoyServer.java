@@ -1,6 +1,5 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.service.RequestDecider;
 import io.grpc.BindableService;
@@ -91,8 +90,7 @@ public final class EnvoyServer implements AutoCloseable {
                 .permitKeepAliveTime(MIN_KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
                 .permitKeepAliveWithoutCalls(true)
                 .addStreamTracerFactory(CallArrival.factory(counters.inProgress, bounds.maxCalls()))
-                .addTransportFilter(
-                        new ConnectionBound(bounds.maxConnections(), counters.connections, endpoint.callers()))
+                .addTransportFilter(new ConnectionBound(bounds.maxConnections(), counters, endpoint.callers()))
                 .addService(service(new RateLimitHandler(config, decider, timer, counters)))
                 .addService(health.getHealthService())
                 .addService(ProtoReflectionServiceV1.newInstance())
@@ -130,10 +128,9 @@ public final class EnvoyServer implements AutoCloseable {
 
     private static ServerServiceDefinition service(RateLimitHandler handler) {
         ServiceDescriptor generated = RateLimitServiceGrpc.getServiceDescriptor();
-        MethodDescriptor<ReceivedMessage, RateLimitResponse> method =
+        MethodDescriptor<ReceivedMessage, EncodedResponse> method =
                 RateLimitServiceGrpc.getShouldRateLimitMethod().toBuilder(
-                                new MessageReader(),
-                                RateLimitServiceGrpc.getShouldRateLimitMethod().getResponseMarshaller())
+                                new MessageReader(), new EncodedResponse.Marshaller())
                         .build();
         ServiceDescriptor service = ServiceDescriptor.newBuilder(generated.getName())
                 .setSchemaDescriptor(generated.getSchemaDescriptor())

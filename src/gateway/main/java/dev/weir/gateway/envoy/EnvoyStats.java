@@ -12,6 +12,8 @@ package dev.weir.gateway.envoy;
  * @param cancelled calls that ended before their response: the caller cancelled them or their deadline passed
  * @param inProgress calls in progress
  * @param connections open connections
+ * @param untrusted connections that were closed because of the address of the caller
+ * @param tooMany connections that were closed because there were too many
  */
 public record EnvoyStats(
         long ok,
@@ -22,4 +24,6 @@ public record EnvoyStats(
         long failed,
         long cancelled,
         int inProgress,
-        int connections) {}
+        int connections,
+        long untrusted,
+        long tooMany) {}

@@ -6,6 +6,7 @@ import io.grpc.util.AdvancedTlsX509KeyManager;
 import io.grpc.util.AdvancedTlsX509TrustManager;
 import io.grpc.util.AdvancedTlsX509TrustManager.Verification;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.Optional;
@@ -23,8 +24,20 @@ public record EnvoyTls(Path certificate, Path key, Optional<Path> clientCa) {
 
     private static final long RELOAD_SECONDS = 60;
 
+    /**
+     * Checks that the files can be read.
+     *
+     * @throws IllegalArgumentException if one cannot be read; the message names it
+     */
+    public void requireReadable() {
+        requireReadable("certificate", certificate);
+        requireReadable("key", key);
+        clientCa.ifPresent(ca -> requireReadable("client-ca", ca));
+    }
+
     /** @throws IllegalArgumentException if a file cannot be read; the message names the file */
     ServerCredentials credentials(ScheduledExecutorService timer) {
+        requireReadable();
         TlsServerCredentials.Builder credentials = TlsServerCredentials.newBuilder();
         AdvancedTlsX509KeyManager keys = new AdvancedTlsX509KeyManager();
         try {
@@ -36,6 +49,13 @@ public record EnvoyTls(Path certificate, Path key, Optional<Path> clientCa) {
         credentials.keyManager(keys);
         clientCa.ifPresent(ca -> requireClients(credentials, ca, timer));
         return credentials.build();
+    }
+
+    private static void requireReadable(String setting, Path file) {
+        if (!Files.isReadable(file)) {
+            throw new IllegalArgumentException("gateway.envoy.tls." + setting + ": the file " + file
+                    + (Files.exists(file) ? " cannot be read" : " does not exist"));
+        }
     }
 
     private static void requireClients(

@@ -102,13 +102,22 @@ final class PendingCall {
             decisions.add(decision(decider, request, waitNanos));
             longestNanos = Math.max(longestNanos, waitNanos);
         }
-        if (decisions.stream().allMatch(CompletableFuture::isDone)) {
+        if (areAllDone()) {
             decided();
             return;
         }
         schedule(this::decided, longestNanos);
         var unused = CompletableFuture.allOf(decisions.toArray(CompletableFuture[]::new))
                 .whenComplete((all, failure) -> decided());
+    }
+
+    private boolean areAllDone() {
+        for (CompletableFuture<ClientDecision> decision : decisions) {
+            if (!decision.isDone()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private static CompletableFuture<ClientDecision> decision(
@@ -135,19 +144,25 @@ final class PendingCall {
         }
         cancelSchedule();
         CallResult result = result();
-        long delayNanos = 0;
-        if (result instanceof CallResult.Answered answered
-                && answered.answers().stream().noneMatch(RequestAnswer::isOverLimit)) {
-            for (RequestAnswer answer : answered.answers()) {
-                delayNanos =
-                        Math.max(delayNanos, TimeUnit.MILLISECONDS.toNanos(RequestAnswer.delayMs(answer.decision())));
-            }
-        }
+        long delayNanos =
+                result instanceof CallResult.Answered answered ? TimeUnit.MILLISECONDS.toNanos(delayMs(answered)) : 0;
         if (delayNanos > 0) {
             schedule(() -> end(result), delayNanos);
         } else {
             end(result);
         }
+    }
+
+    /** Returns how long a call must be delayed: not at all if it is over a limit. */
+    private static long delayMs(CallResult.Answered answered) {
+        long longestMs = 0;
+        for (RequestAnswer answer : answered.answers()) {
+            if (answer.isOverLimit()) {
+                return 0;
+            }
+            longestMs = Math.max(longestMs, RequestAnswer.delayMs(answer.decision()));
+        }
+        return longestMs;
     }
 
     private void end(CallResult result) {

@@ -1,6 +1,5 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.service.RequestDecider;
 import dev.weir.service.RequestIds;
 import io.grpc.Context;
@@ -14,7 +13,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Handles calls of {@code ShouldRateLimit}. Calls above the maximum number are rejected before they are read. */
-final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateLimitResponse> {
+final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, EncodedResponse> {
 
     private static final Logger LOG = LoggerFactory.getLogger(RateLimitHandler.class);
 
@@ -38,7 +37,7 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
 
     @Override
     public ServerCall.Listener<ReceivedMessage> startCall(
-            ServerCall<ReceivedMessage, RateLimitResponse> call, Metadata headers) {
+            ServerCall<ReceivedMessage, EncodedResponse> call, Metadata headers) {
         if (!CallArrival.current().hasPlace()) {
             close(
                     call,
@@ -59,12 +58,12 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
     /** Receives the events of one call, one after the other. */
     private final class CallListener extends ServerCall.Listener<ReceivedMessage> {
 
-        private final ServerCall<ReceivedMessage, RateLimitResponse> call;
+        private final ServerCall<ReceivedMessage, EncodedResponse> call;
         private ReceivedMessage message;
         private volatile boolean isClosed;
         private PendingCall pending;
 
-        CallListener(ServerCall<ReceivedMessage, RateLimitResponse> call) {
+        CallListener(ServerCall<ReceivedMessage, EncodedResponse> call) {
             this.call = call;
         }
 
@@ -114,14 +113,14 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, RateL
                 return;
             }
             List<RequestAnswer> answers = ((CallResult.Answered) result).answers();
-            RateLimitResponse response;
+            EncodedResponse response;
             try {
                 response = responses.build(ended.rateLimit(), answers);
             } catch (RuntimeException e) {
                 fail(e);
                 return;
             }
-            counters.responded(response.getOverallCode(), answers, ended.nanos());
+            counters.responded(response.response().getOverallCode(), answers, ended.nanos());
             call.sendHeaders(new Metadata());
             call.sendMessage(response);
             call.close(Status.OK, new Metadata());

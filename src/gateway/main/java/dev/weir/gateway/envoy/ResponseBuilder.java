@@ -10,10 +10,11 @@ import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.DescriptorStatus;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.RateLimit;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
-import java.util.stream.Collectors;
+import java.util.Set;
 
 /**
  * Builds responses.
@@ -26,6 +27,7 @@ final class ResponseBuilder {
     /** The header with the reasons why Weir has not decided, for the response and for the request. */
     static final String FALLBACK_HEADER = "x-weir-fallback";
 
+    private static final String RETRY_AFTER = "Retry-After";
     private static final long MAX_UINT32 = 0xFFFF_FFFFL;
     private static final int NANOS_PER_MS = 1_000_000;
     private static final int MS_PER_SECOND = 1_000;
@@ -37,7 +39,7 @@ final class ResponseBuilder {
     }
 
     /** @param answers the answers to all requests of the call, in the order of its descriptors */
-    RateLimitResponse build(RateLimitCall call, List<RequestAnswer> answers) {
+    EncodedResponse build(RateLimitCall call, List<RequestAnswer> answers) {
         Code code = isOverLimit(answers) ? Code.OVER_LIMIT : Code.OK;
         RateLimitResponse.Builder response = RateLimitResponse.newBuilder().setOverallCode(code);
         for (RequestAnswer answer : answers) {
@@ -47,16 +49,14 @@ final class ResponseBuilder {
             }
         }
         if (contents.hasHeaders()) {
-            addHeaders(response, answers);
+            addHeaders(response, code, answers);
         }
         addFallbacks(response, answers);
         if (code == Code.OVER_LIMIT && !contents.overLimitBody().isEmpty()) {
             response.setRawBody(ByteString.copyFromUtf8(contents.overLimitBody()));
         }
-        if (contents.hasMetadata()) {
-            response.setDynamicMetadata(CallMetadata.of(call, code, answers));
-        }
-        return response.build();
+        ByteString metadata = contents.hasMetadata() ? CallMetadata.of(call, code, answers) : ByteString.EMPTY;
+        return new EncodedResponse(response.build(), metadata);
     }
 
     private static boolean isOverLimit(List<RequestAnswer> answers) {
@@ -104,27 +104,30 @@ final class ResponseBuilder {
                 .build();
     }
 
-    private static void addHeaders(RateLimitResponse.Builder response, List<RequestAnswer> answers) {
-        List<Decision> decisions = answers.stream()
-                .map(RequestAnswer::weir)
-                .flatMap(Optional::stream)
-                .toList();
-        RateLimitHeaders.of(decisions)
-                .forEach((name, value) ->
-                        response.addResponseHeadersToAdd(header(name.toLowerCase(Locale.ROOT), value)));
+    /** Adds the headers of the response to the client. It must not retry a request that passes. */
+    private static void addHeaders(RateLimitResponse.Builder response, Code code, List<RequestAnswer> answers) {
+        List<Decision> decisions = new ArrayList<>(answers.size());
+        for (RequestAnswer answer : answers) {
+            answer.weir().ifPresent(decisions::add);
+        }
+        RateLimitHeaders.of(decisions).forEach((name, value) -> {
+            if (code == Code.OVER_LIMIT || !name.equals(RETRY_AFTER)) {
+                response.addResponseHeadersToAdd(header(name.toLowerCase(Locale.ROOT), value));
+            }
+        });
     }
 
     private static void addFallbacks(RateLimitResponse.Builder response, List<RequestAnswer> answers) {
-        String reasons = answers.stream()
-                .map(RequestAnswer::fallback)
-                .flatMap(Optional::stream)
-                .map(NoDecisionReason::name)
-                .distinct()
-                .collect(Collectors.joining(", "));
-        if (!reasons.isEmpty()) {
-            response.addResponseHeadersToAdd(header(FALLBACK_HEADER, reasons))
-                    .addRequestHeadersToAdd(header(FALLBACK_HEADER, reasons));
+        Set<String> names = new LinkedHashSet<>();
+        for (RequestAnswer answer : answers) {
+            answer.fallback().map(NoDecisionReason::name).ifPresent(names::add);
         }
+        if (names.isEmpty()) {
+            return;
+        }
+        String reasons = String.join(", ", names);
+        response.addResponseHeadersToAdd(header(FALLBACK_HEADER, reasons))
+                .addRequestHeadersToAdd(header(FALLBACK_HEADER, reasons));
     }
 
     private static HeaderValue header(String name, String value) {

@@ -65,6 +65,11 @@ class EnvoyMappingTest {
             # descriptor                              | client            | tier | attributes
             remote_address=10.0.0.7                   | 10.0.0.7          | -    | domain=edge,remote_address=10.0.0.7
             path=/a,remote_address=10.0.0.7           | 10.0.0.7          | -    | domain=edge,path=/a,remote_address=10.0.0.7
+            # an IPv6 address is counted by its range
+            remote_address=2001:db8:0:1::5            | 2001:db8:0:1::/64 | -    | domain=edge,remote_address=2001:db8:0:1::/64
+            remote_address=[2001:db8:0:1::5]:443      | 2001:db8:0:1::/64 | -    | domain=edge,remote_address=2001:db8:0:1::/64
+            remote_address=a:b                        | a:b               | -    | domain=edge,remote_address=a:b
+            user_id=2001:db8:0:1::5                   | 2001:db8:0:1::5   | -    | domain=edge,user_id=2001:db8:0:1::5
             # client goes before user_id, api_key and remote_address, wherever they are
             remote_address=a,api_key=b,user_id=c,client=d | d             | -    | domain=edge,remote_address=a,api_key=b,user_id=c,client=d
             remote_address=a,api_key=b,user_id=c      | c                 | -    | domain=edge,remote_address=a,api_key=b,user_id=c
@@ -258,7 +263,7 @@ class EnvoyMappingTest {
         Random random = new Random(7);
         String[] keys = {"client", "user_id", "tier", "domain", "a", "b", "x".repeat(2000), "é\u0000\uFFFD"};
         String[] values = {"", "1", "/a/b", "v".repeat(3000), "\u0000", "😀".repeat(1500), "a,b=c\\"};
-        EnvoyMapping[] mappings = {EnvoyMapping.DEFAULTS, section("{merge: true, request-id: a, keys-attribute: k}")};
+        EnvoyMapping merging = section("{merge: true, request-id: a, keys-attribute: k}");
         for (int round = 0; round < 500; round++) {
             List<CallDescriptor> descriptors = new ArrayList<>();
             long hits = random.nextInt(3);
@@ -271,13 +276,18 @@ class EnvoyMappingTest {
                 }
                 descriptors.add(new CallDescriptor(entries, hits, hits > 1));
             }
-            for (EnvoyMapping mapping : mappings) {
+            int maxLength = List.of(60, 100, 1024).get(random.nextInt(3)); // of requests.max-attribute-length
+            RequestRules bounds =
+                    new RequestRules(RULES.maxPayloadBytes(), RULES.maxAttributes(), maxLength, RULES.maxCost());
+            for (EnvoyMapping any : List.of(EnvoyMapping.DEFAULTS, merging)) {
+                EnvoyMapping mapping =
+                        new EnvoyMapping(any.rules(), any.otherwise(), any.isMerged(), new EntryTexts(maxLength, 64));
                 RateLimitCall call = new RateLimitCall("d".repeat(1 + random.nextInt(2000)), descriptors);
                 List<MappedRequest> mapped = mapping.map(call, () -> "id");
                 int covered = 0;
                 Set<Map<String, String>> attributes = new HashSet<>();
                 for (MappedRequest one : mapped) {
-                    assertThat(RULES.check(one.request())).isEqualTo(Optional.empty());
+                    assertThat(bounds.check(one.request())).isEqualTo(Optional.empty());
                     assertThat(one.first()).isEqualTo(covered);
                     covered += one.size();
                     attributes.add(one.request().attributes());

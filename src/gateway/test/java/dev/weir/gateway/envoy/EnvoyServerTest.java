@@ -143,7 +143,7 @@ class EnvoyServerTest {
         assertThat(decider.asked().get(0).fallback()).isEqualTo(Fallback.FAIL_OPEN);
         assertThat(decider.asked().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(475));
         await("the call has ended", PATIENCE, () -> server.stats().inProgress() == 0);
-        assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 1));
+        assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0));
         assertThat(durations).hasSize(1).allMatch(nanos -> nanos > 0);
     }
 
@@ -319,6 +319,8 @@ class EnvoyServerTest {
                 .withDeadlineAfter(5, TimeUnit.SECONDS)
                 .shouldRateLimit(request(descriptor("a", "1"))));
         assertThat(status.getCode()).isNotEqualTo(Status.Code.DEADLINE_EXCEEDED);
+        assertThat(server.stats().tooMany()).isPositive();
+        assertThat(server.stats().untrusted()).isZero();
         second.shutdownNow();
         channel.shutdownNow();
         await("the connections are closed", PATIENCE, () -> server.stats().connections() == 0);
@@ -336,6 +338,8 @@ class EnvoyServerTest {
         assertThat(status.getCode()).isNotEqualTo(Status.Code.DEADLINE_EXCEEDED);
         assertThat(decider.asked()).isEmpty();
         await("the connection is closed", PATIENCE, () -> server.stats().connections() == 0);
+        assertThat(server.stats().untrusted()).isPositive();
+        assertThat(server.stats().tooMany()).isZero();
     }
 
     @Test
@@ -607,8 +611,10 @@ class EnvoyServerTest {
     void a_file_for_tls_that_cannot_be_read_is_named() {
         assertThatThrownBy(() -> start(config("tls: {certificate: /no/such.crt, key: /no/such.key}")))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageStartingWith(
-                        "gateway.envoy.tls: certificate /no/such.crt or key /no/such.key cannot be read as PEM");
+                .hasMessage("gateway.envoy.tls.certificate: the file /no/such.crt does not exist");
+        assertThatThrownBy(() -> start(config("tls: {certificate: pom.xml, key: pom.xml}")))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageStartingWith("gateway.envoy.tls: certificate pom.xml or key pom.xml cannot be read as PEM");
     }
 
     @Test

@@ -6,7 +6,9 @@ import static dev.weir.testing.SampleDecisions.denied;
 import static dev.weir.testing.SampleDecisions.tenAMinute;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
 import com.google.protobuf.Duration;
+import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Struct;
 import com.google.protobuf.Value;
 import dev.weir.client.ClientDecision;
@@ -73,7 +75,13 @@ class ResponseBuilderTest {
                 descriptors.add(new CallDescriptor(List.of(new DescriptorEntry("a", "1")), 1, false));
             }
         }
-        return new ResponseBuilder(contents).build(new RateLimitCall("edge", descriptors), List.of(answers));
+        EncodedResponse response =
+                new ResponseBuilder(contents).build(new RateLimitCall("edge", descriptors), List.of(answers));
+        try {
+            return RateLimitResponse.parseFrom(response.bytes());
+        } catch (InvalidProtocolBufferException e) {
+            throw new AssertionError(e);
+        }
     }
 
     private static Map<String, String> headers(List<HeaderValue> headers) {
@@ -249,6 +257,17 @@ class ResponseBuilderTest {
         assertThat(response.getRequestHeadersToAddList()).isEmpty();
     }
 
+    @Test
+    void a_call_that_passes_although_a_quota_is_exceeded_has_no_retry_time() {
+        RateLimitResponse response = build(
+                answer(QUOTA, 1, SampleDecisions.of(allowed("a", tenAMinute(1)))),
+                answer(QUOTA, 1, SampleDecisions.of(denied("b", tenAMinute(0)))));
+        assertThat(response.getOverallCode()).isEqualTo(Code.OK);
+        assertThat(response.getResponseHeadersToAddList())
+                .extracting(HeaderValue::getKey)
+                .containsExactly("ratelimit-policy", "ratelimit");
+    }
+
     @ParameterizedTest
     @CsvSource({"true, OK", "false, OVER_LIMIT"})
     void a_fallback_is_marked(boolean isAllowed, Code code) {
@@ -292,6 +311,20 @@ class ResponseBuilderTest {
                 .containsExactly("WITHIN_LIMITS", "LIMIT_EXCEEDED", "LIMIT_EXCEEDED", "NO_POLICY");
         assertThat(each.get(2).getFieldsOrThrow("observed").getBoolValue()).isTrue();
         assertThat(each.get(3).containsFields("policy")).isFalse();
+    }
+
+    @Test
+    void metadata_has_each_key_once() throws InvalidProtocolBufferException {
+        RequestAnswer answer = answer(denied("überall", tenAMinute(0)));
+        ByteString bytes = CallMetadata.of(
+                new RateLimitCall("edge", List.of()),
+                Code.OVER_LIMIT,
+                List.of(answer, answer(allowed("a", tenAMinute(5)))));
+        Struct parsed = Struct.parseFrom(bytes);
+        assertThat(text(parsed, "policy")).isEqualTo("überall");
+        assertThat(parsed.getSerializedSize())
+                .as("duplicates would have been merged")
+                .isEqualTo(bytes.size());
     }
 
     private static String text(Struct fields, String name) {

@@ -1,4 +1,4 @@
-package dev.weir.gateway;
+package dev.weir.address;
 
 import java.net.Inet6Address;
 import java.net.InetAddress;
@@ -8,7 +8,10 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /** Parses and formats IP addresses. Host names are not addresses, so nothing is looked up. */
-final class IpAddresses {
+public final class IpAddresses {
+
+    /** The length of an IPv6 address in bits. */
+    public static final int IPV6_BITS = 128;
 
     private static final int IPV4_BYTES = 4;
     private static final int MAX_DIGITS = 3;
@@ -20,8 +23,14 @@ final class IpAddresses {
 
     private IpAddresses() {}
 
-    /** Returns an address of 4 or 16 bytes. One of 16 bytes that contains an IPv4 address becomes that. */
-    static InetAddress of(byte[] bytes) {
+    /**
+     * Returns the address with the bytes. An IPv6 address that contains an IPv4 address becomes that.
+     *
+     * @param bytes 4 bytes for IPv4, 16 bytes for IPv6
+     * @return the address
+     * @throws IllegalArgumentException if there are neither 4 nor 16 bytes
+     */
+    public static InetAddress of(byte[] bytes) {
         try {
             return InetAddress.getByAddress(bytes);
         } catch (UnknownHostException e) {
@@ -32,9 +41,10 @@ final class IpAddresses {
     /**
      * Parses an address without port, brackets and zone.
      *
-     * @return empty if the text is not an address
+     * @param text any text
+     * @return the address, empty if the text is none
      */
-    static Optional<InetAddress> parse(String text) {
+    public static Optional<InetAddress> parse(String text) {
         Optional<InetAddress> ipv4 = parseIpv4(text);
         if (ipv4.isPresent() || !IPV6.matcher(text).matches()) {
             return ipv4;
@@ -83,9 +93,10 @@ final class IpAddresses {
      * Parses an address as proxies write it: with or without a port, and with brackets if it is an IPv6 address with a
      * port.
      *
-     * @return empty if the text is not an address
+     * @param text any text
+     * @return the address, empty if the text is none
      */
-    static Optional<InetAddress> parseWithPort(String text) {
+    public static Optional<InetAddress> parseWithPort(String text) {
         if (text.startsWith("[")) {
             int end = text.indexOf(']');
             boolean isClosed = end > 0 && text.substring(end + 1).matches("(:[0-9]{1,5})?");
@@ -96,8 +107,14 @@ final class IpAddresses {
         return parse(hasPort ? text.substring(0, colon) : text);
     }
 
-    /** Returns a copy in which all bits behind the prefix are 0. */
-    static byte[] prefix(byte[] address, int length) {
+    /**
+     * Returns a copy of an address in which all bits behind the prefix are 0.
+     *
+     * @param address the bytes of the address
+     * @param length the bits of the prefix, 0 to the bits of the address
+     * @return the copy
+     */
+    public static byte[] prefix(byte[] address, int length) {
         byte[] prefix = address.clone();
         int whole = length / Byte.SIZE;
         if (whole < prefix.length) {
@@ -107,8 +124,29 @@ final class IpAddresses {
         return prefix;
     }
 
-    /** Returns the text of an address, for IPv6 that of RFC 5952: in lower case, with the longest run of zeros left out. */
-    static String text(InetAddress address) {
+    /**
+     * Returns the text by which a caller is counted. One user often has all IPv6 addresses with the same prefix, so for
+     * IPv6 it is that of the range, such as {@code 2001:db8:0:1::/64}.
+     *
+     * @param address the address of the caller
+     * @param ipv6PrefixLength how many bits of an IPv6 address identify a caller, 1 to 128. With 128, the text is that
+     *     of the address
+     * @return the text, without zone
+     */
+    public static String text(InetAddress address, int ipv6PrefixLength) {
+        if (!(address instanceof Inet6Address) || ipv6PrefixLength == IPV6_BITS) {
+            return text(address);
+        }
+        return text(of(prefix(address.getAddress(), ipv6PrefixLength))) + "/" + ipv6PrefixLength;
+    }
+
+    /**
+     * Returns the text of an address, for IPv6 that of RFC 5952: in lower case, with the longest run of zeros left out.
+     *
+     * @param address the address
+     * @return the text, without zone
+     */
+    public static String text(InetAddress address) {
         if (!(address instanceof Inet6Address)) {
             return address.getHostAddress();
         }

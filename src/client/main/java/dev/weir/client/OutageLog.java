@@ -1,0 +1,109 @@
+package dev.weir.client;
+
+import java.time.Duration;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+
+/**
+ * Logs when a client connects to the brokers, when requests end before that, when its circuit opens, and when it closes.
+ * It compares what it is given with what it was given before, so it logs a few lines for an outage, however many
+ * requests there are. Not thread-safe.
+ */
+// The end of a state about which there was a warning is logged as a warning too, so that both are in the same log.
+final class OutageLog {
+
+    /** How often {@link #update} should be called. */
+    static final Duration INTERVAL = Duration.ofMillis(500);
+
+    private static final long NOT_READY_NANOS = TimeUnit.MINUTES.toNanos(1);
+    private static final long NANOS_PER_MS = 1_000_000;
+    private static final long MS_PER_SECOND = 1_000;
+
+    private final Logger log;
+    private final long startNanos;
+    private boolean isReady;
+    private OptionalLong notReadyNanos = OptionalLong.empty();
+    private OptionalLong openedNanos = OptionalLong.empty();
+    private Map<NoDecisionReason, Long> unanswered = new EnumMap<>(NoDecisionReason.class);
+    private Map<NoDecisionReason, Long> unansweredBefore = unanswered;
+
+    /**
+     * What a client knows of the brokers.
+     *
+     * @param isReady whether it has reached the brokers since its start
+     * @param unanswered the numbers of requests without a decision, by the reasons that indicate an outage
+     * @param failure why there is no connection or no decision; empty if unknown
+     */
+    record Snapshot(
+            boolean isReady,
+            CircuitSettings.State circuit,
+            Map<NoDecisionReason, Long> unanswered,
+            Optional<String> failure) {}
+
+    /** @param startNanos when the client was started, by {@link System#nanoTime} */
+    OutageLog(Logger log, long startNanos) {
+        this.log = log;
+        this.startNanos = startNanos;
+    }
+
+    /** Logs what has changed. */
+    void update(Snapshot now, long nowNanos) {
+        if (now.isReady && !isReady) {
+            isReady = true;
+            ready(nowNanos);
+            openedNanos = OptionalLong.empty(); // the connection closes the circuit
+        } else if (hasMore(now, NoDecisionReason.NOT_READY)
+                && (notReadyNanos.isEmpty() || nowNanos - notReadyNanos.getAsLong() >= NOT_READY_NANOS)) {
+            notReadyNanos = OptionalLong.of(nowNanos);
+            log.warn("Requests cannot be decided: {}", now.failure.orElse("no broker has responded yet"));
+        }
+        if (openedNanos.isEmpty() && now.circuit == CircuitSettings.State.OPEN) {
+            openedNanos = OptionalLong.of(nowNanos);
+            log.warn(
+                    "Too many requests over the topics got no decision ({}), so the fallback decides without a wait{}",
+                    recent(now),
+                    now.failure.map(why -> ": " + why).orElse("; check the brokers and the enforcers"));
+        } else if (openedNanos.isPresent() && now.circuit == CircuitSettings.State.CLOSED) {
+            log.warn(
+                    "Requests over the topics are decided again; the fallback decided for {}",
+                    duration(openedNanos.getAsLong(), nowNanos));
+            openedNanos = OptionalLong.empty();
+        }
+        unansweredBefore = unanswered;
+        unanswered = now.unanswered;
+    }
+
+    private void ready(long nowNanos) {
+        String message = "The client has connected to the brokers after {}";
+        if (notReadyNanos.isPresent()) {
+            log.warn(message, duration(startNanos, nowNanos));
+        } else {
+            log.info(message, duration(startNanos, nowNanos));
+        }
+    }
+
+    private static String duration(long fromNanos, long toNanos) {
+        long ms = (toNanos - fromNanos) / NANOS_PER_MS;
+        return ms < MS_PER_SECOND ? ms + " ms" : ms / MS_PER_SECOND + " s";
+    }
+
+    /**
+     * Returns the reasons of the requests that ended since the call of {@link #update} before the last one: the circuit
+     * can open just after the last one.
+     */
+    private String recent(Snapshot now) {
+        return now.unanswered.keySet().stream()
+                .filter(reason -> now.unanswered.get(reason) > unansweredBefore.getOrDefault(reason, 0L))
+                .map(NoDecisionReason::name)
+                .collect(Collectors.joining(", "));
+    }
+
+    private boolean hasMore(Snapshot now, NoDecisionReason reason) {
+        return now.unanswered.get(reason) > unanswered.getOrDefault(reason, 0L);
+    }
+}

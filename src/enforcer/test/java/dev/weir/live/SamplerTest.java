@@ -1,0 +1,121 @@
+package dev.weir.live;
+
+import static dev.weir.testing.Await.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Outcome;
+import dev.weir.metrics.MetricSource;
+import dev.weir.processor.Counting;
+import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.storage.CacheBudget;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class SamplerTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final long HOUR_MS = 3_600_000;
+
+    private enum Health {
+        RUNNING
+    }
+
+    private final EnforcerMetrics counts = new EnforcerMetrics();
+    private final List<QueueView> queues = new ArrayList<>();
+    private final Sampler sampler = new Sampler(
+            new MetricSource(
+                    Map.of(),
+                    counts,
+                    new PolicyRegistry(),
+                    new CacheBudget(0),
+                    () -> List.copyOf(queues),
+                    () -> Health.RUNNING),
+            "a:1",
+            "weir.policies");
+
+    @AfterEach
+    void close() {
+        sampler.close();
+    }
+
+    /** Samples a second that is later than those of the sampler's thread. */
+    private InstanceReport sample() {
+        sampler.sample(System.currentTimeMillis() + HOUR_MS);
+        return sampler.since(0);
+    }
+
+    private void addQueue(String id, long waiting, Long keys) {
+        QueueRules rules = new QueueRules(id, 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
+        List<QueueView.TierView> tiers = List.of(new QueueView.TierView(null, new TierShare(0, 1), waiting));
+        queues.add(new QueueView(rules, false, waiting, waiting, tiers, 0L, null, null, keys, keys, 0, List.of()));
+    }
+
+    @Test
+    void all_policies_of_the_last_minute_are_reported() {
+        for (int i = 0; i < 3 * Sampler.MAX_NAMES; i++) {
+            Counting.evaluate(counts, "policy " + i, Outcome.DENIED);
+        }
+        assertThat(sample().now().policies()).hasSize(3 * Sampler.MAX_NAMES);
+    }
+
+    @Test
+    void the_number_of_reported_policies_is_bounded() {
+        for (int i = 0; i < EnforcerMetrics.MOST + 500; i++) {
+            Counting.evaluate(counts, "policy " + i, Outcome.DENIED);
+        }
+        assertThat(sample().now().policies())
+                .hasSize(EnforcerMetrics.MOST)
+                .startsWith(new InstanceStatus.PolicyCounts(EnforcerMetrics.OTHER, 0, 500, 0));
+    }
+
+    @Test
+    void the_fullest_queues_are_reported_and_further_ones_with_keys() {
+        for (int i = 0; i < Sampler.MAX_QUEUES + 5; i++) {
+            addQueue("single" + i, 100 + i, null);
+        }
+        for (int i = 0; i < Sampler.MAX_FURTHER_QUEUES + 5; i++) {
+            addQueue("keyed" + i, 50 - i, 2L);
+        }
+        List<String> expected = new ArrayList<>();
+        IntStream.range(5, Sampler.MAX_QUEUES + 5).forEach(i -> expected.add(0, "single" + i));
+        IntStream.range(0, Sampler.MAX_FURTHER_QUEUES).forEach(i -> expected.add("keyed" + i));
+        InstanceReport report = sample();
+        assertThat(report.now().queues())
+                .extracting(InstanceStatus.QueueStatus::id)
+                .isEqualTo(expected);
+        assertThat(report.seconds().get(report.seconds().size() - 1).queues())
+                .extracting(InstanceSecond.QueueSecond::id)
+                .isEqualTo(expected);
+        assertThat(report.now().queuesInAll()).isEqualTo(queues.size());
+        assertThat(report.now().keyedQueues()).hasSize(Sampler.MAX_FURTHER_QUEUES + 5);
+    }
+
+    @Test
+    void the_number_of_reported_ids_is_bounded() {
+        for (int i = 0; i < Sampler.MAX_IDS + 5; i++) {
+            addQueue("keyed" + i, 0, 2L);
+        }
+        InstanceReport report = sample();
+        assertThat(report.now().keyedQueues()).hasSize(Sampler.MAX_IDS).doesNotHaveDuplicates();
+        assertThat(report.now().queuesInAll()).isEqualTo(Sampler.MAX_IDS + 5);
+    }
+
+    @Test
+    void after_the_clock_was_set_back_the_present_is_sampled() {
+        long aheadMs = System.currentTimeMillis() + HOUR_MS;
+        sampler.sample(aheadMs);
+        await("figures of the present only", PATIENCE, () -> {
+            List<InstanceSecond> seconds = sampler.since(0).seconds();
+            return !seconds.isEmpty() && seconds.stream().allMatch(second -> second.at() < aheadMs - HOUR_MS / 2);
+        });
+    }
+}
