@@ -3,8 +3,10 @@ package dev.weir.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.cli.CapturedRun;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("full")
 class BacktestBenchTest {
 
     @Test

@@ -6,9 +6,11 @@ import dev.weir.cli.CapturedRun;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("full")
 class BenchDecideTest {
 
     @Test

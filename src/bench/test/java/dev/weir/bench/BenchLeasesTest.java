@@ -6,7 +6,7 @@ import dev.weir.cli.CapturedRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-@Tag("several-processes")
+@Tag("full")
 class BenchLeasesTest {
 
     /** On a slow machine, a short run can end before the first lease arrives. It then has no use and no round trip. */

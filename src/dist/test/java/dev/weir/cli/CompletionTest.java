@@ -12,10 +12,12 @@ import java.util.jar.Attributes.Name;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Completes words in bash with the script that the command line prints. */
+@Tag("full")
 class CompletionTest {
 
     private static final String SCRIPT = """

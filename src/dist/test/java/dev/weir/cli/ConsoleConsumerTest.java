@@ -33,10 +33,12 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.tools.consumer.ConsoleConsumer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the command of the FAQ that prints decisions with Kafka's console consumer. */
+@Tag("full")
 class ConsoleConsumerTest {
 
     private static final String COMMAND = "CLASSPATH=target/weir.jar kafka-console-consumer.sh ";

@@ -32,11 +32,13 @@ import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.utils.SecurityUtils;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** {@code weir doctor} with missing permissions, and on an unused broker with wrong settings. */
+@Tag("full")
 @Timeout(240)
 class DoctorRightsTest {
 

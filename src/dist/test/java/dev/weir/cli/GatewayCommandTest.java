@@ -16,12 +16,14 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code weir gateway}: its options, and a process without brokers. */
+@Tag("full")
 class GatewayCommandTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(1);

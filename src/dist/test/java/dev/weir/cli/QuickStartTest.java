@@ -13,10 +13,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the README's first steps with real processes. */
+@Tag("full")
 class QuickStartTest {
 
     private static final String RULES =

@@ -18,12 +18,14 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Runs every command of the README in a shell, in order. Ports are replaced by free ones, so tests can run in parallel.
  */
+@Tag("full")
 class ReadmeWalkTest {
 
     private static final long PATIENCE_SECONDS = 120;

@@ -48,10 +48,12 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Starts and stops {@code weir run} as a process, as a supervisor does. */
+@Tag("full")
 class RunTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);

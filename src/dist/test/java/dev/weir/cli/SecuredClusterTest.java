@@ -71,6 +71,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.Timeout;
@@ -84,6 +85,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * Weir on brokers that require TLS and a password, and grant only the permissions in the table of
  * {@code how-to/secure.md}.
  */
+@Tag("full")
 @Timeout(value = 240, unit = TimeUnit.SECONDS)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class SecuredClusterTest {

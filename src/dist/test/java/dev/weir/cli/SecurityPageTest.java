@@ -20,9 +20,11 @@ import org.apache.kafka.common.acl.AclPermissionType;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.utils.SecurityUtils;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Checks the commands and the configuration on the page {@code how-to/secure.md}. */
+@Tag("full")
 class SecurityPageTest {
 
     private static final Pattern SCRIPT = Pattern.compile("```bash\n(.*?)```", Pattern.DOTALL);

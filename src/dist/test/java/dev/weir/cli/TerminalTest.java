@@ -7,10 +7,12 @@ import dev.weir.dev.JavaProcess;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Runs a process on a terminal, which the program {@code script} of Linux provides. */
+@Tag("full")
 class TerminalTest {
 
     /** Prints whether its standard error is a terminal. */

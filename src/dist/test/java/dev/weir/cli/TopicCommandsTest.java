@@ -24,10 +24,12 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the commands that read and change topics, with a real broker. */
+@Tag("broker")
 class TopicCommandsTest {
 
     private static final String SMS = "queues: [{id: sms, limit: 100, per: 1s}]\n";

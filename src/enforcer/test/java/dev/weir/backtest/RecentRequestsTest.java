@@ -15,8 +15,10 @@ import java.util.Map;
 import java.util.Random;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("broker")
 class RecentRequestsTest {
 
     private static final int REQUESTS = 3_000;

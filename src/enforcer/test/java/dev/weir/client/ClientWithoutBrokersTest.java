@@ -16,10 +16,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Clients of a broker, a process, that is not started yet, or paused. */
+@Tag("full")
 class ClientWithoutBrokersTest {
 
     private static final Duration SHORT = Duration.ofMillis(200);

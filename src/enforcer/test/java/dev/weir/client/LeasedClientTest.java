@@ -42,10 +42,12 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests clients with leases of shared limits, with a real broker and enforcer. */
+@Tag("full")
 @SuppressWarnings("try") // enforcers are not referenced
 class LeasedClientTest {
 

@@ -27,9 +27,11 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Tests a consumer of releases that are written in transactions, with a real broker. */
+@Tag("broker")
 class ReleaseConsumerLiveTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

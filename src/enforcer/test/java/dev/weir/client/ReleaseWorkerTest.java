@@ -39,10 +39,12 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests a worker with a real broker, with releases from an enforcer's queue and with releases that the tests write. */
+@Tag("full")
 class ReleaseWorkerTest {
 
     private static final String POLICIES = """

@@ -26,9 +26,10 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Tests a shared limit with three broker processes (replication factor 3, acks=all) on a machine under load. {@code
- * weir-bench leases --of QUARTER --brokers 3 --busy 2} runs the same scenario for longer.
+ * weir-bench leases --of QUARTER --brokers 3 --busy 2} measures which share of the requests is denied if they do not
+ * wait, which depends on the machine.
  */
-@Tag("several-processes")
+@Tag("full")
 class SharedLimitOnThreeBrokersTest {
 
     private static final long LIMIT = 20;
@@ -44,20 +45,13 @@ class SharedLimitOnThreeBrokersTest {
     /** The number of requests, 5 a second, of the test that uses a quarter of the limit. */
     private static final int QUARTER = Integer.getInteger("weir.quarter.requests", 30);
 
-    /**
-     * At most one request in this many may be denied. If a round trip takes several times as long as the ones before,
-     * as happens on a shared machine, the requests that have waited longest are denied. Without prefetching, holders
-     * would deny more than half.
-     */
-    private static final int MOST_DENIED = 3;
-
     private static final String POLICIES = """
             policies:
-              - {id: quarter, match: {tier: quarter}, key: [],
+              - {id: quarter, match: {tier: quarter}, key: [], max-wait: 1m,
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1s}]}
               - {id: burst, match: {tier: burst}, key: [], max-wait: 30s,
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1m}]}
-              - {id: each, match: {tier: each}, key: [endpoint],
+              - {id: each, match: {tier: each}, key: [endpoint], max-wait: 1m,
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1s}]}
             """;
 
@@ -90,7 +84,7 @@ class SharedLimitOnThreeBrokersTest {
     }
 
     @Test
-    void a_limit_used_to_a_quarter_denies_little_even_with_slow_brokers() {
+    void a_limit_used_to_a_quarter_denies_nothing_that_waits_even_with_slow_brokers() {
         List<CompletableFuture<Decision>> decisions = new ArrayList<>();
         long startNanos = System.nanoTime();
         for (int i = 0; i < QUARTER; i++) {
@@ -103,7 +97,7 @@ class SharedLimitOnThreeBrokersTest {
                 .filter(one -> one.outcome() != Outcome.ALLOWED)
                 .map(one -> one.reason() + " at " + one.decidedAtMs())
                 .toList();
-        assertThat(denied).as("denied requests of " + QUARTER).hasSizeLessThan(QUARTER / MOST_DENIED);
+        assertThat(denied).as("denied requests of " + QUARTER).isEmpty();
     }
 
     @Test

@@ -18,10 +18,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests a limit that all clients of all partitions share, with a real broker. */
+@Tag("broker")
 class SharedQuotaTest {
 
     private static EmbeddedBroker broker;

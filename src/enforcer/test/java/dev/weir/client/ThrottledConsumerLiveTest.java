@@ -25,10 +25,12 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests a throttled consumer with a real broker and an enforcer. */
+@Tag("full")
 class ThrottledConsumerLiveTest {
 
     private static final int PARTITIONS = 4;

@@ -15,7 +15,6 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.RequestRules;
 import dev.weir.runtime.Enforcer;
-import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -39,12 +38,14 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tests a client with a real broker, with and without an enforcer. */
+@Tag("broker")
 class WeirClientTest {
 
     private static final Duration SHORT = Duration.ofMillis(200);
@@ -246,7 +247,7 @@ class WeirClientTest {
         Map<String, Double> reported = new TreeMap<>();
         registry.forEachMeter(meter -> reported.put(
                 meter.getId().getName()
-                        + meter.getId().getTags().stream().map(Tag::getValue).toList(),
+                        + meter.getId().getTags().stream().map(tag -> tag.getValue()).toList(),
                 meter.measure().iterator().next().getValue()));
         assertThat(reported).hasSize(1 + 11 + 1 + 1 + 2 + 1 + 3 + 3 + 1);
         assertThat(reported)

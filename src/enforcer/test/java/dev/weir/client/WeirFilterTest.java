@@ -25,10 +25,12 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the filter over HTTP from the viewpoint of a gateway's clients. */
+@Tag("broker")
 class WeirFilterTest {
 
     private static final String POLICIES = """

@@ -23,9 +23,11 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Dead letters on a real broker. */
+@Tag("broker")
 class DeadLetterReplayTest {
 
     private static final byte[] TOO_LONG = "é".repeat(RecordPreview.MAX_BYTES).getBytes(UTF_8);

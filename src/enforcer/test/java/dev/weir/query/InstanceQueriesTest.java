@@ -42,10 +42,12 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the queries of enforcers with a real broker. */
+@Tag("full")
 class InstanceQueriesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

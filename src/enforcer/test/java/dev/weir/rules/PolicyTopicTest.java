@@ -36,9 +36,11 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Concurrent writers of the policies topic, on a real broker. */
+@Tag("broker")
 class PolicyTopicTest {
 
     private static EmbeddedBroker broker;

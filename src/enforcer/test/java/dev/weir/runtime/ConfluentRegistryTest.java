@@ -40,6 +40,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -47,6 +48,7 @@ import org.junit.jupiter.api.io.TempDir;
  * Tests the enforcer with Confluent's API of a schema registry. The registry is a process of Apicurio Registry, from
  * the local Maven repository.
  */
+@Tag("full")
 class ConfluentRegistryTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

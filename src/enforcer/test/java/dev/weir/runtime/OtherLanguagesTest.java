@@ -23,10 +23,12 @@ import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the examples of the guide for other languages that use Kafka, with a real broker. */
+@Tag("full")
 class OtherLanguagesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

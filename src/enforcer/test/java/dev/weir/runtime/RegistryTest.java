@@ -55,6 +55,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -63,6 +64,7 @@ import org.junit.jupiter.api.io.TempDir;
  * accept it. {@link RegistryServer} simulates the registry. With {@code -Dweir.registry=DIRECTORY}, a real registry
  * that is unpacked there is used.
  */
+@Tag("full")
 class RegistryTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

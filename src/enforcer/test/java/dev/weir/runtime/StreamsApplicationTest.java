@@ -35,10 +35,12 @@ import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.Record;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests stream threads that fail on a record, with a real broker. */
+@Tag("broker")
 class StreamsApplicationTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);

@@ -15,10 +15,12 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Deciding over HTTP, with a real broker. */
+@Tag("broker")
 class DecideApiTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

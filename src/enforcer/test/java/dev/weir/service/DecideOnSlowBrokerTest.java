@@ -15,10 +15,12 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Deciding over HTTP while the broker, a process, is slow or paused. */
+@Tag("full")
 class DecideOnSlowBrokerTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

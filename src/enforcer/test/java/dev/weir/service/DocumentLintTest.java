@@ -23,6 +23,7 @@ import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -136,6 +137,7 @@ class DocumentLintTest {
     }
 
     @Test
+    @Tag("full")
     void the_linters_report_nothing() throws Exception {
         Path directory = Files.createDirectories(Path.of("target/lint"));
         assumeTrue(isInstalled(directory), "the linters need npm and Node.js " + NODE + " or later");

@@ -24,10 +24,12 @@ import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Two instances share the partitions, and each responds for every client and every queue. */
+@Tag("full")
 class InstancesTest {
 
     private static final String TOKEN = "a-token-of-some-length";

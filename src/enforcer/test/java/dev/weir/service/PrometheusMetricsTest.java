@@ -26,10 +26,12 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The metrics of an instance. The dashboard and the alerts use only metrics and labels that exist. */
+@Tag("broker")
 class PrometheusMetricsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

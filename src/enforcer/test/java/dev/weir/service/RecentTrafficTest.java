@@ -43,10 +43,12 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Recent decisions, backtests and the live feed, with a real broker. */
+@Tag("full")
 class RecentTrafficTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

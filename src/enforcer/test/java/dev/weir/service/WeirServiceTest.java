@@ -45,6 +45,7 @@ import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -52,6 +53,7 @@ import org.junit.jupiter.api.io.TempDir;
  * All endpoints, with real definitions on a real broker and fixed query results of two instances. The caller validates
  * each response against the description of the service.
  */
+@Tag("broker")
 class WeirServiceTest {
 
     private static final String TOKEN = "a-token-of-some-length";

@@ -26,8 +26,10 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("broker")
 class RecordReaderTest {
 
     private static final Options COMMITTED = Options.of(IsolationLevel.READ_COMMITTED, Duration.ofSeconds(20));

@@ -41,10 +41,12 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the examples with an enforcer and a real broker. */
+@Tag("full")
 class RunningExamplesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

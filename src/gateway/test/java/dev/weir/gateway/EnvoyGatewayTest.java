@@ -28,9 +28,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Calls Envoy's rate limit service of a gateway, with a real broker and an enforcer. */
+@Tag("broker")
 class EnvoyGatewayTest {
 
     private static GatewayConfig section(String yaml) throws Exception {

@@ -29,10 +29,12 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import javax.net.ssl.SSLContext;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The start of a gateway, with and without brokers, and its end. */
+@Tag("full")
 class GatewayLifecycleTest {
 
     private static final String ROUTES = """

@@ -9,9 +9,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The metrics of a gateway. The alerts use only metrics and labels that exist. */
+@Tag("broker")
 class GatewayMetricsTest {
 
     private static Gateway gateway;

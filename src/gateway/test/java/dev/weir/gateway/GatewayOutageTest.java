@@ -46,6 +46,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -53,6 +54,7 @@ import org.junit.jupiter.api.io.TempDir;
  * A gateway whose three brokers, processes, stop responding or respond slowly while requests arrive on all routes. With
  * {@code -Dweir.effort=20}, the outage takes a minute.
  */
+@Tag("full")
 class GatewayOutageTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(120);

@@ -10,9 +10,11 @@ import dev.weir.service.Caller;
 import dev.weir.service.WeirService;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What an enforcer's service shows of the gateways that its configuration names. */
+@Tag("broker")
 class GatewayStatusTest {
 
     private static final Map<String, String> TOKEN = Map.of(Service.TOKEN_VARIABLE, "token-of-this-cluster");

@@ -23,12 +23,14 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The recipes for nginx and Caddy, with Debian's programs. Without them, the tests are skipped. */
+@Tag("full")
 class ProxiesTest {
 
     private static final Pattern NON_2XX = Pattern.compile("Non-2xx responses: +([0-9]+)");

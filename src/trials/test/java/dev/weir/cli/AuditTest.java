@@ -77,6 +77,7 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -84,6 +85,7 @@ import org.junit.jupiter.api.io.TempDir;
  * Audits a real run, with every algorithm, queues, policy changes that take effect at once and bad records; and
  * forged copies of the run.
  */
+@Tag("broker")
 class AuditTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

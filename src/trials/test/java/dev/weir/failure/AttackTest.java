@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The short form of {@link AttackSuite}: all attacks at once. */
-@Tag("several-processes")
+@Tag("full")
 class AttackTest {
 
     /** A lower bound; some 40 requests fit into the time. */

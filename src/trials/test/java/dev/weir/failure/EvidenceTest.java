@@ -28,10 +28,12 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Reads the topics of a real run, with a restart and a policy change, and checks the records with the oracle. */
+@Tag("broker")
 class EvidenceTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The short form of {@link FailureSuite}, which has every kind of fault. */
-@Tag("several-processes")
+@Tag("full")
 class FailureTest {
 
     @TempDir

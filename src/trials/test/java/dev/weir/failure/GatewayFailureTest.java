@@ -47,7 +47,7 @@ import org.junit.jupiter.api.io.TempDir;
  * Shared limits for four gateways in their own processes with wrong clocks. One is killed, one is paused, and the clock
  * of one is stepped.
  */
-@Tag("several-processes")
+@Tag("full")
 class GatewayFailureTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

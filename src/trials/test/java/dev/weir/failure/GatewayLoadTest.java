@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
  * Shared limits for four gateways, each in its own process, whose callers send as many requests as they can answer. One
  * gateway is killed, and one is paused for longer than its leases last. {@code -Dweir.effort=10} repeats that ten times.
  */
-@Tag("several-processes")
+@Tag("full")
 class GatewayLoadTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(120);

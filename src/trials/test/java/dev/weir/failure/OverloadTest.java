@@ -38,7 +38,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tests that overload, a full disk and damaged state cost time, but lose nothing. */
-@Tag("several-processes")
+@Tag("full")
 class OverloadTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);

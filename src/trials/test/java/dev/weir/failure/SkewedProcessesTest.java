@@ -49,7 +49,7 @@ import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 /** A shared limit for instances and leased clients in their own processes, some of them with wrong clocks. */
-@Tag("several-processes")
+@Tag("full")
 class SkewedProcessesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

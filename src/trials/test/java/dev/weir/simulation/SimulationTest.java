@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -74,6 +75,7 @@ class SimulationTest {
     }
 
     @ParameterizedTest
+    @Tag("full")
     @EnumSource(value = InjectedFlaw.class, mode = EnumSource.Mode.EXCLUDE, names = "NONE")
     void an_injected_flaw_is_found(InjectedFlaw flaw) {
         assertThat(failure(flaw).getMessage())

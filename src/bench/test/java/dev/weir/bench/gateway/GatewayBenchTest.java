@@ -8,7 +8,7 @@ import dev.weir.cli.CapturedRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-@Tag("several-processes")
+@Tag("full")
 class GatewayBenchTest {
 
     private static final String NUMBERS = "( +-?[0-9.,]+){%d}\\n";

@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weir.bench.BenchShell;
 import dev.weir.cli.CapturedRun;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("full")
 class RedisBenchTest {
 
     @Test

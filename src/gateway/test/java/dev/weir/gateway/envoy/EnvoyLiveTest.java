@@ -42,10 +42,12 @@ import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Calls servers whose decisions are those of an enforcer on a real broker. */
+@Tag("full")
 class EnvoyLiveTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
