@@ -3,7 +3,7 @@ package dev.weir.bench;
 import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.util.Locale;
-import org.apache.kafka.common.utils.AppInfoParser;
+import org.apache.kafka.common.utils.internals.AppInfoParser;
 
 /** A description of the machine and the software versions of a measurement. */
 public final class MachineInfo {

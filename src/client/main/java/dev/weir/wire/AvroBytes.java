@@ -19,7 +19,6 @@ import org.apache.avro.SchemaNormalization;
 import org.apache.avro.io.DatumReader;
 import org.apache.avro.message.BinaryMessageEncoder;
 import org.apache.avro.specific.SpecificData;
-import org.apache.avro.specific.SpecificDatumReader;
 import org.apache.avro.specific.SpecificRecord;
 
 /**
@@ -97,7 +96,7 @@ final class AvroBytes<T extends SpecificRecord> {
     }
 
     private void read(Schema written, Schema wanted) {
-        readers.put(SchemaNormalization.parsingFingerprint64(written), new SpecificDatumReader<>(written, wanted));
+        readers.put(SchemaNormalization.parsingFingerprint64(written), GeneratedClasses.reader(written, wanted));
     }
 
     byte[] encode(T event) {

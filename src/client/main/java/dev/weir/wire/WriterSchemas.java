@@ -12,7 +12,6 @@ import org.apache.avro.SchemaCompatibility;
 import org.apache.avro.SchemaCompatibility.SchemaCompatibilityType;
 import org.apache.avro.SchemaNormalization;
 import org.apache.avro.io.DatumReader;
-import org.apache.avro.specific.SpecificDatumReader;
 
 /**
  * The schemas of records in Confluent's wire format: a zero byte, the id of the schema in four bytes, highest first,
@@ -167,6 +166,6 @@ final class WriterSchemas<T> {
             return new Writer<>(null, false, "is not compatible with " + wanted.getFullName());
         }
         boolean isWanted = SchemaNormalization.parsingFingerprint64(written) == fingerprint;
-        return new Writer<>(new SpecificDatumReader<>(written, wanted), isWanted, null);
+        return new Writer<>(GeneratedClasses.reader(written, wanted), isWanted, null);
     }
 }

@@ -31,7 +31,6 @@ import org.apache.kafka.common.acl.AclBindingFilter;
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
-import org.apache.kafka.common.utils.SecurityUtils;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -168,7 +167,7 @@ class DoctorRightsTest {
         String type = resource.resourceType().name().toLowerCase(Locale.ROOT).replace('_', '-');
         boolean isPrefixed = resource.patternType() == PatternType.PREFIXED;
         return command(
-                "--operation " + SecurityUtils.operationName(line.operation()) + " --" + type + " " + resource.name()
+                "--operation " + AclTable.nameInCommands(line.operation()) + " --" + type + " " + resource.name()
                         + (isPrefixed ? " --resource-pattern-type prefixed" : ""),
                 broker);
     }

@@ -14,12 +14,14 @@ import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.kafka.common.acl.AccessControlEntry;
 import org.apache.kafka.common.acl.AclBinding;
+import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.acl.AclPermissionType;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
-import org.apache.kafka.common.utils.SecurityUtils;
+import org.apache.kafka.common.resource.ResourceType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -61,11 +63,17 @@ class SecurityPageTest {
         assertThat(matcher.matches()).as(command).isTrue();
         return new AclBinding(
                 new ResourcePattern(
-                        SecurityUtils.resourceType(matcher.group(3).replace("-", "")),
+                        ResourceType.fromString(matcher.group(3).replace('-', '_')),
                         matcher.group(4),
                         PatternType.fromString(matcher.group(5).toUpperCase(Locale.ROOT))),
-                new AccessControlEntry(
-                        matcher.group(1), "*", SecurityUtils.operation(matcher.group(2)), AclPermissionType.ALLOW));
+                new AccessControlEntry(matcher.group(1), "*", operation(matcher.group(2)), AclPermissionType.ALLOW));
+    }
+
+    private static AclOperation operation(String nameInCommands) {
+        return Stream.of(AclOperation.values())
+                .filter(operation -> AclTable.nameInCommands(operation).equals(nameInCommands))
+                .findAny()
+                .orElseThrow();
     }
 
     @Test

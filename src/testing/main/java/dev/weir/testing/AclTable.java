@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.kafka.common.acl.AccessControlEntry;
 import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclOperation;
@@ -50,6 +52,13 @@ public final class AclTable {
 
     public static List<Line> read() throws IOException {
         return ROW.matcher(Files.readString(PAGE)).results().map(AclTable::line).toList();
+    }
+
+    /** Returns the name of an operation in commands, such as {@code DescribeConfigs}. */
+    public static String nameInCommands(AclOperation operation) {
+        return Stream.of(operation.name().split("_"))
+                .map(word -> word.charAt(0) + word.substring(1).toLowerCase(Locale.ROOT))
+                .collect(Collectors.joining());
     }
 
     private static Line line(MatchResult row) {
