@@ -247,7 +247,9 @@ class WeirClientTest {
         Map<String, Double> reported = new TreeMap<>();
         registry.forEachMeter(meter -> reported.put(
                 meter.getId().getName()
-                        + meter.getId().getTags().stream().map(tag -> tag.getValue()).toList(),
+                        + meter.getId().getTags().stream()
+                                .map(tag -> tag.getValue())
+                                .toList(),
                 meter.measure().iterator().next().getValue()));
         assertThat(reported).hasSize(1 + 11 + 1 + 1 + 2 + 1 + 3 + 3 + 1);
         assertThat(reported)
