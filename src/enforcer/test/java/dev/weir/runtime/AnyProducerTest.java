@@ -219,7 +219,9 @@ class AnyProducerTest {
         Request cancel = new Request(
                 "q2", client, RequestKind.CANCEL, "slow", 1, null, Map.of(), null, null, "q", 0, Request.Source.NONE);
         write((right + 2) % PARTITIONS, null, cancel);
-        awaitDecided("the cancellation", () -> DECIDED.containsKey("q2 CANCELLED"));
+        awaitDecided(
+                "the cancellation and its answer",
+                () -> DECIDED.containsKey("q2 DENIED CANCELLED") && DECIDED.containsKey("q2 ALLOWED CANCELLED"));
     }
 
     /** Returns the value of the metric. Other tests add to it. */
@@ -369,7 +371,7 @@ class AnyProducerTest {
         try {
             Decision decision = new DecisionCodec().decode(record.value());
             boolean isEnd = decision.queueing() != null && decision.outcome() != Outcome.QUEUED;
-            String id = decision.requestId() + (isEnd ? " " + decision.reason() : "");
+            String id = decision.requestId() + (isEnd ? " " + decision.outcome() + " " + decision.reason() : "");
             assertThat(record.key()).isEqualTo(bytes(decision.client()));
             if (DECIDED.put(id, decision) != null) {
                 TWICE.add(id);
