@@ -27,10 +27,10 @@ export function policiesView(parts, stream) {
     const shown = wanted.slice(0, MOST_SHOWN);
     fill(lists.get(kind),
         shown.length === 0 ? h('p.empty', all.length === 0 ? 'None.' : 'No id contains this text.')
-            : h('ul.rules', shown.map(({id, version, definition}) => h('li', h('a', {
+            : h('ul.rules', shown.map(({id, version, definition, deleted}) => h('li', h('a', {
               href: `#/policies/${kind}/${encodeURIComponent(id)}`,
               'aria-current': at[0] === kind && at[1] === id ? 'true' : null,
-            }, h('span', id, kind === 'policy' && isShared(definition) && [' ', h('small.tag', 'shared')]), h('small', `v${version}`))))),
+            }, h('span', id, kind === 'policy' && isShared(definition) && [' ', h('small.tag', 'shared')], deleted && [' ', h('small.tag', 'deleted, drains')]), h('small', `v${version}`))))),
         (more || wanted.length > shown.length) && h('p.note', `Only the first ${shown.length} are shown.`));
   });
   const summarize = () => fill(changes, latestChanges(found));
@@ -99,7 +99,7 @@ export function policiesView(parts, stream) {
 
 /** How many definitions are in force, and which were changed last. */
 function latestChanges(found) {
-  const all = [...found].flatMap(([kind, {all}]) => all.map(one => ({kind, ...one})));
+  const all = [...found].flatMap(([kind, {all}]) => all.filter(({deleted}) => !deleted).map(one => ({kind, ...one})));
   if (all.length === 0) {
     return h('p.empty', 'Nothing is in force.');
   }

@@ -53,6 +53,7 @@ class QueueCard {
   #in = h('span.pipe.in');
   #out = h('span.pipe.out');
   #depth = h('p.depth');
+  #state = h('p.note', {hidden: true}, 'Deleted: denies new requests; these requests drain by its last rules.');
   #tiers = h('ul.tiers');
   #keys = h('div');
   #facts = h('dl.facts');
@@ -67,7 +68,7 @@ class QueueCard {
       {name: 'limit', colour: '--text', dashed: true, value: () => this.#rate},
     ], {unit: '/s', size: 'middle', level: 3});
     this.root = h('section.card.queue',
-        h('header', h('h2', h('a', {href: `#/policies/queue/${encodeURIComponent(id)}`}, id)), this.#depth),
+        h('header', h('h2', h('a', {href: `#/policies/queue/${encodeURIComponent(id)}`}, id)), this.#depth), this.#state,
         h('div.picture', this.#vessel, this.#tiers), this.#keys, this.#facts, this.#chart.root);
   }
 
@@ -78,6 +79,7 @@ class QueueCard {
     const tick = ticks.length > 0 ? this.#of(ticks.at(-1)) : undefined;
     const tiers = [...queue.tiers].sort((a, b) => b.priority - a.priority || b.weight - a.weight
         || String(a.tier).localeCompare(String(b.tier)));
+    this.#state.hidden = !queue.deleted;
     const waiting = tiers.reduce((sum, tier) => sum + tier.waiting, 0);
     const share = waiting / capacity;
     const keys = queue.keys === null ? '' : `, ${count(queue.keys)} keys in use`;

@@ -138,7 +138,7 @@ public class DeciderBenchmark {
 
     @Setup
     public void fill() {
-        table = new PolicyTable(scenario.policies);
+        table = PolicyTable.of(scenario.policies);
         clients = new String[scenario.clients];
         for (int i = 0; i < clients.length; i++) {
             clients[i] = "client-" + i;

@@ -7,6 +7,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
+import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
@@ -29,13 +30,14 @@ import org.apache.kafka.clients.admin.Admin;
  * {@code topology-docs/explanation/performance.md}. Usage:
  *
  * <pre>
- *   java -cp target/weir-bench.jar dev.weir.bench.PoliciesBench load        (or "change")
+ *   java -cp target/weir-bench.jar dev.weir.bench.PoliciesBench load        (or "change", "update")
  * </pre>
  */
 public final class PoliciesBench {
 
     private static final int MANY = 10_000;
     private static final int FEW = 10;
+    private static final int CHANGES = 20_000;
     private static final Duration PATIENCE = Duration.ofMinutes(2);
     private static final double NANOS_PER_MS = 1e6;
 
@@ -45,7 +47,8 @@ public final class PoliciesBench {
         switch (args.length == 0 ? "" : args[0]) {
             case "load" -> load();
             case "change" -> change();
-            default -> throw new IllegalArgumentException("an argument is missing: load or change");
+            case "update" -> update();
+            default -> throw new IllegalArgumentException("an argument is missing: load, change or update");
         }
         System.exit(0);
     }
@@ -96,6 +99,33 @@ public final class PoliciesBench {
 
     private static int applying(PolicyTable table) {
         return table.applicable(request(1)).size();
+    }
+
+    /** Measures how long it takes to change one policy of a table, which each reader of the policies topic does. */
+    private static void update() throws FaultsException {
+        System.out.println("us to change one of many policies, and ms to build the table");
+        for (int count : new int[] {MANY, 100, 1_000, MANY, 2 * MANY}) {
+            List<Policy> first = policiesOf(contents(count, 5));
+            List<Policy> second = policiesOf(contents(count, 6));
+            long begin = System.nanoTime();
+            PolicyTable table = PolicyTable.of(first);
+            double buildMs = (System.nanoTime() - begin) / NANOS_PER_MS;
+            begin = System.nanoTime();
+            for (int change = 0; change < CHANGES; change++) {
+                Policy next = (change / count % 2 == 0 ? second : first).get(change % count);
+                table = table.with(next.id(), List.of(next));
+            }
+            double changeUs = (System.nanoTime() - begin) / NANOS_PER_MS * 1_000 / CHANGES;
+            System.out.printf(
+                    "  %,6d policies %8.1f us   (built in %.1f ms, %d apply)%n",
+                    count, changeUs, buildMs, applying(table));
+        }
+    }
+
+    private static List<Policy> policiesOf(PolicyFile.Contents contents) {
+        return contents.policies().stream()
+                .map(PolicyFile.Definition.PolicyDefinition::policy)
+                .toList();
     }
 
     /** Measures how soon two instances under load apply the change of one of many policies. */

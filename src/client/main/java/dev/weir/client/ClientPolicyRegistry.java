@@ -6,11 +6,13 @@ import dev.weir.definition.PolicyFold;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import java.util.ArrayList;
+import dev.weir.wire.PolicyAvro;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * The policies in force, read from the policies topic. If a record is rejected, the last good one of its key stays in
@@ -18,9 +20,12 @@ import java.util.Map;
  */
 final class ClientPolicyRegistry {
 
+    private static final String POLICIES = PolicyAvro.key(PolicyAvro.Kind.POLICY, "");
+
     private final LeaseTerms longest;
     private final PolicyFold<DecodedPolicyRecord> onTopic = PolicyFold.ofRules();
-    private Map<List<String>, LeasedKeys> keys = Map.of();
+    private final Set<String> changed = new TreeSet<>(); // the keys of records that are not in force yet
+    private final Map<String, Map<List<String>, LeasedKeys>> keysById = new HashMap<>();
     private volatile Rules rules = new Rules(PolicyTable.EMPTY, new IdentityHashMap<>());
 
     /**
@@ -55,29 +60,48 @@ final class ClientPolicyRegistry {
 
     /** Reads a record, which takes effect with the next {@link #update}. */
     void read(String key, byte[] value) {
-        onTopic.add(key, value); // enforcers report rejected records
+        boolean isRejected = onTopic.add(key, value) instanceof PolicyFold.Step.Reject; // enforcers report it
+        if (!isRejected && key.startsWith(POLICIES)) {
+            changed.add(key);
+        }
     }
 
     /**
      * Puts the records in force that were read. Leases are kept if the key of their policy still has the same fields.
      */
     void update() {
-        List<Policy> policies = onTopic.all().stream()
-                .flatMap(applied -> applied.policies().stream())
-                .toList();
-        IdentityHashMap<Policy, Rule> byPolicy = new IdentityHashMap<>();
+        PolicyTable table = rules.table;
+        IdentityHashMap<Policy, Rule> byPolicy = new IdentityHashMap<>(rules.byPolicy);
+        for (String key : changed) {
+            String id = key.substring(POLICIES.length());
+            table.versions(id).forEach(byPolicy::remove);
+            List<Policy> versions =
+                    onTopic.get(key).map(DecodedPolicyRecord::policies).orElse(List.of());
+            byPolicy.putAll(rules(id, versions));
+            table = table.with(id, versions);
+        }
+        changed.clear();
+        rules = new Rules(table, byPolicy);
+    }
+
+    /** Returns the rules of those versions of a policy that clients decide by leases. */
+    private Map<Policy, Rule> rules(String id, List<Policy> versions) {
+        Map<List<String>, LeasedKeys> before = keysById.getOrDefault(id, Map.of());
         Map<List<String>, LeasedKeys> next = new HashMap<>();
-        for (Policy policy : policies) {
+        Map<Policy, Rule> byPolicy = new IdentityHashMap<>();
+        for (Policy policy : versions) {
             if (LeasedPolicyDecider.isForClients(policy)) {
-                List<String> counted = new ArrayList<>(policy.key());
-                counted.add(policy.id());
-                LeasedKeys before = keys.get(counted);
-                LeasedKeys held =
-                        next.computeIfAbsent(counted, same -> before == null ? new LeasedKeys(policy.key()) : before);
-                byPolicy.put(policy, new Rule(new LeasedPolicyDecider(policy, longest), held));
+                List<String> fields = policy.key();
+                LeasedKeys same = before.get(fields);
+                LeasedKeys keys = next.computeIfAbsent(fields, none -> same == null ? new LeasedKeys(fields) : same);
+                byPolicy.put(policy, new Rule(new LeasedPolicyDecider(policy, longest), keys));
             }
         }
-        keys = next;
-        rules = new Rules(new PolicyTable(policies), byPolicy);
+        if (next.isEmpty()) {
+            keysById.remove(id);
+        } else {
+            keysById.put(id, next);
+        }
+        return byPolicy;
     }
 }

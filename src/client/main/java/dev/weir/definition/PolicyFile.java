@@ -134,7 +134,7 @@ public final class PolicyFile {
          * @return a table of the policies
          */
         public PolicyTable table() {
-            return new PolicyTable(
+            return PolicyTable.of(
                     policies.stream().map(Definition.PolicyDefinition::policy).toList());
         }
 

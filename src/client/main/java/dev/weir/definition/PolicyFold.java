@@ -5,8 +5,8 @@ import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.UnreadableException;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Function;
 
@@ -20,7 +20,9 @@ import java.util.function.Function;
  */
 public final class PolicyFold<V> {
 
-    private final Map<String, V> byKey = Collections.synchronizedSortedMap(new TreeMap<>());
+    private static final String AFTER_ALL_IDS = "\uFFFF";
+
+    private final SortedMap<String, V> byKey = Collections.synchronizedSortedMap(new TreeMap<>());
     private final Function<DecodedPolicyRecord, V> kept;
     private final Function<V, PolicyAvro.Applied> record;
 
@@ -130,14 +132,12 @@ public final class PolicyFold<V> {
     }
 
     /**
-     * Returns {@link #all} by key.
+     * Returns {@link #all} by key. Must not be iterated while another thread adds records.
      *
-     * @return a copy of the table, ordered by key
+     * @return a view, which changes with this table, ordered by key
      */
-    public Map<String, V> byKey() {
-        synchronized (byKey) {
-            return new TreeMap<>(byKey);
-        }
+    public SortedMap<String, V> byKey() {
+        return Collections.unmodifiableSortedMap(byKey);
     }
 
     /**
@@ -147,6 +147,25 @@ public final class PolicyFold<V> {
      */
     public List<PolicyAvro.Applied> inForce() {
         return all().stream()
+                .map(record)
+                .filter(applied -> !applied.isDeleted())
+                .toList();
+    }
+
+    /**
+     * Returns the policies, or the queues, that are in force.
+     *
+     * @param kind which of them
+     * @return the records, ordered by id
+     */
+    public List<PolicyAvro.Applied> inForce(PolicyAvro.Kind kind) {
+        List<V> ofKind;
+        synchronized (byKey) {
+            ofKind = List.copyOf(byKey.tailMap(PolicyAvro.key(kind, ""))
+                    .headMap(PolicyAvro.key(kind, AFTER_ALL_IDS))
+                    .values());
+        }
+        return ofKind.stream()
                 .map(record)
                 .filter(applied -> !applied.isDeleted())
                 .toList();

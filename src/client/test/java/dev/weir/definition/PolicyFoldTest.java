@@ -7,6 +7,7 @@ import dev.weir.definition.PolicyFold.Step;
 import dev.weir.event.Rejection;
 import dev.weir.wire.PolicyAvro;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class PolicyFoldTest {
@@ -48,7 +49,7 @@ class PolicyFoldTest {
     @Test
     void a_record_that_is_rejected_changes_nothing() {
         fold.add("policy/p", policy(3, 10));
-        var before = fold.byKey();
+        var before = Map.copyOf(fold.byKey());
 
         assertThat(rejection("policy/p", policy(2, 20))).isEqualTo(Rejection.OUTDATED_POLICY);
         assertThat(rejection("policy/p", record(PolicyAvro.Kind.POLICY, "p", 4, "{}")))

@@ -5,30 +5,22 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashMap;
-import java.util.LinkedHashSet;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
  * All policies, and a lookup of those that apply to a request: in each layer, the matching policy with the highest
- * priority. Immutable.
+ * priority. Immutable. A table in which one policy differs shares everything else with the first one.
  *
  * <p>A policy can have several versions. At the time of a request, its newest version that has taken effect is in
  * force, until its own end. After that, the policy does not apply, whatever its earlier versions are.
  */
-// A request must not be compared with each policy. So each policy is indexed by one of its conditions: the one whose
-// terms are the rarest among all policies. An index term is a literal value ("tier = free") or the literal prefix of a
-// glob ("endpoint starts with /articles/"). For each field with terms, a lookup walks down a radix tree by the
-// request's value and tests the policies found there, best first. A policy without a condition, or with a glob that
-// starts with a wildcard, is tested for each request, unless a better one was found.
 public final class PolicyTable {
 
     /** The table without policies. */
-    public static final PolicyTable EMPTY = new PolicyTable(List.of());
+    public static final PolicyTable EMPTY = new PolicyTable(PolicyIndex.EMPTY, RadixTree.empty(), 0);
 
     private static final long FNV_OFFSET = 0xCBF29CE484222325L;
     private static final long FNV_PRIME = 0x100000001B3L;
@@ -38,141 +30,88 @@ public final class PolicyTable {
 
     private static final long MIX_2 = 0xC4CEB9FE1A85EC53L;
 
-    private static final Comparator<Policy> BEST_FIRST =
-            Comparator.comparingInt(Policy::priority).reversed().thenComparing(Policy::id);
+    private static final Comparator<Policy> NEWEST_FIRST =
+            Comparator.comparingLong(Policy::version).reversed();
 
-    /** A condition on a field's value: that it equals a text, or starts with it. */
-    // Comparable, so that hash maps stay fast even if a client chooses texts whose hash codes collide.
-    private record IndexTerm(String field, boolean whole, String text) implements Comparable<IndexTerm> {
-        @Override
-        public int compareTo(IndexTerm other) {
-            int order = text.compareTo(other.text);
-            if (order == 0) {
-                order = field.compareTo(other.field);
-            }
-            return order == 0 ? Boolean.compare(whole, other.whole) : order;
-        }
+    /** A time at which some versions take effect or end. */
+    private record ChangeTime(long ms, int versions) {}
 
-        static IndexTerm of(String field, Glob glob) {
-            return new IndexTerm(field, glob.isLiteral(), glob.literalPrefix());
-        }
-    }
-
-    /**
-     * A policy and its rank among those of its layer; rank 0 takes precedence over 1.
-     *
-     * @param untilMs when the version ends or a later version of the policy takes effect
-     */
-    private record Ranked(int layer, int rank, Policy policy, long untilMs) {
-        boolean applies(Request request, long atMs) {
-            return atMs >= policy.effectiveFromMs()
-                    && atMs < untilMs
-                    && policy.match().matches(request);
-        }
-    }
-
-    /**
-     * Policies that are tested together.
-     *
-     * @param bestFirst those of one layer, best first
-     * @param others those of the following layers, null if there are none
-     */
-    @SuppressWarnings("ArrayRecordComponent") // built once, never compared
-    private record Candidates(Ranked[] bestFirst, Candidates others) {
-
-        /** @param ranked ordered by layer, and best first within each layer */
-        static Candidates of(List<Ranked> ranked) {
-            Candidates all = null;
-            for (int end = ranked.size(), begin = end - 1; begin >= 0; begin--) {
-                if (begin == 0 || ranked.get(begin - 1).layer != ranked.get(begin).layer) {
-                    all = new Candidates(ranked.subList(begin, end).toArray(Ranked[]::new), all);
-                    end = begin;
-                }
-            }
-            return all;
-        }
-    }
-
-    /** The policies indexed by a text: as prefix, and as whole value; null if there are none. */
-    private record IndexEntry(Candidates starts, Candidates whole) {}
-
-    /** A builder of an {@link IndexEntry}. */
-    private record IndexEntryBuilder(List<Ranked> starts, List<Ranked> whole) {
-        IndexEntryBuilder() {
-            this(new ArrayList<>(1), new ArrayList<>(1));
-        }
-
-        IndexEntry build() {
-            return new IndexEntry(Candidates.of(starts), Candidates.of(whole));
-        }
-    }
-
-    /** A field and the index of its terms. */
-    private record Field(String name, RadixTree<IndexEntry> tree) {
-
-        static Field of(String name, SortedMap<String, IndexEntryBuilder> filings) {
-            SortedMap<String, IndexEntry> words = new TreeMap<>();
-            filings.forEach((text, filing) -> words.put(text, filing.build()));
-            return new Field(name, RadixTree.of(words));
-        }
-    }
-
-    private final int layers;
-    private final Candidates unindexed;
-    private final Field[] fields;
-    private final Map<String, TreeMap<Long, Policy>> byId = new HashMap<>();
-    private final long lastChangeMs;
+    private final PolicyIndex index;
+    private final RadixTree<ChangeTime> changeTimes; // by the time in hexadecimal, without 0
     private final long checksum;
 
-    /** @throws IllegalArgumentException if two policies have the same id and version */
-    public PolicyTable(Collection<Policy> policies) {
-        Map<String, List<Policy>> byLayer = new TreeMap<>();
-        Map<IndexTerm, Integer> frequency = new HashMap<>();
-        for (Policy policy : policies) {
-            if (byId.computeIfAbsent(policy.id(), id -> new TreeMap<>()).put(policy.version(), policy) != null) {
-                throw new IllegalArgumentException(
-                        "two policies have the id " + policy.id() + " and the version " + policy.version());
-            }
-        }
-        checksum = checksum(policies);
-        Map<Policy, Long> untilMs = untilMs();
-        for (Policy policy : policies) {
-            byLayer.computeIfAbsent(policy.layer(), layer -> new ArrayList<>()).add(policy);
-            policy.match()
-                    .conditions()
-                    .forEach((field, globs) ->
-                            globs.forEach(glob -> frequency.merge(IndexTerm.of(field, glob), 1, Integer::sum)));
-        }
-        layers = byLayer.size();
-        lastChangeMs =
-                policies.stream().mapToLong(PolicyTable::lastChangeMs).max().orElse(0);
-        List<Ranked> unfiled = new ArrayList<>();
-        Map<String, SortedMap<String, IndexEntryBuilder>> byField = new TreeMap<>();
-        int layer = 0;
-        for (List<Policy> ofLayer : byLayer.values()) {
-            ofLayer.sort(BEST_FIRST);
-            for (int rank = 0; rank < ofLayer.size(); rank++) {
-                Policy policy = ofLayer.get(rank);
-                Ranked ranked = new Ranked(layer, rank, policy, untilMs.getOrDefault(policy, Long.MAX_VALUE));
-                Set<IndexTerm> words = mostSelective(policy.match(), frequency);
-                if (words.isEmpty()) {
-                    unfiled.add(ranked);
-                }
-                words.forEach(word -> addToIndex(ranked, word, byField));
-            }
-            layer++;
-        }
-        unindexed = Candidates.of(unfiled);
-        fields = byField.entrySet().stream()
-                .map(words -> Field.of(words.getKey(), words.getValue()))
-                .toArray(Field[]::new);
+    private PolicyTable(PolicyIndex index, RadixTree<ChangeTime> changeTimes, long checksum) {
+        this.index = index;
+        this.changeTimes = changeTimes;
+        this.checksum = checksum;
     }
 
-    private static void addToIndex(
-            Ranked ranked, IndexTerm word, Map<String, SortedMap<String, IndexEntryBuilder>> byField) {
-        IndexEntryBuilder filing = byField.computeIfAbsent(word.field, field -> new TreeMap<>())
-                .computeIfAbsent(word.text, text -> new IndexEntryBuilder());
-        (word.whole ? filing.whole : filing.starts).add(ranked);
+    /**
+     * Returns a table of policies.
+     *
+     * @throws IllegalArgumentException if two policies have the same id and version
+     */
+    public static PolicyTable of(Collection<Policy> policies) {
+        Map<String, List<Policy>> byId = new TreeMap<>();
+        policies.forEach(policy ->
+                byId.computeIfAbsent(policy.id(), id -> new ArrayList<>(1)).add(policy));
+        return EMPTY.with(byId);
+    }
+
+    /**
+     * Returns a table in which a policy has other versions. What this takes depends on the policy and on those with the
+     * same terms in their match, not on how many policies there are.
+     *
+     * @param versions in any order; none to remove the policy
+     * @throws IllegalArgumentException if two versions have the same number, or a version has another id
+     */
+    public PolicyTable with(String id, Collection<Policy> versions) {
+        return with(Map.of(id, versions));
+    }
+
+    private PolicyTable with(Map<String, ? extends Collection<Policy>> byId) {
+        PolicyIndex.Edit edit = index.edit();
+        RadixTree<ChangeTime> times = changeTimes;
+        long sum = checksum;
+        for (Map.Entry<String, ? extends Collection<Policy>> each : byId.entrySet()) {
+            String id = each.getKey();
+            List<Policy> versions = new ArrayList<>(each.getValue());
+            versions.sort(NEWEST_FIRST);
+            requireDistinct(id, versions);
+            for (Policy old : versions(id)) {
+                times = counted(times, lastChangeMs(old), -1);
+                sum -= checksum(old);
+            }
+            for (Policy version : versions) {
+                times = counted(times, lastChangeMs(version), 1);
+                sum += checksum(version);
+            }
+            edit.replace(id, versions);
+        }
+        return new PolicyTable(edit.index(), times, Integer.toUnsignedLong((int) sum));
+    }
+
+    private static void requireDistinct(String id, List<Policy> newestFirst) {
+        long last = 0;
+        for (Policy policy : newestFirst) {
+            if (!policy.id().equals(id)) {
+                throw new IllegalArgumentException("the policy " + policy.id() + " is no version of " + id);
+            }
+            if (policy.version() == last) {
+                throw new IllegalArgumentException("two policies have the id " + id + " and the version " + last);
+            }
+            last = policy.version();
+        }
+    }
+
+    private static RadixTree<ChangeTime> counted(RadixTree<ChangeTime> times, long ms, int change) {
+        if (ms == 0) {
+            return times;
+        }
+        String word = HexFormat.of().toHexDigits(ms);
+        ChangeTime old = times.get(word);
+        int versions = (old == null ? 0 : old.versions) + change;
+        return times.with(word, versions == 0 ? null : new ChangeTime(ms, versions));
     }
 
     /** Returns the policies that apply to a request: at most one per layer, with layers in alphabetical order. */
@@ -188,60 +127,73 @@ public final class PolicyTable {
 
     /** Returns whether some version takes effect or ends after {@code atMs}. */
     public boolean changesAfter(long atMs) {
-        return lastChangeMs > atMs;
+        ChangeTime last = changeTimes.last();
+        return last != null && last.ms > atMs;
     }
 
-    /** Returns all versions of a policy. */
+    /** Returns all versions of a policy, newest first. */
     public Collection<Policy> versions(String id) {
-        TreeMap<Long, Policy> versions = byId.get(id);
-        return versions == null ? List.of() : versions.values();
+        return index.versions(id).stream().map(PolicyCandidate::policy).toList();
     }
 
     /** Like {@link #applicable}, by the versions in force at {@code atMs} instead of the request's own time. */
     public Policy[] applicableAt(Request request, long atMs) {
-        Ranked[] best = new Ranked[layers];
-        find(request, atMs, best);
-        int size = 0;
-        for (Ranked ranked : best) {
-            size += ranked == null ? 0 : 1;
-        }
-        Policy[] applying = new Policy[size];
-        int next = 0;
-        for (Ranked ranked : best) {
-            if (ranked != null) {
-                applying[next++] = ranked.policy;
-            }
+        Search found = new Search();
+        find(request, atMs, found);
+        Policy[] applying = new Policy[found.size()];
+        for (int i = 0; i < applying.length; i++) {
+            applying[i] = found.policy(i);
         }
         return applying;
     }
 
     /** Finds the policies that apply to a request at {@code atMs}, whatever its own time is. Allocates nothing. */
     public void find(Request request, long atMs, Search into) {
-        into.clear(layers);
-        find(request, atMs, into.found);
-        into.close();
+        into.clear();
+        index.find(request, atMs, into);
     }
 
     /** A reusable buffer for the policies that apply to a request. Not thread-safe. */
     public static final class Search {
 
-        private Ranked[] found = {};
+        private PolicyCandidate[] found = new PolicyCandidate[4]; // by layer, in alphabetical order
         private int size;
 
-        private void clear(int layers) {
-            if (found.length < layers) {
-                found = new Ranked[layers];
-            }
-            Arrays.fill(found, null);
+        private void clear() {
+            Arrays.fill(found, 0, size, null);
+            size = 0;
         }
 
-        private void close() {
-            size = 0;
-            for (Ranked ranked : found) {
-                if (ranked != null) {
-                    found[size++] = ranked;
+        /** Returns the index of the policy of a layer, or -1 - the index at which it belongs if there is none. */
+        int index(String layer) {
+            int low = 0;
+            int high = size;
+            while (low < high) {
+                int middle = (low + high) >>> 1;
+                int order = found[middle].policy().layer().compareTo(layer);
+                if (order == 0) {
+                    return middle;
                 }
+                low = order < 0 ? middle + 1 : low;
+                high = order < 0 ? high : middle;
             }
+            return -1 - low;
+        }
+
+        PolicyCandidate candidate(int at) {
+            return found[at];
+        }
+
+        /** @param at the result of {@link #index} for the layer of the candidate */
+        void put(int at, PolicyCandidate candidate) {
+            if (at >= 0) {
+                found[at] = candidate;
+                return;
+            }
+            found = size == found.length ? Arrays.copyOf(found, 2 * size) : found;
+            System.arraycopy(found, -1 - at, found, -at, size - (-1 - at));
+            found[-1 - at] = candidate;
+            size++;
         }
 
         /** Returns how many policies apply. */
@@ -250,37 +202,8 @@ public final class PolicyTable {
         }
 
         /** Returns one of the policies. Layers are in alphabetical order. */
-        public Policy policy(int index) {
-            return found[index].policy;
-        }
-    }
-
-    private void find(Request request, long atMs, Ranked[] best) {
-        improve(best, unindexed, request, atMs);
-        for (Field field : fields) {
-            String value = request.field(field.name);
-            for (RadixTree<IndexEntry> at = value == null ? null : field.tree; at != null; at = at.child(value)) {
-                if (at.value() != null) {
-                    improve(best, at.value().starts, request, atMs);
-                    improve(best, at.length() == value.length() ? at.value().whole : null, request, atMs);
-                }
-            }
-        }
-    }
-
-    /** Replaces worse policies, by layer, with better candidates that apply. */
-    private static void improve(Ranked[] best, Candidates candidates, Request request, long atMs) {
-        for (Candidates some = candidates; some != null; some = some.others) {
-            Ranked so = best[some.bestFirst[0].layer];
-            for (Ranked candidate : some.bestFirst) {
-                if (so != null && candidate.rank >= so.rank) {
-                    break;
-                }
-                if (candidate.applies(request, atMs)) {
-                    best[candidate.layer] = candidate;
-                    break;
-                }
-            }
+        public Policy policy(int at) {
+            return found[at].policy();
         }
     }
 
@@ -318,8 +241,8 @@ public final class PolicyTable {
 
     /** Returns the version of a policy in force at {@code atMs}, null if there is none. */
     public Policy inForce(String id, long atMs) {
-        for (Policy policy :
-                byId.getOrDefault(id, new TreeMap<>()).descendingMap().values()) {
+        for (PolicyCandidate version : index.versions(id)) {
+            Policy policy = version.policy();
             if (policy.effectiveFromMs() <= atMs) {
                 return atMs < policy.effectiveUntilMs() ? policy : null;
             }
@@ -329,45 +252,7 @@ public final class PolicyTable {
 
     /** Returns the latest version of a policy, null if there is none. */
     public Policy latest(String id) {
-        TreeMap<Long, Policy> versions = byId.get(id);
-        return versions == null ? null : versions.lastEntry().getValue();
-    }
-
-    /** Returns until when each version is in force, if it ends or a later one takes effect. */
-    private Map<Policy, Long> untilMs() {
-        Map<Policy, Long> untilMs = new HashMap<>();
-        for (TreeMap<Long, Policy> versions : byId.values()) {
-            long earliestMs = Long.MAX_VALUE;
-            for (Policy policy : versions.descendingMap().values()) {
-                long ownMs = Math.min(earliestMs, policy.effectiveUntilMs());
-                if (ownMs != Long.MAX_VALUE) {
-                    untilMs.put(policy, ownMs);
-                }
-                earliestMs = Math.min(earliestMs, policy.effectiveFromMs());
-            }
-        }
-        return untilMs;
-    }
-
-    /**
-     * Returns the terms of the condition whose most frequent term is the rarest; none if no condition can be indexed.
-     */
-    private static Set<IndexTerm> mostSelective(RequestMatcher match, Map<IndexTerm, Integer> frequency) {
-        Set<IndexTerm> rarest = Set.of();
-        int least = Integer.MAX_VALUE;
-        for (Map.Entry<String, List<Glob>> condition : match.conditions().entrySet()) {
-            Set<IndexTerm> words = new LinkedHashSet<>();
-            int most = 0;
-            for (Glob glob : condition.getValue()) {
-                IndexTerm word = IndexTerm.of(condition.getKey(), glob);
-                most = Math.max(most, word.text.isEmpty() && !word.whole ? Integer.MAX_VALUE : frequency.get(word));
-                words.add(word);
-            }
-            if (most < least) {
-                least = most;
-                rarest = words;
-            }
-        }
-        return rarest;
+        List<PolicyCandidate> versions = index.versions(id);
+        return versions.isEmpty() ? null : versions.get(0).policy();
     }
 }

@@ -1,9 +1,6 @@
 package dev.weir.policy;
 
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
-import java.util.SortedMap;
 
 /**
  * A radix tree (D. Morrison: <i>PATRICIA</i>, JACM 15(4), 1968) that maps words to values and finds all words that are
@@ -15,6 +12,9 @@ import java.util.SortedMap;
  *                                            └─ /api/2
  * </pre>
  *
+ * <p>Immutable: a change copies the nodes on the path of its word, and shares all others. Two trees with the same words
+ * have the same nodes, whatever the changes that led to them.
+ *
  * @param length the length of the node's prefix
  * @param label the last part of the prefix, which the parent does not have
  * @param value the value of the prefix, null if it is not a word
@@ -22,12 +22,27 @@ import java.util.SortedMap;
  * @param children the child nodes, in that order
  */
 // Nothing is hashed, so a client cannot choose values that are slow to find.
-@SuppressWarnings("ArrayRecordComponent") // built once, never compared
+@SuppressWarnings("ArrayRecordComponent") // not written after construction, never compared
 record RadixTree<V>(int length, String label, V value, char[] childChars, RadixTree<V>[] children) {
 
-    /** Returns a tree of all entries of {@code filed}. */
-    static <V> RadixTree<V> of(SortedMap<String, V> filed) {
-        return node("", 0, filed, List.copyOf(filed.keySet()));
+    private static final char[] NO_CHARS = {};
+    private static final RadixTree<?>[] NO_CHILDREN = {};
+    private static final RadixTree<?> EMPTY = leaf(0, "", null);
+
+    /** Returns the root of a tree without words. */
+    @SuppressWarnings("unchecked")
+    static <V> RadixTree<V> empty() {
+        return (RadixTree<V>) EMPTY;
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <V> RadixTree<V> leaf(int length, String label, V value) {
+        return new RadixTree<>(length, label, value, NO_CHARS, (RadixTree<V>[]) NO_CHILDREN);
+    }
+
+    /** Returns whether no word starts with the node's prefix. */
+    boolean isEmpty() {
+        return value == null && children.length == 0;
     }
 
     /**
@@ -46,34 +61,95 @@ record RadixTree<V>(int length, String label, V value, char[] childChars, RadixT
         return text.startsWith(node.label, length) ? node : null;
     }
 
-    /** @param words the words that start with {@code start}, ascending */
-    private static <V> RadixTree<V> node(String start, int from, SortedMap<String, V> filed, List<String> words) {
-        int length = start.length();
-        StringBuilder next = new StringBuilder();
-        List<RadixTree<V>> nodes = new ArrayList<>();
-        int begin = !words.isEmpty() && words.get(0).length() == length ? 1 : 0;
-        while (begin < words.size()) {
-            char c = words.get(begin).charAt(length);
-            int end = begin + 1;
-            while (end < words.size() && words.get(end).charAt(length) == c) {
-                end++;
-            }
-            next.append(c);
-            String shared = shared(words.get(begin), words.get(end - 1));
-            nodes.add(node(shared, length, filed, words.subList(begin, end)));
-            begin = end;
+    /** Returns the value of a word, null if there is none. The word must start with this node's prefix. */
+    V get(String word) {
+        RadixTree<V> at = this;
+        while (at != null && at.length < word.length()) {
+            at = at.child(word);
         }
-        @SuppressWarnings("unchecked")
-        RadixTree<V>[] behind = nodes.toArray(RadixTree[]::new);
-        return new RadixTree<>(
-                length, start.substring(from), filed.get(start), next.toString().toCharArray(), behind);
+        return at == null ? null : at.value;
     }
 
-    private static String shared(String one, String other) {
-        int length = 0;
-        while (length < Math.min(one.length(), other.length()) && one.charAt(length) == other.charAt(length)) {
-            length++;
+    /** Returns the value of the last word, null if there is none. */
+    V last() {
+        RadixTree<V> at = this;
+        while (at.children.length > 0) {
+            at = at.children[at.children.length - 1];
         }
-        return one.substring(0, length);
+        return at.value;
+    }
+
+    /**
+     * Returns a copy in which a word has another value. The word must start with this node's prefix.
+     *
+     * @param newValue null to remove the word
+     */
+    RadixTree<V> with(String word, V newValue) {
+        if (word.length() == length) {
+            return new RadixTree<>(length, label, newValue, childChars, children);
+        }
+        int index = Arrays.binarySearch(childChars, word.charAt(length));
+        if (index < 0) {
+            return newValue == null ? this : withChild(~index, leaf(word.length(), word.substring(length), newValue));
+        }
+        RadixTree<V> child = children[index];
+        int shared = shared(child.label, word);
+        if (shared == child.label.length()) {
+            RadixTree<V> next = child.with(word, newValue);
+            return next.isEmpty() ? withoutChild(index) : replaceChild(index, next.merged());
+        }
+        return newValue == null ? this : replaceChild(index, child.split(shared).with(word, newValue));
+    }
+
+    /** Returns how many characters a label and the part of a word behind this node's prefix have in common. */
+    private int shared(String ofChild, String word) {
+        int shared = 0;
+        int most = Math.min(ofChild.length(), word.length() - length);
+        while (shared < most && ofChild.charAt(shared) == word.charAt(length + shared)) {
+            shared++;
+        }
+        return shared;
+    }
+
+    /** Returns a node for the first characters of the label, with this node as its only child. */
+    private RadixTree<V> split(int at) {
+        RadixTree<V> lower = new RadixTree<>(length, label.substring(at), value, childChars, children);
+        return RadixTree.<V>leaf(length - label.length() + at, label.substring(0, at), null)
+                .withChild(0, lower);
+    }
+
+    /** Returns the only child instead of a node that is not a word. */
+    private RadixTree<V> merged() {
+        if (value != null || children.length != 1) {
+            return this;
+        }
+        RadixTree<V> only = children[0];
+        return new RadixTree<>(only.length, label + only.label, only.value, only.childChars, only.children);
+    }
+
+    private RadixTree<V> withChild(int index, RadixTree<V> child) {
+        char[] chars = new char[childChars.length + 1];
+        System.arraycopy(childChars, 0, chars, 0, index);
+        chars[index] = child.label.charAt(0);
+        System.arraycopy(childChars, index, chars, index + 1, childChars.length - index);
+        RadixTree<V>[] nodes = Arrays.copyOf(children, children.length + 1);
+        System.arraycopy(children, index, nodes, index + 1, children.length - index);
+        nodes[index] = child;
+        return new RadixTree<>(length, label, value, chars, nodes);
+    }
+
+    private RadixTree<V> withoutChild(int index) {
+        char[] chars = Arrays.copyOf(childChars, childChars.length - 1);
+        System.arraycopy(childChars, index + 1, chars, index, chars.length - index);
+        RadixTree<V>[] nodes = Arrays.copyOf(children, children.length - 1);
+        System.arraycopy(children, index + 1, nodes, index, nodes.length - index);
+        return new RadixTree<>(length, label, value, chars, nodes);
+    }
+
+    /** @param child starts with the same character as the replaced one */
+    private RadixTree<V> replaceChild(int index, RadixTree<V> child) {
+        RadixTree<V>[] nodes = children.clone();
+        nodes[index] = child;
+        return new RadixTree<>(length, label, value, childChars, nodes);
     }
 }

@@ -494,6 +494,19 @@ public final class Shaper {
                 .toList();
     }
 
+    /**
+     * Returns the current states of the first {@code most} queues, by id, that are not in force and in which requests
+     * wait. Changes nothing.
+     */
+    public List<QueueView> draining(int most, long nowNanos) {
+        return buckets.queues().values().stream()
+                .filter(queue -> queue.backlog.requests() > 0 && rules.of(queue.id()) == null)
+                .map(queue -> view(queue.id(), nowNanos))
+                .filter(view -> view != null && view.waiting() > 0)
+                .limit(most)
+                .toList();
+    }
+
     private static QueueView combinedView(
             QueueBuckets queue, QueueRules rules, boolean isDeleted, List<QueueView.KeyView> longest, long nowNanos) {
         QueueBacklog backlog = queue.backlog;

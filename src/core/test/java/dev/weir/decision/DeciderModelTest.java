@@ -93,7 +93,7 @@ class DeciderModelTest {
         for (int i = 0; i < TABLES; i++) {
             Random random = new Random(seed * 1_000 + i);
             List<Policy> policies = randomPolicies(random);
-            PolicyTable table = new PolicyTable(policies);
+            PolicyTable table = PolicyTable.of(policies);
             MapStates states = new MapStates();
             usages.clear();
             long nowMs = random.nextInt(50);

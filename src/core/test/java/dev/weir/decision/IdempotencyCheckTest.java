@@ -338,8 +338,8 @@ class IdempotencyCheckTest {
                 policies.add(random.nextInt(3) == 0 ? policy : idempotent(1 + random.nextInt(200), policy));
             }
         }
-        PolicyTable table = new PolicyTable(policies);
-        PolicyTable withoutIdempotency = new PolicyTable(
+        PolicyTable table = PolicyTable.of(policies);
+        PolicyTable withoutIdempotency = PolicyTable.of(
                 policies.stream().map(policy -> idempotent(0, policy)).toList());
         MapStates plain = new MapStates();
         Map<RequestKey, Decision> firsts = new HashMap<>();

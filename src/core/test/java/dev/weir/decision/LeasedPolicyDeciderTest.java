@@ -74,7 +74,7 @@ class LeasedPolicyDeciderTest {
     void sufficient_leases_of_all_limits_give_the_same_decision_as_the_decider() {
         int permitted = 0;
         for (int round = 0; round < 20_000; round++) {
-            PolicyTable table = new PolicyTable(policies());
+            PolicyTable table = PolicyTable.of(policies());
             Request request = request(NOW + random.nextInt(5_000));
             books.clear();
             terms.clear();

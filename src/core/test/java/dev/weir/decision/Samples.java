@@ -168,7 +168,7 @@ public final class Samples {
     }
 
     public static PolicyTable table(Policy... policies) {
-        return new PolicyTable(Arrays.asList(policies));
+        return PolicyTable.of(Arrays.asList(policies));
     }
 
     /**

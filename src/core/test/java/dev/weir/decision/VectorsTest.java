@@ -66,7 +66,7 @@ class VectorsTest {
     @ParameterizedTest
     @MethodSource("cases")
     void decides_as_its_source_does(JsonNode one) {
-        PolicyTable policies = new PolicyTable(List.of(policy(one.get("limits"))));
+        PolicyTable policies = PolicyTable.of(List.of(policy(one.get("limits"))));
         MapStates states = new MapStates();
         List<Decision> decisions = new ArrayList<>();
         for (JsonNode request : one.get("requests")) {

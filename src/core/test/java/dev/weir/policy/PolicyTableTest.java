@@ -312,7 +312,7 @@ class PolicyTableTest {
                         random.nextInt(4) - 1,
                         randomMatch(random)));
             }
-            PolicyTable table = new PolicyTable(policies);
+            PolicyTable table = PolicyTable.of(policies);
             for (int i = 0; i < 60; i++) {
                 Request request = randomRequest(random);
                 List<String> expected = byScanning(policies, request);
@@ -323,6 +323,109 @@ class PolicyTableTest {
             }
         }
         assertThat(found).as("number of applicable policies").isGreaterThan(10_000);
+    }
+
+    /** A table that was changed many times behaves as one that was built from the policies that are left. */
+    @Test
+    void a_table_after_random_changes_equals_one_of_the_policies_that_are_left() {
+        int found = 0;
+        for (int seed = 0; seed < 200; seed++) {
+            Random random = new Random(seed);
+            TreeMap<String, List<Policy>> byId = new TreeMap<>();
+            PolicyTable table = PolicyTable.EMPTY;
+            for (int change = 0; change < 60; change++) {
+                String id = "p" + random.nextInt(30);
+                List<Policy> versions = random.nextInt(4) == 0 ? List.of() : randomVersions(random, id);
+                byId.put(id, versions);
+                PolicyTable before = table;
+                long checksum = before.checksum();
+                table = table.with(id, versions);
+                assertThat(before.checksum()).as("the table before is the same").isEqualTo(checksum);
+            }
+            List<Policy> left =
+                    new ArrayList<>(byId.values().stream().flatMap(List::stream).toList());
+            Collections.shuffle(left, random);
+            PolicyTable rebuilt = PolicyTable.of(left);
+            assertThat(table.checksum()).isEqualTo(rebuilt.checksum()).isEqualTo(PolicyTable.checksum(left));
+            for (String id : byId.keySet()) {
+                assertThat(table.versions(id)).containsExactlyElementsOf(rebuilt.versions(id));
+                assertThat(table.latest(id)).isEqualTo(rebuilt.latest(id));
+            }
+            for (long atMs = 0; atMs <= 50; atMs += 10) {
+                assertThat(table.changesAfter(atMs)).isEqualTo(rebuilt.changesAfter(atMs));
+                for (String id : byId.keySet()) {
+                    assertThat(table.inForce(id, atMs)).isEqualTo(rebuilt.inForce(id, atMs));
+                }
+            }
+            PolicyTable.Search search = new PolicyTable.Search();
+            for (int i = 0; i < 40; i++) {
+                Request request = randomRequest(random);
+                long atMs = random.nextInt(50);
+                Policy[] expected = rebuilt.applicableAt(request, atMs);
+                found += expected.length;
+                assertThat(table.applicableAt(request, atMs))
+                        .as("seed %d: %s at %d of %s", seed, request, atMs, left)
+                        .containsExactly(expected);
+                table.find(request, atMs, search);
+                assertThat(search.size()).isEqualTo(expected.length);
+            }
+        }
+        assertThat(found).as("number of applicable policies").isGreaterThan(3_000);
+    }
+
+    private static List<Policy> randomVersions(Random random, String id) {
+        List<Policy> versions = new ArrayList<>();
+        long last = 1 + random.nextInt(9);
+        for (long version = Math.max(1, last - random.nextInt(3)); version <= last; version++) {
+            long fromMs = 10L * random.nextInt(4);
+            boolean ends = random.nextInt(4) == 0;
+            versions.add(version(
+                    version,
+                    new EffectivePeriod(fromMs, ends ? fromMs + 10L * (1 + random.nextInt(3)) : EffectivePeriod.NO_END),
+                    policy(id, "layer" + random.nextInt(6), random.nextInt(4) - 1, randomMatch(random))));
+        }
+        Collections.shuffle(versions, random);
+        return versions;
+    }
+
+    @Test
+    void the_removal_of_all_policies_leaves_an_empty_table() {
+        PolicyTable table = largeTable(10);
+        for (int i = 0; i < 10; i++) {
+            table = table.with("plan-" + i, List.of())
+                    .with("both-" + i, List.of())
+                    .with("path-" + i, List.of());
+        }
+        table = table.with("all", List.of());
+        assertThat(table.checksum()).isZero();
+        assertThat(table.applicable(request("c", null, Map.of("plan", "plan-7"))))
+                .isEmpty();
+        CountedMap attributes = new CountedMap(Map.of("plan", "plan-7"));
+        assertThat(table.applicable(request("c", null, attributes))).isEmpty();
+        assertThat(attributes.gets).as("reads of fields without policies").isZero();
+    }
+
+    @Test
+    void a_version_of_another_policy_is_rejected() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> PolicyTable.EMPTY.with("a", List.of(policy("b", 0))))
+                .withMessage("the policy b is no version of a");
+    }
+
+    /** A policy is filed by its rarest condition, also if that became the rarest only by the policies after it. */
+    @Test
+    void a_look_up_does_not_try_every_policy_whatever_the_order_of_changes() {
+        PolicyTable table = PolicyTable.EMPTY;
+        for (int i = 0; i < 1_000; i++) {
+            table = table.with("p" + i, List.of(policy("p" + i, 0, "endpoint", "/same", "tenant", "t" + i)));
+        }
+        assertThat(looksAtAttributes(table, Map.of("endpoint", "/same", "tenant", "t7"), "p7"))
+                .isLessThan(10);
+        for (int i = 0; i < 1_000; i++) {
+            table = table.with("p" + i, List.of(policy("p" + i, 0, "endpoint", "/e" + i, "tenant", "same")));
+        }
+        assertThat(looksAtAttributes(table, Map.of("endpoint", "/e7", "tenant", "same"), "p7"))
+                .isLessThan(10);
     }
 
     private static final String[] FIELDS = {"client", "tier", "endpoint", "method"};
@@ -385,7 +488,7 @@ class PolicyTableTest {
         }
         all.add(policy("all", 0));
         Collections.shuffle(all, new Random(4));
-        return new PolicyTable(all);
+        return PolicyTable.of(all);
     }
 
     @Test
@@ -411,7 +514,7 @@ class PolicyTableTest {
         for (int i = 0; i < 1_000; i++) {
             all.add(policy("p" + i, i, "plan", "free"));
         }
-        assertThat(looksAtAttributes(new PolicyTable(all), Map.of("plan", "free"), "p999"))
+        assertThat(looksAtAttributes(PolicyTable.of(all), Map.of("plan", "free"), "p999"))
                 .isLessThan(5);
     }
 }

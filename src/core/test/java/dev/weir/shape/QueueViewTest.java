@@ -231,10 +231,13 @@ class QueueViewTest {
         assertThat(view.nextReleaseAtNanos()).isEqualTo(50 * MS);
         Admission admission = QueueHarness.admission(RequestKind.CONSUME, "r", "c", null, 1, null);
         assertThat(queue.shaper.check(admission, 0).reason()).isEqualTo(Reason.QUEUE_FULL);
+        assertThat(queue.shaper.draining(5, 0)).isEmpty();
         queue.rules.clear();
         view = queue.shaper.view("q", 0);
         assertThat(view.isDeleted()).isTrue();
         assertThat(view.waiting()).isEqualTo(2);
+        assertThat(queue.shaper.draining(5, 0)).containsExactly(view);
+        assertThat(queue.shaper.draining(0, 0)).isEmpty();
         assertThat(view.nextReleaseAtNanos()).isEqualTo(100 * MS);
         assertThat(queue.shaper.check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);
         assertThat(queue.shaper.dueNanos()).isEqualTo(100 * MS);

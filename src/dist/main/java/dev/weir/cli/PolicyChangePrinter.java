@@ -14,36 +14,57 @@ final class PolicyChangePrinter {
     /** The maximum number of unchanged policies and queues that are listed. If there are more, they are counted. */
     private static final int MAX_UNCHANGED = 20;
 
+    /** The maximum number of kept policies and queues that are listed. The others are counted. */
+    private static final int MAX_KEPT = 100;
+
     private PolicyChangePrinter() {}
 
     static void print(PrintWriter out, List<Change> changes) {
-        long unchanged =
-                changes.stream().filter(PolicyChangePrinter::isUnchanged).count();
+        long unchanged = count(changes, Effect.UNCHANGED);
+        long kept = count(changes, Effect.KEPT);
+        long listed = 0;
         for (Change change : changes) {
-            if (!isUnchanged(change) || unchanged <= MAX_UNCHANGED) {
+            boolean isListed =
+                    switch (change.effect()) {
+                        case UNCHANGED -> unchanged <= MAX_UNCHANGED;
+                        case KEPT -> listed++ < MAX_KEPT;
+                        default -> true;
+                    };
+            if (isListed) {
                 print(out, change);
             }
         }
         if (unchanged > MAX_UNCHANGED) {
             out.printf("unchanged  %d policies and queues%n", unchanged);
         }
+        if (kept > MAX_KEPT) {
+            out.printf("kept       %d more policies and queues%n", kept - MAX_KEPT);
+        }
+        if (kept > 0) {
+            out.println("The file differs from what was kept, which is newer. To apply the file, add --overwrite.");
+        }
         out.flush();
+    }
+
+    private static long count(List<Change> changes, Effect effect) {
+        return changes.stream().filter(change -> change.effect() == effect).count();
     }
 
     private static void print(PrintWriter out, Change change) {
         boolean queue = change.kind() == PolicyAvro.Kind.QUEUE;
-        boolean drains = queue && change.effect() == Effect.DELETED;
+        String note =
+                switch (change.effect()) {
+                    case DELETED -> queue ? ": denies new requests; waiting requests drain" : "";
+                    case KEPT -> change.after() == null ? ": stays deleted" : "";
+                    default -> "";
+                };
         out.printf(
                 "%-9s  %s%s (version %d)%s%n",
                 change.effect().name().toLowerCase(Locale.ROOT),
                 queue ? "queue " : "",
                 change.id(),
                 change.version(),
-                drains ? ": denies new requests; waiting requests drain" : "");
+                note);
         ChangeDetails.of(change).forEach(line -> out.printf("    %s%n", line));
-    }
-
-    private static boolean isUnchanged(Change change) {
-        return change.effect() == Effect.UNCHANGED;
     }
 }

@@ -29,7 +29,7 @@ import picocli.CommandLine.Spec;
         name = "queues",
         mixinStandardHelpOptions = true,
         description = {
-            "Prints queues and their current state.",
+            "Prints queues and their current state, also of deleted ones that drain.",
             "With an ID, prints one queue with its tiers and, if it has a key, the keys with the longest backlogs. Any"
                     + " running instance responds for every queue."
         },
@@ -81,14 +81,20 @@ final class QueuesCommand implements Callable<Integer> {
         ObjectNode all = Json.MAPPER.createObjectNode();
         ArrayNode queues = all.putArray("queues");
         String after = "";
+        Set<String> missing = new TreeSet<>();
         while (after != null) {
             JsonNode page = service.get("/v1/queues?after=" + ServiceClient.encoded(after))
                     .orElseThrow(() -> new InputException("the service has no /v1/queues; check --service", null));
             for (JsonNode one : page.get("queues")) {
                 queue(one.get("id").asText()).ifPresent(queues::add);
             }
+            page.path("missing").forEach(address -> missing.add(address.asText()));
             after = page.get("next").textValue();
         }
+        missing.forEach(address -> spec.commandLine()
+                .getErr()
+                .println("weir queues: deleted queues that drain on " + SafeText.of(address)
+                        + " may be missing: the instance does not respond"));
         return all;
     }
 

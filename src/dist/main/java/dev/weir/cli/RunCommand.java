@@ -55,7 +55,7 @@ import picocli.CommandLine.Spec;
 final class RunCommand implements Callable<Integer>, ServerCommand {
 
     private static final ChangeAuthor OWN_CHANGES =
-            new ChangeAuthor(AuthorOptions.user(), Optional.of("run --policies"));
+            new ChangeAuthor(AuthorOptions.user(), Optional.of(PolicyTopic.RUN_FILE));
 
     private static final Logger LOG = LoggerFactory.getLogger(RunCommand.class);
 
@@ -68,8 +68,12 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
     @Option(
             names = {"-p", "--policies"},
             paramLabel = "FILE",
-            description = "A policy file (YAML or JSON) to apply before the first decision.")
+            description = "A policy file (YAML or JSON) to apply before the first decision. Policies and queues that"
+                    + " were changed otherwise since, or by a newer file, are kept and listed.")
     private Path policies;
+
+    @Option(names = "--overwrite", description = "Apply all of the policy file, also in place of later changes.")
+    private boolean overwrite;
 
     @Option(names = "--dev", description = "Start an embedded broker. Its data is deleted when it stops.")
     private boolean dev;
@@ -144,6 +148,9 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
         if (gatewayOptions.isGiven() && !withGateway) {
             throw new ParameterException(
                     spec.commandLine(), "--http-port and --grpc-port are those of a gateway: add --gateway");
+        }
+        if (overwrite && policies == null) {
+            throw new ParameterException(spec.commandLine(), "--overwrite needs a policy file: add --policies");
         }
         WeirConfig config = read();
         if (!dev) {
@@ -265,7 +272,9 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
             List<PolicyTopic.Change> changes = new PolicyTopic(config)
                     .apply(
                             contents,
-                            PolicyTopic.Options.DEFAULTS.withChangedBy(OWN_CHANGES),
+                            PolicyTopic.Options.DEFAULTS
+                                    .withOnlyNewer(!overwrite)
+                                    .withChangedBy(OWN_CHANGES),
                             System.currentTimeMillis());
             print(out -> PolicyChangePrinter.print(out, changes));
         }

@@ -53,6 +53,26 @@ class PolicyChangePrinterTest {
                         """);
     }
 
+    @Test
+    void kept_definitions_are_listed_up_to_a_bound_with_the_option_that_replaces_them() {
+        String hint = "The file differs from what was kept, which is newer. To apply the file, add --overwrite.\n";
+        List<Change> changes = new ArrayList<>(List.of(
+                new Change(POLICY, "a", Effect.KEPT, 3, "{}", "{}"),
+                new Change(QUEUE, "sms", Effect.KEPT, 2, null, null),
+                new Change(POLICY, "b", Effect.ADDED, 1, null, "{}")));
+        assertThat(printed(changes)).isEqualTo("""
+                        kept       a (version 3)
+                        kept       queue sms (version 2): stays deleted
+                        added      b (version 1)
+                        """ + hint);
+        for (int i = 0; i < 120; i++) {
+            changes.add(new Change(POLICY, "p" + i, Effect.KEPT, 1, "{}", "{}"));
+        }
+        assertThat(printed(changes))
+                .hasLineCount(100 + 1 + 2)
+                .endsWith("kept       22 more policies and queues\n" + hint);
+    }
+
     /** {@code G} and {@code L} are replaced by a GCRA and a sliding-window-log limit. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """

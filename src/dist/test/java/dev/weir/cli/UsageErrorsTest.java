@@ -26,6 +26,7 @@ class UsageErrorsTest {
             audit --from yesterday        | weir audit: --from must be a time such as 2026-01-31T12:00:00Z, is 'yesterday'
             audit --lag soon              | weir audit: --lag must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'soon'
             queues -o csv                 | weir queues: --output must be one of table, json, yaml, is 'csv'
+            run --overwrite               | weir run: --overwrite needs a policy file: add --policies (try weir run --help)
             run --log-format xml          | weir run: --log-format must be one of text, json, is 'xml'
             usage a --attribute b         | weir usage: --attribute must be NAME=VALUE, is 'b'
             policies apply f --dry-run=no | weir policies apply: --dry-run must be true or false, is 'no'

@@ -143,7 +143,7 @@ class EnvoyImportTest {
     /** Checks that each descriptor has the limit and the counter that envoyproxy/ratelimit gives it. */
     private static void assertSameDecisions(
             EnvoyReference reference, List<Policy> policies, String domain, Collection<List<Entry>> descriptors) {
-        PolicyTable table = new PolicyTable(policies);
+        PolicyTable table = PolicyTable.of(policies);
         Map<StateKey, String> counters = new HashMap<>();
         Map<String, StateKey> states = new HashMap<>();
         for (List<Entry> entries : descriptors) {
@@ -240,10 +240,11 @@ class EnvoyImportTest {
     @Test
     void without_an_attribute_for_the_keys_further_entries_are_not_distinguished() {
         Request further = request("shop", List.of(entries("route=/cart color=red")));
-        assertThat(new PolicyTable(policies(convert(EnvoyImport.Options.WITHOUT_KEYS, SHOP))).applicable(further))
+        assertThat(PolicyTable.of(policies(convert(EnvoyImport.Options.WITHOUT_KEYS, SHOP)))
+                        .applicable(further))
                 .extracting(Policy::id)
                 .containsExactly("shop.route_-cart");
-        assertThat(new PolicyTable(policies(convert(EXACT, SHOP))).applicable(further))
+        assertThat(PolicyTable.of(policies(convert(EXACT, SHOP))).applicable(further))
                 .isEmpty();
     }
 
@@ -400,7 +401,7 @@ class EnvoyImportTest {
                         + "  - {key: yes, value: null, rate_limit: {unit: second, requests_per_unit: 4}}\n"
                         + "  - {key: 0x1, value: 1.10, rate_limit: {unit: second, requests_per_unit: 5}}\n");
         String text = "a: {b}, [c] # \"d\" 'e' \\ ? \t ä€😀 on";
-        PolicyTable table = new PolicyTable(policies(result));
+        PolicyTable table = PolicyTable.of(policies(result));
         Map<Entry, Long> limits =
                 Map.of(new Entry(text, text), 3L, new Entry("yes", "no"), 4L, new Entry("0x1", "1.10"), 5L);
         limits.forEach((entry, limit) -> assertThat(table.applicable(request(text, List.of(entry))))

@@ -75,6 +75,8 @@ public record InstanceStatus(
     /**
      * The rules and the state of a queue.
      *
+     * @param deleted whether the queue was deleted, or got another key; it admits no more requests and drains by these
+     *     rules
      * @param keys the number of keys in use; null if the queue has no key fields. If it has, the rules apply to
      *     each key
      * @param maxWaitMs null if there is no bound
@@ -85,6 +87,7 @@ public record InstanceStatus(
      */
     public record QueueStatus(
             String id,
+            boolean deleted,
             Long keys,
             long limit,
             long perMs,
@@ -113,6 +116,7 @@ public record InstanceStatus(
                     .forEach(tier -> byName.merge(tier.tier, tier, TierStatus::plus));
             return new QueueStatus(
                     id,
+                    deleted,
                     keys == null ? other.keys : other.keys == null ? keys : (Long) (keys + other.keys),
                     limit,
                     perMs,

@@ -229,6 +229,7 @@ public final class Sampler implements AutoCloseable {
         QueueRules rules = view.rules();
         return new InstanceStatus.QueueStatus(
                 rules.id(),
+                view.isDeleted(),
                 view.keys(),
                 rules.limit(),
                 rules.perMs(),

@@ -3,6 +3,7 @@ package dev.weir.metrics;
 import dev.weir.event.Rejection;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.shape.QueueView;
+import dev.weir.wire.PolicyAvro;
 import io.prometheus.metrics.model.registry.MultiCollector;
 import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
@@ -160,9 +161,12 @@ final class WeirMetricsCollector implements MultiCollector {
 
     private MetricSnapshot policies() {
         MetricFamily policies = new MetricFamily("weir_policies", "Policies and queues in force", "kind");
-        source.policies()
-                .applied()
-                .forEach(applied -> policies.add(1, applied.kind().name().toLowerCase(Locale.ROOT)));
+        for (PolicyAvro.Kind kind : PolicyAvro.Kind.values()) {
+            int inForce = source.policies().size(kind);
+            if (inForce > 0) {
+                policies.add(inForce, kind.name().toLowerCase(Locale.ROOT));
+            }
+        }
         return policies.gauge();
     }
 }

@@ -11,31 +11,30 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /**
  * The policies and queues in force in this process, as read from the policies topic. One thread updates them; any
- * thread may read. The policy table is rebuilt on the first read after a change, which does not block further changes.
+ * thread may read.
  */
 public final class PolicyRegistry {
 
-    /** A table and the number of policy changes that it contains. */
-    private record Built(PolicyTable table, long changes) {}
-
     private final PolicyFold<DecodedPolicyRecord> rules = PolicyFold.ofRules();
     private final Map<String, QueueRules> queues = new ConcurrentHashMap<>();
-    private final AtomicLong policyChanges = new AtomicLong();
     private final AtomicLong queueChanges = new AtomicLong();
-    private volatile Built built = new Built(PolicyTable.EMPTY, 0);
+    private final AtomicInteger policies = new AtomicInteger();
+    private volatile PolicyTable table = PolicyTable.EMPTY;
 
-    /** Returns the policies in force. */
+    /** Returns the policies in force, with all changes up to some point. */
     public PolicyTable table() {
-        Built current = built;
-        return current.changes == policyChanges.get() ? current.table : rebuild();
+        return table;
+    }
+
+    /** Returns the number of policies or queues in force. */
+    public int size(PolicyAvro.Kind kind) {
+        return kind == PolicyAvro.Kind.POLICY ? policies.get() : queues.size();
     }
 
     /** Returns the rules of the queue in force with this id, null if there is none. */
@@ -53,16 +52,11 @@ public final class PolicyRegistry {
      * times: their {@code effective-from} and {@code effective-until} are ignored.
      */
     public PolicyTable tableWith(List<PolicyFile.Definition.PolicyDefinition> tried) {
-        Set<String> ids = tried.stream().map(PolicyFile.Definition::id).collect(Collectors.toSet());
-        Stream<Policy> others = rules.all().stream()
-                .flatMap(one -> one.policies().stream())
-                .filter(policy -> !ids.contains(policy.id()));
-        return new PolicyTable(Stream.concat(
-                        others,
-                        tried.stream()
-                                .map(PolicyFile.Definition.PolicyDefinition::policy)
-                                .map(Policy::alwaysEffective))
-                .toList());
+        PolicyTable with = table;
+        for (PolicyFile.Definition.PolicyDefinition one : tried) {
+            with = with.with(one.id(), List.of(one.policy().alwaysEffective()));
+        }
+        return with;
     }
 
     /** Returns {@link #queues} with these definitions in place of the ones with the same ids. */
@@ -85,6 +79,11 @@ public final class PolicyRegistry {
         return rules.inForce();
     }
 
+    /** Returns the policies, or the queues, in force, sorted by id. */
+    public List<PolicyAvro.Applied> applied(PolicyAvro.Kind kind) {
+        return rules.inForce(kind);
+    }
+
     /** Returns the policy or queue in force with this id, null if there is none. */
     public PolicyAvro.Applied applied(PolicyAvro.Kind kind, String id) {
         return rules.get(PolicyAvro.key(kind, id))
@@ -98,22 +97,27 @@ public final class PolicyRegistry {
         Optional<DecodedPolicyRecord> before = key == null ? Optional.empty() : rules.get(key);
         PolicyFold.Step step = rules.add(key, value);
         if (step instanceof PolicyFold.Step.Put put) {
-            changed(put.rules().applied(), put.rules().queue());
+            changed(put.rules().applied(), put.rules());
         } else if (step instanceof PolicyFold.Step.Remove && before.isPresent()) {
             changed(before.get().applied(), null);
         }
         return step;
     }
 
-    /** @param queue null if the queue was deleted, or if a policy has changed */
-    private void changed(PolicyAvro.Applied applied, QueueRules queue) {
+    /** @param next null if there is none */
+    private void changed(PolicyAvro.Applied applied, DecodedPolicyRecord next) {
+        String id = applied.id();
         switch (applied.kind()) {
-            case POLICY -> policyChanges.incrementAndGet();
+            case POLICY -> {
+                List<Policy> versions = next == null ? List.of() : next.policies();
+                policies.addAndGet((versions.isEmpty() ? 0 : 1) - (table.latest(id) == null ? 0 : 1));
+                table = table.with(id, versions);
+            }
             case QUEUE -> {
-                if (queue == null) {
-                    removeQueue(applied.id());
+                if (next == null || next.queue() == null) {
+                    removeQueue(id);
                 } else {
-                    put(queue);
+                    put(next.queue());
                 }
             }
         }
@@ -129,16 +133,5 @@ public final class PolicyRegistry {
         if (queues.remove(id) != null) {
             queueChanges.incrementAndGet();
         }
-    }
-
-    private synchronized PolicyTable rebuild() {
-        long changes = policyChanges.get();
-        if (built.changes != changes) {
-            // one atomic copy, because audit can rebuild only tables that contain all changes up to some point
-            List<Policy> policies =
-                    rules.all().stream().flatMap(one -> one.policies().stream()).toList();
-            built = new Built(new PolicyTable(policies), changes);
-        }
-        return built.table;
     }
 }

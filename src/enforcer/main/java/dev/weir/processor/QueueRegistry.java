@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -61,6 +62,28 @@ public final class QueueRegistry {
             part.get().ifPresent(parts::add);
         }
         return Optional.of(parts);
+    }
+
+    /**
+     * Returns the queues of this application that are not in force and in which requests wait, by id. The parts of one
+     * queue on several partitions are merged.
+     *
+     * @param most the maximum number of queues per partition
+     * @param patience how long to wait for all tasks together
+     * @return empty if a task is busy for longer or is being closed
+     */
+    public Optional<SortedMap<String, QueueView>> draining(int most, Duration patience) {
+        long deadlineNanos = System.nanoTime() + patience.toNanos();
+        SortedMap<String, QueueView> views = new TreeMap<>();
+        for (Shape task : tasks.values()) {
+            Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));
+            Optional<List<QueueView>> part = task.query(left, (shaper, nowNanos) -> shaper.draining(most, nowNanos));
+            if (part.isEmpty()) {
+                return Optional.empty();
+            }
+            part.get().forEach(view -> views.merge(view.rules().id(), view, QueueView::mergedWith));
+        }
+        return Optional.of(views);
     }
 
     void open(int partition, Shape task) {

@@ -8,6 +8,7 @@ import dev.weir.shape.QueueView;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.function.Supplier;
 
 /** The read-only queries of a running instance. */
@@ -74,6 +75,15 @@ public interface InstanceQueries {
      * queue does not exist. For a keyed queue, and for a deleted one, the result is {@link Result.Partial}.
      */
     Result<QueueView> queue(String id);
+
+    /** The maximum number of draining queues per partition that are returned. */
+    int MAX_DRAINING = 1_000;
+
+    /**
+     * Returns the queues that are not in force, because they were deleted, and in which requests still wait, by id. The
+     * result is {@link Result.Partial} or {@link Result.NotReady}.
+     */
+    Result<SortedMap<String, QueueView>> drainingQueues();
 
     /**
      * Returns the current state of one bucket of a keyed queue, which is empty if it is not in use. The value is null

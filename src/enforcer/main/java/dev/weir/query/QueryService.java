@@ -37,6 +37,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
 import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StoreQueryParameters;
@@ -171,6 +172,13 @@ public final class QueryService implements InstanceQueries {
         return queueOwners.part(Stores.QUEUE_STATES, others -> queues.parts(id, PATIENCE)
                 .<Result<QueueView>>map(parts -> new Result.Partial<>(merged(parts, rules), others))
                 .orElseGet(() -> new Result.NotReady<>("a partition of the queue is moving or too busy")));
+    }
+
+    @Override
+    public Result<SortedMap<String, QueueView>> drainingQueues() {
+        return queueOwners.part(Stores.QUEUE_STATES, others -> queues.draining(MAX_DRAINING, PATIENCE)
+                .<Result<SortedMap<String, QueueView>>>map(views -> new Result.Partial<>(views, others))
+                .orElseGet(() -> new Result.NotReady<>("a partition of the queues is moving or too busy")));
     }
 
     private static QueueView merged(List<QueueView> parts, QueueRules rules) {

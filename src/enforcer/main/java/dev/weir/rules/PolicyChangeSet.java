@@ -14,13 +14,12 @@ import dev.weir.wire.PolicyAvro;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -29,8 +28,9 @@ final class PolicyChangeSet {
 
     private static final int MAX_NAMED = 5;
 
-    private final SortedMap<String, PolicyAvro.Applied> onTopic;
-    private final Supplier<Map<String, Long>> history;
+    private final Map<String, PolicyAvro.Applied> onTopic;
+    private final Map<String, PolicyAvro.Applied> written = new HashMap<>(); // replaces those on the topic
+    private final PastVersions history;
     private final long nowMs;
     private final ChangeAuthor changedBy;
     private final List<PolicyAvro.Applied> records = new ArrayList<>();
@@ -41,17 +41,12 @@ final class PolicyChangeSet {
     /**
      * Creates a set without changes.
      *
-     * @param onTopic the records on the topic by key, including deletions
-     * @param history supplies the last version that each policy or queue ever had, by key; called at most once, and
-     *     only if a definition is not on the topic
+     * @param onTopic the records on the topic by key, including deletions; not copied
+     * @param history called only if a definition is not on the topic, or if only newer ones are applied
      * @param changedBy recorded with each change
      */
-    PolicyChangeSet(
-            Map<String, PolicyAvro.Applied> onTopic,
-            Supplier<Map<String, Long>> history,
-            long nowMs,
-            ChangeAuthor changedBy) {
-        this.onTopic = new TreeMap<>(onTopic);
+    PolicyChangeSet(Map<String, PolicyAvro.Applied> onTopic, PastVersions history, long nowMs, ChangeAuthor changedBy) {
+        this.onTopic = onTopic;
         this.history = history;
         this.nowMs = nowMs;
         this.changedBy = changedBy;
@@ -68,18 +63,60 @@ final class PolicyChangeSet {
 
     /** @throws ConflictException if the version of a policy or queue is not the expected one */
     void apply(PolicyFile.Contents contents, Options options) {
-        Set<String> others = new TreeSet<>(onTopic.keySet());
         List<PolicyFile.Definition> definitions = new ArrayList<>(contents.queues());
         definitions.addAll(contents.policies());
+        Set<String> kept = options.onlyNewer() ? kept(definitions) : Set.of();
+        Set<String> named = new HashSet<>();
         for (PolicyFile.Definition definition : definitions) {
+            String key = PolicyAvro.key(definition.kind(), definition.id());
+            named.add(key);
             require(options.expected(), new PolicyAvro.Key(definition.kind(), definition.id()));
-            put(definition);
-            others.remove(PolicyAvro.key(definition.kind(), definition.id()));
+            if (kept.contains(key)) {
+                PolicyAvro.Applied old = get(key);
+                changes.add(unchanged(old, Effect.KEPT));
+            } else {
+                put(definition);
+            }
         }
-        contents.policies().forEach(definition -> applied.add(definition.policy()));
+        for (PolicyFile.Definition.PolicyDefinition definition : contents.policies()) {
+            if (!kept.contains(PolicyAvro.key(definition.kind(), definition.id()))) {
+                applied.add(definition.policy());
+            }
+        }
         if (options.prune()) {
+            Set<String> others = new TreeSet<>(onTopic.keySet());
+            others.removeAll(named);
             others.forEach(this::delete); // policies sort before queues
         }
+    }
+
+    /**
+     * Returns the keys of the definitions that are older than those on the topic: a user has made the last change, or
+     * the definition is that of an earlier version.
+     */
+    private Set<String> kept(List<PolicyFile.Definition> definitions) {
+        Set<String> kept = new HashSet<>();
+        Map<String, String> replacing = new HashMap<>();
+        for (PolicyFile.Definition definition : definitions) {
+            String key = PolicyAvro.key(definition.kind(), definition.id());
+            PolicyAvro.Applied old = get(key);
+            if (old == null || definition.json().equals(old.definition())) {
+                continue;
+            }
+            if (PolicyTopic.isOfRunFile(old.changedBy())) {
+                replacing.put(key, definition.json());
+            } else {
+                kept.add(key);
+            }
+        }
+        if (!replacing.isEmpty()) {
+            kept.addAll(history.containing(replacing).keySet());
+        }
+        return kept;
+    }
+
+    private static Change unchanged(PolicyAvro.Applied old, Effect effect) {
+        return new Change(old.kind(), old.id(), effect, old.version(), old.definition(), old.definition());
     }
 
     /** @throws ConflictException if the version of a policy or queue is not the expected one */
@@ -168,7 +205,7 @@ final class PolicyChangeSet {
             return;
         }
         List<ThrottleConflict.InForce> inForce = new ArrayList<>();
-        for (PolicyAvro.Applied record : onTopic.values()) {
+        for (PolicyAvro.Applied record : all()) {
             if (record.kind() == PolicyAvro.Kind.POLICY && !record.isDeleted() && mayThrottleOrShape(record)) {
                 PolicyVersions.of(record).stream()
                         .filter(version -> version.untilMs() > nowMs)
@@ -192,10 +229,9 @@ final class PolicyChangeSet {
     }
 
     private void put(PolicyFile.Definition definition) {
-        PolicyAvro.Applied old = onTopic.get(PolicyAvro.key(definition.kind(), definition.id()));
+        PolicyAvro.Applied old = get(PolicyAvro.key(definition.kind(), definition.id()));
         if (old != null && definition.json().equals(old.definition())) {
-            changes.add(new Change(
-                    old.kind(), old.id(), Effect.UNCHANGED, old.version(), old.definition(), old.definition()));
+            changes.add(unchanged(old, Effect.UNCHANGED));
             return;
         }
         long version = 1 + (old == null ? lastInHistory(definition) : old.version());
@@ -218,7 +254,7 @@ final class PolicyChangeSet {
      * accept no lower version.
      */
     private long lastInHistory(PolicyFile.Definition definition) {
-        past = past == null ? history.get() : past;
+        past = past == null ? history.last() : past;
         return past.getOrDefault(PolicyAvro.key(definition.kind(), definition.id()), 0L);
     }
 
@@ -233,7 +269,7 @@ final class PolicyChangeSet {
     }
 
     private void delete(String key) {
-        PolicyAvro.Applied old = onTopic.get(key);
+        PolicyAvro.Applied old = get(key);
         if (old != null && !old.isDeleted()) {
             write(new PolicyAvro.Applied(old.kind(), old.id(), old.version() + 1, null, nowMs)
                     .withChangedBy(changedBy));
@@ -253,19 +289,32 @@ final class PolicyChangeSet {
 
     private void write(PolicyAvro.Applied record) {
         records.add(record);
-        onTopic.put(record.key(), record);
+        written.put(record.key(), record);
+    }
+
+    /** Returns the last record of a key, null if there is none. */
+    private PolicyAvro.Applied get(String key) {
+        PolicyAvro.Applied record = written.get(key);
+        return record == null ? onTopic.get(key) : record;
+    }
+
+    /** Returns the last record of each key, in the order of the keys. */
+    private Collection<PolicyAvro.Applied> all() {
+        Map<String, PolicyAvro.Applied> all = new TreeMap<>(onTopic);
+        all.putAll(written);
+        return all.values();
     }
 
     /** Returns null if there is none. */
     private PolicyAvro.Applied inForce(String key) {
-        PolicyAvro.Applied found = onTopic.get(key);
+        PolicyAvro.Applied found = get(key);
         return found == null || found.isDeleted() ? null : found;
     }
 
     /** Returns the policies that send to each queue, now or at a later time, by queue. */
     private Map<String, List<String>> senders() {
         Map<String, List<String>> senders = new HashMap<>();
-        for (PolicyAvro.Applied record : onTopic.values()) {
+        for (PolicyAvro.Applied record : all()) {
             if (record.kind() == PolicyAvro.Kind.POLICY && !record.isDeleted()) {
                 PolicyVersions.of(record).stream()
                         .filter(version -> version.untilMs() > nowMs)

@@ -15,7 +15,7 @@ import java.util.Map;
  * The versions of policies and queues, including those that are no longer on the policies topic. The topic is read when
  * a method needs it.
  */
-final class PolicyHistory implements AutoCloseable {
+final class PolicyHistory implements PastVersions, AutoCloseable {
 
     private final WeirConfig config;
     private final String topic;
@@ -32,13 +32,39 @@ final class PolicyHistory implements AutoCloseable {
      *
      * @throws UnreachableException if the topic cannot be read
      */
-    Map<String, Long> last() {
+    @Override
+    public Map<String, Long> last() {
         log().readAll((key, value) -> {
             if (key != null) {
                 count(key);
             }
         });
         return last;
+    }
+
+    /** @throws UnreachableException if the topic cannot be read */
+    @Override
+    public Map<String, Long> containing(Map<String, String> definitions) {
+        Map<String, Long> found = new HashMap<>();
+        PolicyAvro avro = new PolicyAvro();
+        try (TopicLog all = new TopicLog(config, topic)) {
+            all.readAll((ofVersion, value) -> {
+                String key = ofVersion == null ? "" : ofVersion.substring(0, Math.max(0, ofVersion.lastIndexOf('/')));
+                String wanted = value == null ? null : definitions.get(key);
+                if (wanted == null) {
+                    return;
+                }
+                try {
+                    PolicyAvro.Applied version = avro.decode(key, value);
+                    if (wanted.equals(version.definition())) {
+                        found.merge(key, version.version(), Math::max);
+                    }
+                } catch (UnreadableException e) {
+                    // not written by this version of Weir
+                }
+            });
+        }
+        return found;
     }
 
     /** Uses only the key: another version of Weir may have written the record. */

@@ -2,8 +2,6 @@ package dev.weir.rules;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
-import dev.weir.definition.PolicyFold;
-import dev.weir.topics.TopicLog;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.wire.ChangeAuthor;
@@ -11,12 +9,14 @@ import dev.weir.wire.PolicyAvro;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -30,23 +30,31 @@ import java.util.stream.Stream;
  *
  * <p>Changes of all writers are serialized. Each is computed from the result of the previous one.
  */
-public final class PolicyTopic {
+public final class PolicyTopic implements AutoCloseable {
 
     /** How often a change is retried after another writer fenced this one. */
     private static final int MAX_ATTEMPTS = 20;
+
+    /** The reason of changes by {@code weir run --policies}. */
+    public static final String RUN_FILE = "run --policies";
 
     private static final int FIRST_PAUSE_MS = 20;
     private static final int MAX_PAUSE_MS = 1_000;
 
     private final WeirConfig config;
     private final Topics topics;
+    private final Optional<PolicyLog> log; // empty to read the topic for each call
+    private final ReentrantLock lock = new ReentrantLock(); // guards the log
 
     /** The effect of applying a definition. */
     public enum Effect {
         ADDED,
         CHANGED,
         UNCHANGED,
-        DELETED
+        DELETED,
+
+        /** The definition on the topic stays in force, although the one to apply differs. */
+        KEPT
     }
 
     /**
@@ -76,33 +84,86 @@ public final class PolicyTopic {
      *
      * @param prune whether policies and queues that are not in the file are deleted; ignored by deletions
      * @param dryRun whether only to return what would change
+     * @param onlyNewer whether to keep the definitions on the topic that are newer than those to apply: the last change
+     *     was not made with the reason {@value #RUN_FILE}, or the definition to apply is that of one of the last
+     *     versions in the history. Ignored by deletions
      * @param changedBy recorded with each change
      */
-    public record Options(boolean prune, boolean dryRun, Expected expected, ChangeAuthor changedBy) {
+    public record Options(boolean prune, boolean dryRun, boolean onlyNewer, Expected expected, ChangeAuthor changedBy) {
 
         /** Changes only what is named, whatever version is in force. */
-        public static final Options DEFAULTS = new Options(false, false, new Expected.Any(), ChangeAuthor.UNKNOWN);
+        public static final Options DEFAULTS =
+                new Options(false, false, false, new Expected.Any(), ChangeAuthor.UNKNOWN);
 
         public Options withPrune(boolean value) {
-            return new Options(value, dryRun, expected, changedBy);
+            return new Options(value, dryRun, onlyNewer, expected, changedBy);
         }
 
         public Options withDryRun(boolean value) {
-            return new Options(prune, value, expected, changedBy);
+            return new Options(prune, value, onlyNewer, expected, changedBy);
+        }
+
+        public Options withOnlyNewer(boolean value) {
+            return new Options(prune, dryRun, value, expected, changedBy);
         }
 
         public Options withExpected(Expected value) {
-            return new Options(prune, dryRun, value, changedBy);
+            return new Options(prune, dryRun, onlyNewer, value, changedBy);
         }
 
         public Options withChangedBy(ChangeAuthor value) {
-            return new Options(prune, dryRun, expected, value);
+            return new Options(prune, dryRun, onlyNewer, expected, value);
         }
     }
 
+    /** Creates an instance that reads the topic from its beginning for each call. */
     public PolicyTopic(WeirConfig config) {
         this.config = config;
-        this.topics = Topics.of(config);
+        topics = Topics.of(config);
+        log = Optional.empty();
+    }
+
+    private PolicyTopic(WeirConfig config, PolicyLog log) {
+        this.config = config;
+        topics = Topics.of(config);
+        this.log = Optional.of(log);
+    }
+
+    /**
+     * Creates an instance that keeps the contents of the topic on the heap, and two connections to the cluster. A call
+     * reads only what was written since the one before. Changes are made one after the other. Must be closed.
+     */
+    public static PolicyTopic keepingContents(WeirConfig config) {
+        return new PolicyTopic(config, new PolicyLog(config, Topics.of(config).policies()));
+    }
+
+    private <T> T read(Function<PolicyLog, T> action) {
+        if (log.isPresent()) {
+            lock.lock();
+            try {
+                return action.apply(log.get());
+            } finally {
+                lock.unlock();
+            }
+        }
+        try (PolicyLog once = new PolicyLog(config, topics.policies())) {
+            return action.apply(once);
+        }
+    }
+
+    /**
+     * Closes the connections, unless a call is in progress, which a stop must not wait for. A call after this opens them
+     * again.
+     */
+    @Override
+    public void close() {
+        if (lock.tryLock()) {
+            try {
+                log.ifPresent(PolicyLog::close);
+            } finally {
+                lock.unlock();
+            }
+        }
     }
 
     /**
@@ -128,18 +189,10 @@ public final class PolicyTopic {
      * @throws UnreachableException if the topic cannot be read
      */
     public Survey survey() {
-        PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
-        SortedMap<String, String> broken = new TreeMap<>();
-        try (TopicLog log = new TopicLog(config, topics.policies())) {
-            log.readAll((key, value) -> {
-                if (onTopic.add(key, value) instanceof PolicyFold.Step.Reject reject) {
-                    broken.put(String.valueOf(key), reject.fault().getMessage());
-                } else {
-                    broken.remove(key);
-                }
-            });
-        }
-        return new Survey(onTopic.inForce(), broken);
+        return read(open -> {
+            open.readAll(record -> {});
+            return new Survey(open.onTopic().inForce(), open.broken());
+        });
     }
 
     /**
@@ -162,10 +215,12 @@ public final class PolicyTopic {
      * @throws UnreachableException if the topic cannot be read
      */
     public Set<String> queues() {
-        return read().stream()
-                .filter(applied -> applied.kind() == PolicyAvro.Kind.QUEUE)
-                .map(PolicyAvro.Applied::id)
-                .collect(Collectors.toCollection(TreeSet::new));
+        return read(open -> {
+            open.readAll(record -> {});
+            return open.onTopic().inForce(PolicyAvro.Kind.QUEUE).stream()
+                    .map(PolicyAvro.Applied::id)
+                    .collect(Collectors.toCollection(TreeSet::new));
+        });
     }
 
     /**
@@ -206,24 +261,26 @@ public final class PolicyTopic {
     }
 
     private List<Change> change(Options options, long nowMs, Consumer<PolicyChangeSet> what) {
-        PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
-        try (TopicLog log = new TopicLog(config, topics.policies());
-                PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
-            Set<PolicyAvro.Applied> unread = new HashSet<>();
-            TopicLog.Records add = reading(onTopic, unread);
-            Runnable read = () -> log.readAll(add);
-            Supplier<PolicyChangeSet> next =
-                    () -> update(new PolicyChangeSet(onTopic.byKey(), history::last, nowMs, options.changedBy()), what);
+        return read(open -> change(open, options, nowMs, what));
+    }
+
+    private List<Change> change(PolicyLog open, Options options, long nowMs, Consumer<PolicyChangeSet> what) {
+        try (PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
+            Supplier<PolicyChangeSet> next = () ->
+                    update(new PolicyChangeSet(open.onTopic().byKey(), history, nowMs, options.changedBy()), what);
             if (options.dryRun()) {
-                read.run();
+                open.readAll(record -> {});
                 return next.get().changes();
             }
+            Set<PolicyAvro.Applied> unread = new HashSet<>();
             PolicyChangeSet tried = null;
-            log.readSeen(add); // reads most records before other writers are fenced
+            open.readSeen(); // reads most records before other writers are fenced
             for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
                 try (PolicyWriter writer = new PolicyWriter(config, topics)) {
                     if (writer.begin()) {
-                        read.run();
+                        // The attempt has succeeded if its records are read, even if another writer has changed the
+                        // same keys since.
+                        open.readAll(unread::remove);
                         if (tried != null && unread.isEmpty()) {
                             return tried.changes(); // written, but the commit was not acknowledged
                         }
@@ -242,16 +299,9 @@ public final class PolicyTopic {
                 "nothing was changed: other writers keep changing the definitions; try again", null);
     }
 
-    /**
-     * Returns a callback that adds records to a table and removes them from those of an attempt to write them. So the
-     * attempt is known to have succeeded even if another writer has changed the same keys since.
-     */
-    static TopicLog.Records reading(PolicyFold<PolicyAvro.Applied> onTopic, Set<PolicyAvro.Applied> unread) {
-        return (key, value) -> {
-            if (onTopic.add(key, value) instanceof PolicyFold.Step.Put put) {
-                unread.remove(put.rules().applied());
-            }
-        };
+    /** Returns whether {@code weir run --policies} has made a change. */
+    static boolean isOfRunFile(ChangeAuthor changedBy) {
+        return changedBy.reason().equals(Optional.of(RUN_FILE));
     }
 
     private static PolicyChangeSet update(PolicyChangeSet update, Consumer<PolicyChangeSet> what) {

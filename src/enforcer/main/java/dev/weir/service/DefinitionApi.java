@@ -19,6 +19,9 @@ import io.javalin.http.Context;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.function.Supplier;
 
 /** The endpoints that read and change policies, or queues. */
@@ -41,22 +44,44 @@ final class DefinitionApi {
     /** Lists the definitions in force, sorted by id, one page per request. */
     void list(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
-        QueryParameters parameters = QueryParameters.of(request, "after", "limit");
-        String after = parameters.text("after").orElse("");
-        int limit = parameters.number("limit", 1, MAX_PAGE).orElse(DEFAULT_PAGE);
-        ObjectNode page = JsonViews.object();
-        ArrayNode list = page.putArray(plural);
-        Iterator<Applied> following = rules.get().applied(kind).stream()
-                .filter(one -> one.id().compareTo(after) > 0)
-                .iterator();
-        String last = null;
-        while (following.hasNext() && list.size() < limit) {
-            Applied one = following.next();
-            list.add(JsonViews.applied(one));
-            last = one.id();
+        Page page = Page.of(request);
+        SortedMap<String, ObjectNode> all = new TreeMap<>();
+        rules.get().applied(kind).stream()
+                .filter(page::mayHave)
+                .limit(page.limit + 1L)
+                .forEach(one -> all.put(one.id(), JsonViews.applied(one)));
+        ResponseWriter.write(request, format, 200, page.json(plural, all));
+    }
+
+    /** A page of a list that is sorted by id: the first {@code limit} entries whose ids sort after a text. */
+    record Page(String after, int limit) {
+
+        static Page of(Context request) {
+            QueryParameters parameters = QueryParameters.of(request, "after", "limit");
+            return new Page(
+                    parameters.text("after").orElse(""),
+                    parameters.number("limit", 1, MAX_PAGE).orElse(DEFAULT_PAGE));
         }
-        page.put("next", following.hasNext() ? last : null);
-        ResponseWriter.write(request, format, 200, page);
+
+        boolean mayHave(Applied one) {
+            return one.id().compareTo(after) > 0;
+        }
+
+        /** @param sorted at least the entries of this page and the one after it */
+        ObjectNode json(String plural, SortedMap<String, ObjectNode> sorted) {
+            ObjectNode page = JsonViews.object();
+            ArrayNode list = page.putArray(plural);
+            Iterator<Map.Entry<String, ObjectNode>> following =
+                    sorted.tailMap(after + '\0').entrySet().iterator();
+            String last = null;
+            while (following.hasNext() && list.size() < limit) {
+                Map.Entry<String, ObjectNode> one = following.next();
+                list.add(one.getValue());
+                last = one.getKey();
+            }
+            page.put("next", following.hasNext() ? last : null);
+            return page;
+        }
     }
 
     void get(Context request) {

@@ -28,6 +28,8 @@ public final class LivePage {
             "html", "text/html;charset=utf-8");
 
     private static final Map<String, String> HEADERS = Map.of(
+            "Cache-Control",
+            "no-cache", // the files contain no data
             "Content-Security-Policy",
             "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
             "X-Content-Type-Options",

@@ -8,6 +8,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.policy.RequestRules;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.InstanceQueries.Result;
+import dev.weir.service.QueueAggregator.DrainingQueues;
 import dev.weir.service.QueueAggregator.MergedQueue;
 import dev.weir.service.http.BodyFormat;
 import dev.weir.service.http.ProblemDetails;
@@ -24,6 +25,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -49,8 +52,11 @@ final class QueryApi {
     private final Supplier<ServedInstance> instance;
     private final PeerInstances peers;
     private final QueueAggregator parts;
+    private final String address;
 
-    QueryApi(WeirConfig config, Supplier<ServedInstance> instance, PeerInstances peers) {
+    /** @param address the address of this instance */
+    QueryApi(WeirConfig config, Supplier<ServedInstance> instance, PeerInstances peers, String address) {
+        this.address = address;
         this.rules = config.requests().rules();
         this.instance = instance;
         this.peers = peers;
@@ -130,6 +136,48 @@ final class QueryApi {
                 body,
                 queries.check(question),
                 decision -> ResponseWriter.write(request, format, 200, JsonViews.decision(decision)));
+    }
+
+    /**
+     * Lists the queues in force and the deleted ones that drain on any instance, sorted by id, one page per request. To
+     * another instance, returns only the parts that drain on this one.
+     */
+    void queues(Context request) {
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        DefinitionApi.Page page = DefinitionApi.Page.of(request);
+        ServedInstance here = instance.get();
+        Result<SortedMap<String, QueueView>> draining = here.queries().drainingQueues();
+        boolean isForwarded = PeerInstances.isForwarded(request);
+        if (draining instanceof Result.Partial<SortedMap<String, QueueView>> part) {
+            if (isForwarded) {
+                ResponseWriter.write(request, format, 200, QueueAggregator.json(part.value()));
+            } else {
+                request.future(() ->
+                        parts.gatherDraining(part).thenAccept(all -> writeQueues(request, format, page, here, all)));
+            }
+        } else if (isForwarded) {
+            throw ProblemDetails.unavailable("a partition of the queues is moving or too busy")
+                    .exception();
+        } else {
+            DrainingQueues unknown = new DrainingQueues(new TreeMap<>(), Set.of(address));
+            writeQueues(request, format, page, here, unknown);
+        }
+    }
+
+    private static void writeQueues(
+            Context request, BodyFormat format, DefinitionApi.Page page, ServedInstance here, DrainingQueues draining) {
+        SortedMap<String, ObjectNode> all = new TreeMap<>();
+        draining.views()
+                .forEach((id, view) ->
+                        all.put(id, JsonViews.deleted(view.rules()).put("deleted", true)));
+        here.rules().applied(PolicyAvro.Kind.QUEUE).stream()
+                .filter(page::mayHave)
+                .limit(page.limit() + 1L)
+                .forEach(one -> all.put(one.id(), JsonViews.applied(one).put("deleted", false)));
+        ObjectNode json = page.json("queues", all);
+        ArrayNode missing = json.putArray("missing");
+        draining.missing().forEach(missing::add);
+        ResponseWriter.write(request, format, 200, json);
     }
 
     /**

@@ -3,6 +3,7 @@ package dev.weir.service;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.service.http.ProblemDetails;
@@ -20,10 +21,13 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
+import java.util.function.BinaryOperator;
+import java.util.function.Function;
 
 /**
  * Adds up a queue whose buckets are spread over several instances. It requests the parts of the other instances, a few
@@ -48,6 +52,13 @@ final class QueueAggregator {
      */
     record MergedQueue(QueueView view, Set<String> missing) {}
 
+    /**
+     * The deleted queues in which requests wait, by id, added up over the instances that responded.
+     *
+     * @param missing the addresses of the instances that did not respond
+     */
+    record DrainingQueues(SortedMap<String, QueueView> views, Set<String> missing) {}
+
     QueueAggregator(PeerInstances peers) {
         this.peers = peers;
     }
@@ -59,31 +70,60 @@ final class QueueAggregator {
      * @throws ProblemDetails.ProblemException with 503 if too many queues are being added up
      */
     CompletableFuture<MergedQueue> gather(String id, Result.Partial<QueueView> own) {
+        String target = "/v1/queues/" + URLEncoder.encode(id, StandardCharsets.UTF_8);
+        Gathering<QueueView> gathering = new Gathering<>(target, own, QueueAggregator::read, QueueView::mergedWith);
+        return run(gathering).thenApply(all -> new MergedQueue(all.sum(), all.missing()));
+    }
+
+    /**
+     * Requests the queues that drain on the other instances, and adds them to those of this instance.
+     *
+     * @throws ProblemDetails.ProblemException with 503 if too many queues are being added up
+     */
+    CompletableFuture<DrainingQueues> gatherDraining(Result.Partial<SortedMap<String, QueueView>> own) {
+        Gathering<SortedMap<String, QueueView>> gathering =
+                new Gathering<>("/v1/queues", own, QueueAggregator::readAll, QueueAggregator::merged);
+        return run(gathering).thenApply(all -> new DrainingQueues(all.sum(), all.missing()));
+    }
+
+    private static SortedMap<String, QueueView> merged(
+            SortedMap<String, QueueView> one, SortedMap<String, QueueView> other) {
+        SortedMap<String, QueueView> all = new TreeMap<>(one);
+        other.forEach((id, view) -> all.merge(id, view, QueueView::mergedWith));
+        return all;
+    }
+
+    private <T> CompletableFuture<Gathering<T>> run(Gathering<T> gathering) {
         if (!gatherPermits.tryAcquire()) {
             throw ProblemDetails.unavailable("too many queues are being added up over all instances")
                     .exception();
         }
-        Gathering gathering = new Gathering(id, own);
         List<CompletableFuture<Void>> lanes = new ArrayList<>();
         for (int lane = 0; lane < MAX_AT_ONCE; lane++) {
             lanes.add(gathering.askNext());
         }
         return CompletableFuture.allOf(lanes.toArray(CompletableFuture[]::new))
                 .whenComplete((all, failure) -> gatherPermits.release())
-                .thenApply(all -> gathering.merged());
+                .thenApply(all -> gathering);
     }
 
-    private final class Gathering {
+    /** Adds up the parts of all instances. */
+    private final class Gathering<T> {
         final String target;
+        final Function<String, T> reader;
+        final BinaryOperator<T> plus;
         final Iterator<String> addresses;
         final long endNanos = System.nanoTime() + TOTAL_TIMEOUT.toNanos();
         final Set<String> missing = new TreeSet<>();
-        QueueView view;
+        T sum;
 
-        Gathering(String id, Result.Partial<QueueView> own) {
-            target = "/v1/queues/" + URLEncoder.encode(id, StandardCharsets.UTF_8);
+        /** @param target the path at which each instance returns its part */
+        Gathering(String target, Result.Partial<T> own, Function<String, T> reader, BinaryOperator<T> plus) {
+            this.target = target;
+            this.reader = reader;
+            this.plus = plus;
             addresses = own.others().iterator();
-            view = own.value();
+            sum = own.value();
         }
 
         /** Requests the part of the next instance, then of the one after it, until none is left. */
@@ -93,7 +133,7 @@ final class QueueAggregator {
                 return CompletableFuture.completedFuture(null);
             }
             return peers.get(address, target, remainingTime())
-                    .thenApply(QueueAggregator::read)
+                    .thenApply(reader)
                     .handle((part, failure) -> {
                         add(address, part, failure);
                         return null;
@@ -110,17 +150,21 @@ final class QueueAggregator {
             return addresses.hasNext() ? addresses.next() : null;
         }
 
-        /** @param part null if the instance has no bucket of the queue */
-        private synchronized void add(String address, QueueView part, Throwable failure) {
+        /** @param part null if the instance has none */
+        private synchronized void add(String address, T part, Throwable failure) {
             if (failure != null) {
                 missing.add(address);
             } else if (part != null) {
-                view = view == null ? part : view.mergedWith(part);
+                sum = sum == null ? part : plus.apply(sum, part);
             }
         }
 
-        synchronized MergedQueue merged() {
-            return new MergedQueue(view, missing);
+        synchronized T sum() {
+            return sum;
+        }
+
+        synchronized Set<String> missing() {
+            return missing;
         }
     }
 
@@ -133,15 +177,36 @@ final class QueueAggregator {
         return json;
     }
 
+    /** Returns the response to another instance: its parts of the queues that drain. */
+    static ObjectNode json(SortedMap<String, QueueView> draining) {
+        ObjectNode json = JsonViews.object();
+        ArrayNode parts = json.putArray("draining");
+        draining.values().forEach(view -> parts.add(json(view)));
+        return json;
+    }
+
+    private static SortedMap<String, QueueView> readAll(String json) {
+        SortedMap<String, QueueView> views = new TreeMap<>();
+        for (JsonNode part : tree(json).required("draining")) {
+            QueueView view = view(part, part.required("state"));
+            views.put(view.rules().id(), view);
+        }
+        return views;
+    }
+
     /** Reads a part that another instance has sent. Settings that a view does not show are at their defaults. */
     static QueueView read(String json) {
+        JsonNode part = tree(json);
+        JsonNode state = part.get("state");
+        return state.isNull() ? null : view(part, state);
+    }
+
+    private static JsonNode tree(String json) {
         try {
-            JsonNode part = Json.MAPPER
+            return Json.MAPPER
                     .reader()
                     .with(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
                     .readTree(json);
-            JsonNode state = part.get("state");
-            return state.isNull() ? null : view(part, state);
         } catch (JsonProcessingException e) {
             throw new IllegalArgumentException(e.getOriginalMessage(), e);
         }

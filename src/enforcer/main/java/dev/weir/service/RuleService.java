@@ -60,15 +60,15 @@ final class RuleService {
     private final PolicyRegistry live;
     private final PolicyTopic topic;
 
-    RuleService(WeirConfig config, PolicyRegistry live) {
+    RuleService(WeirConfig config, PolicyRegistry live, PolicyTopic topic) {
         this.config = config;
         this.live = live;
-        topic = new PolicyTopic(config);
+        this.topic = topic;
     }
 
     /** Returns the definitions in force on this instance, sorted by id. */
     List<Applied> applied(Kind kind) {
-        return live.applied().stream().filter(one -> one.kind() == kind).toList();
+        return live.applied(kind);
     }
 
     /** Returns the definition in force on this instance. */

@@ -12,6 +12,7 @@ import dev.weir.fault.FaultsException;
 import dev.weir.live.Sampler;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.query.InstanceQueries;
+import dev.weir.rules.PolicyTopic;
 import dev.weir.rules.RefusedChangeException;
 import dev.weir.runtime.Health;
 import dev.weir.service.http.AccessControl;
@@ -53,6 +54,7 @@ public final class WeirService implements AutoCloseable {
     private final Optional<ServiceTls> tls;
     private final PeerInstances peers;
     private final DecidingClient client;
+    private final PolicyTopic topic;
     private final LiveFeed feed;
     private final ConnectionGuard guard;
     private final ConnectionGuard healthGuard;
@@ -80,6 +82,7 @@ public final class WeirService implements AutoCloseable {
         Function<TokenThrottle, AccessControl> access =
                 throttle -> new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), throttle);
         client = new DecidingClient(config);
+        topic = PolicyTopic.keepingContents(config);
         peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
         guard = new ConnectionGuard(config.service().requestTimeout());
@@ -197,7 +200,7 @@ public final class WeirService implements AutoCloseable {
      * @param live the policies and queues by which the enforcer decides
      */
     public void attachEnforcer(PolicyRegistry live, InstanceQueries queries) {
-        instance = new ServedInstance(new RuleService(config, live), queries);
+        instance = new ServedInstance(new RuleService(config, live, topic), queries);
     }
 
     /** Responds with 503 again until {@link #attachEnforcer} is called with the next enforcer. */
@@ -241,6 +244,7 @@ public final class WeirService implements AutoCloseable {
             guard.close();
             healthGuard.close();
             client.close();
+            topic.close();
             peers.close();
             tls.ifPresent(ServiceTls::close);
         }
@@ -267,7 +271,7 @@ public final class WeirService implements AutoCloseable {
                 new DefinitionApi(Kind.POLICY, "policies", () -> instance().rules());
         DefinitionApi queues =
                 new DefinitionApi(Kind.QUEUE, "queues", () -> instance().rules());
-        QueryApi asking = new QueryApi(config, this::instance, peers);
+        QueryApi asking = new QueryApi(config, this::instance, peers, listener.address());
         DecideApi deciding = new DecideApi(config, client, ownMetrics.deciding());
         DryRun trial = new DryRun(() -> instance().rules());
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
@@ -290,7 +294,7 @@ public final class WeirService implements AutoCloseable {
                 new Route(PUT, "/v1/policies/{id}", Permission.CHANGE, policies::put),
                 new Route(DELETE, "/v1/policies/{id}", Permission.CHANGE, policies::delete),
                 new Route(GET, "/v1/policies/{id}/history", Permission.READ, policies::history),
-                new Route(GET, "/v1/queues", Permission.READ, queues::list),
+                new Route(GET, "/v1/queues", Permission.READ, asking::queues),
                 new Route(GET, "/v1/queues/{id}", Permission.READ, asking::queue),
                 new Route(GET, "/v1/queues/{id}/keys/{key}", Permission.READ, asking::key),
                 new Route(PUT, "/v1/queues/{id}", Permission.CHANGE, queues::put),

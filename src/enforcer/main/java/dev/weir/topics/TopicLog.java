@@ -70,6 +70,15 @@ public final class TopicLog implements AutoCloseable {
         read(Map.of(partition, logEnd()), records);
     }
 
+    /**
+     * Returns whether the topic ends before the position of the next read, because it was deleted and created again.
+     *
+     * @throws UnreachableException if the topic cannot be read
+     */
+    public boolean isShorter() {
+        return logEnd() < position.get(partition);
+    }
+
     private void read(Map<TopicPartition, Long> to, Records records) {
         reader.read(position, to, record -> {
             byte[] key = record.key();

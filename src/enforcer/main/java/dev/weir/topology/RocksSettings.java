@@ -28,6 +28,12 @@ public final class RocksSettings implements RocksDBConfigSetter {
 
     private static final int BLOOM_BITS_PER_KEY = 10;
 
+    /**
+     * How much of the disk a store allocates in advance for its list of files: RocksDB's default of 4 MiB is more than
+     * everything else that an idle store needs, and there are many stores.
+     */
+    private static final long MANIFEST_PREALLOCATION_BYTES = 64 << 10;
+
     /** The memory of the stores, by its bound in bytes. */
     private static final Map<Long, Shared> SHARED = new ConcurrentHashMap<>();
 
@@ -50,6 +56,7 @@ public final class RocksSettings implements RocksDBConfigSetter {
         table.setFilterPolicy(memory.filter);
         options.setTableFormatConfig(table);
         options.setWriteBufferManager(memory.buffers);
+        options.setManifestPreallocationSize(MANIFEST_PREALLOCATION_BYTES);
         options.setPeriodicCompactionSeconds(Long.parseLong(String.valueOf(configs.get(COMPACT_SECONDS))));
     }
 

@@ -90,7 +90,7 @@ class PartitionAuditTest {
                 new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", version, policy.json(), version);
         rules.add(new PolicyTimeline.RecordedVersion(applied.key(), applied, version));
         limits = PolicyFile.parse(applied.key(), policy.json(), version);
-        tables.put((int) version, new PolicyTable(List.of(limits)));
+        tables.put((int) version, PolicyTable.of(List.of(limits)));
     }
 
     /** Writes a request of a client to a partition. */
@@ -235,7 +235,7 @@ class PartitionAuditTest {
         if (version == 1) {
             PolicyAvro.Applied applied = new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "hook", 1, policy.json(), 1);
             rules.add(new PolicyTimeline.RecordedVersion(applied.key(), applied, 1));
-            tables.put(2, new PolicyTable(List.of(limits, PolicyFile.parse(applied.key(), policy.json(), 1))));
+            tables.put(2, PolicyTable.of(List.of(limits, PolicyFile.parse(applied.key(), policy.json(), 1))));
         }
     }
 

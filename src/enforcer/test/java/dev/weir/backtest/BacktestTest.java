@@ -257,7 +257,7 @@ class BacktestTest {
 
     @Test
     void expired_states_of_a_million_clients_are_removed() {
-        PolicyTable table = new PolicyTable(List.of(new dev.weir.policy.Policy(
+        PolicyTable table = PolicyTable.of(List.of(new dev.weir.policy.Policy(
                 "p",
                 1,
                 dev.weir.policy.EffectivePeriod.ALWAYS,

@@ -48,6 +48,7 @@ class ClusterTimelineTest {
     private static InstanceStatus.QueueStatus queue(String id, long waiting) {
         return new InstanceStatus.QueueStatus(
                 id,
+                false,
                 null,
                 1,
                 1,
@@ -236,6 +237,7 @@ class ClusterTimelineTest {
                 "hooks", waiting, oldestWaitMs, 1, 2, List.of(new InstanceSecond.TierSecond(tier, waiting)));
         InstanceStatus.QueueStatus now = new InstanceStatus.QueueStatus(
                 "hooks",
+                false,
                 keys,
                 5,
                 1_000,

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
-import dev.weir.definition.PolicyFold;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.TestBroker;
 import dev.weir.rules.PolicyTopic.Change;
@@ -13,17 +12,17 @@ import dev.weir.rules.PolicyTopic.Effect;
 import dev.weir.rules.PolicyTopic.Expected;
 import dev.weir.rules.PolicyTopic.Options;
 import dev.weir.topics.KafkaSettings;
-import dev.weir.topics.TopicLog;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
+import dev.weir.topology.Topics;
+import dev.weir.wire.ChangeAuthor;
 import dev.weir.wire.OutputFormat;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Kind;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Properties;
-import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -52,21 +51,87 @@ class PolicyTopicTest {
 
     /** So a change whose commit was not acknowledged is neither repeated nor reported as a conflict. */
     @Test
-    void records_of_an_attempt_are_found_although_another_writer_has_changed_the_same_key_since() throws Exception {
-        PolicyAvro avro = new PolicyAvro();
-        List<PolicyAvro.Applied> records = new ArrayList<>();
-        for (long version = 1; version <= 2; version++) {
-            PolicyFile.Definition one = limit((int) version).policies().get(0);
-            records.add(new PolicyAvro.Applied(one.kind(), one.id(), version, one.json(), version));
+    void each_record_is_read_although_another_writer_has_changed_the_same_key_since() throws Exception {
+        WeirConfig config = config("read.");
+        PolicyTopic topic = new PolicyTopic(config);
+        topic.apply(limit(1), PolicyTopic.Options.DEFAULTS, 1);
+        topic.apply(limit(2), PolicyTopic.Options.DEFAULTS, 2);
+        List<Long> read = new ArrayList<>();
+        try (PolicyLog log = new PolicyLog(config, Topics.of(config).policies())) {
+            log.readAll(record -> read.add(record.version()));
+            assertThat(log.onTopic().all())
+                    .as("the last record only")
+                    .extracting(PolicyAvro.Applied::version)
+                    .containsExactly(2L);
         }
-        Set<PolicyAvro.Applied> unread = new HashSet<>(records.subList(0, 1));
-        PolicyFold<PolicyAvro.Applied> onTopic = PolicyFold.ofRecords();
-        TopicLog.Records reading = PolicyTopic.reading(onTopic, unread);
-        for (PolicyAvro.Applied record : records) {
-            reading.add(record.key(), avro.encode(record));
+        assertThat(read).containsExactly(1L, 2L);
+    }
+
+    @Test
+    void only_newer_definitions_replace_those_on_the_topic_if_it_is_asked() throws Exception {
+        PolicyTopic topic = new PolicyTopic(config("newer."));
+        Options file = Options.DEFAULTS
+                .withOnlyNewer(true)
+                .withChangedBy(new ChangeAuthor(Optional.of("weir"), Optional.of(PolicyTopic.RUN_FILE)));
+        assertThat(effect(topic, 1, file)).isEqualTo("ADDED 1");
+        assertThat(effect(topic, 1, file)).isEqualTo("UNCHANGED 1");
+        assertThat(effect(topic, 2, file)).as("a newer file").isEqualTo("CHANGED 2");
+        assertThat(effect(topic, 1, file)).as("the older file").isEqualTo("KEPT 2");
+        assertThat(effect(topic, 1, file.withDryRun(true))).isEqualTo("KEPT 2");
+
+        assertThat(effect(topic, 3, Options.DEFAULTS)).as("a live change").isEqualTo("CHANGED 3");
+        assertThat(effect(topic, 2, file)).isEqualTo("KEPT 3");
+        assertThat(effect(topic, 4, file)).as("a file that was never applied").isEqualTo("KEPT 3");
+        assertThat(effect(topic, 3, file)).isEqualTo("UNCHANGED 3");
+        assertThat(effect(topic, 4, file.withOnlyNewer(false)))
+                .as("overwritten")
+                .isEqualTo("CHANGED 4");
+        assertThat(effect(topic, 5, file)).isEqualTo("CHANGED 5");
+
+        topic.delete(Kind.POLICY, List.of("a"), Options.DEFAULTS, 1);
+        assertThat(effect(topic, 5, file)).as("deleted live").isEqualTo("KEPT 6");
+        assertThat(topic.read()).isEmpty();
+
+        assertThat(queueEffect(topic, 1, file)).isEqualTo("ADDED 1");
+        assertThat(queueEffect(topic, 2, file)).isEqualTo("CHANGED 2");
+        assertThat(queueEffect(topic, 1, file)).isEqualTo("KEPT 2");
+        assertThat(queueEffect(topic, 3, Options.DEFAULTS)).isEqualTo("CHANGED 3");
+        assertThat(queueEffect(topic, 2, file)).isEqualTo("KEPT 3");
+    }
+
+    private static String effect(PolicyTopic topic, int limit, Options options) throws Exception {
+        return effect(topic.apply(limit(limit), options, 1));
+    }
+
+    private static String queueEffect(PolicyTopic topic, int limit, Options options) throws Exception {
+        return effect(
+                topic.apply(PolicyFile.read("test", "queues: [{id: a, limit: " + limit + ", per: 1s}]"), options, 1));
+    }
+
+    private static String effect(List<Change> changes) {
+        assertThat(changes).hasSize(1);
+        return changes.get(0).effect() + " " + changes.get(0).version();
+    }
+
+    @Test
+    void kept_contents_are_read_once_and_then_continued() throws Exception {
+        WeirConfig config = config("kept.");
+        PolicyTopic other = new PolicyTopic(config);
+        try (PolicyLog log = new PolicyLog(config, Topics.of(config).policies());
+                PolicyTopic kept = PolicyTopic.keepingContents(config)) {
+            List<Long> read = new ArrayList<>();
+            for (int version = 1; version <= 3; version++) {
+                PolicyTopic writer = version == 2 ? other : kept;
+                assertThat(writer.apply(limit(version), PolicyTopic.Options.DEFAULTS, version))
+                        .extracting(PolicyTopic.Change::version)
+                        .containsExactly((long) version);
+                log.readAll(record -> read.add(record.version()));
+            }
+            assertThat(read).as("each record once").containsExactly(1L, 2L, 3L);
+            assertThat(kept.read()).isEqualTo(other.read());
+            kept.close();
+            assertThat(kept.read()).as("after it was closed").isEqualTo(other.read());
         }
-        assertThat(unread).isEmpty();
-        assertThat(onTopic.all()).as("the last record only").containsExactly(records.get(1));
     }
 
     @Test

@@ -8,6 +8,9 @@ import dev.weir.query.InstanceQueries;
 import dev.weir.shape.QueueView;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -21,6 +24,8 @@ final class FixedAnswers implements InstanceQueries {
     volatile Function<Map<String, String>, Result<SharedPolicyUsage>> shared =
             key -> new Result.NotReady<>("the state is being restored");
     volatile Result<QueueView> queue = new Result.NotReady<>("the state is being restored");
+
+    volatile Result<SortedMap<String, QueueView>> draining = new Result.Partial<>(new TreeMap<>(), Set.of());
 
     final AtomicReference<Map<String, String>> askedKey = new AtomicReference<>();
 
@@ -47,6 +52,11 @@ final class FixedAnswers implements InstanceQueries {
     @Override
     public Result<QueueView> queue(String id) {
         return queue;
+    }
+
+    @Override
+    public Result<SortedMap<String, QueueView>> drainingQueues() {
+        return draining;
     }
 
     @Override

@@ -117,7 +117,7 @@ class StateCodecTest {
                 new Unlimited(),
                 new Blocked());
         for (int i = 0; i < limits.size(); i++) { // each limit alone, and together with the ones before
-            PolicyTable table = new PolicyTable(List.of(
+            PolicyTable table = PolicyTable.of(List.of(
                     policy("alone", limits.subList(i, i + 1)),
                     policy("many", limits.subList(0, Math.max(1, Math.min(i, 8))))));
             long nowMs = 1_700_000_000_000L;
@@ -195,7 +195,7 @@ class StateCodecTest {
 
     @Test
     void a_truncated_state_is_rejected() {
-        PolicyTable table = new PolicyTable(List.of(policy("p", List.of(new FixedWindow(5, 1_000, false)))));
+        PolicyTable table = PolicyTable.of(List.of(policy("p", List.of(new FixedWindow(5, 1_000, false)))));
         EncodingStates states = new EncodingStates();
         Request request = new Request(
                 "r",

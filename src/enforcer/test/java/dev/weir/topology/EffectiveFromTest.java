@@ -71,7 +71,7 @@ class EffectiveFromTest {
         apply(2, from("00:00:10"), new Earlier(1, from(null), 0));
         weir.policy("p", new PolicyAvro().encode(new PolicyAvro.Applied(Kind.POLICY, "p", 3, null, 0)));
         assertThat(versionsAt(9_999, 10_000)).containsExactly(null, null);
-        assertThat(weir.live.applied()).isEmpty();
+        assertThat(weir.live.applied(Kind.POLICY)).isEmpty();
     }
 
     @Test

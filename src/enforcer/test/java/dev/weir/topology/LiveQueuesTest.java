@@ -95,17 +95,25 @@ class LiveQueuesTest {
     }
 
     @Test
-    void policies_in_force_are_listed_before_queues() throws Exception {
+    void policies_and_queues_in_force_are_listed_by_id() throws Exception {
         weir.apply("policies: [{id: z, queue: sms}, {id: sms, queue: sms}]\n" + SMS, 1);
         weir.apply("queues: [{id: a, limit: 1, per: 1s}]", 4);
-        assertThat(weir.live.applied())
+        assertThat(weir.live.applied(PolicyAvro.Kind.POLICY))
                 .extracting(PolicyAvro.Applied::key)
-                .containsExactly("policy/sms", "policy/z", "queue/a", "queue/sms");
+                .containsExactly("policy/sms", "policy/z");
+        assertThat(weir.live.applied(PolicyAvro.Kind.QUEUE))
+                .extracting(PolicyAvro.Applied::key)
+                .containsExactly("queue/a", "queue/sms");
+        assertThat(weir.live.size(PolicyAvro.Kind.POLICY)).isEqualTo(2);
+        assertThat(weir.live.size(PolicyAvro.Kind.QUEUE)).isEqualTo(2);
         assertThat(weir.live.applied(PolicyAvro.Kind.QUEUE, "a").version()).isEqualTo(4);
         assertThat(weir.live.applied(PolicyAvro.Kind.POLICY, "a")).isNull();
         weir.rules("queue/a", new PolicyAvro().encode(new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, "a", 5, null, 0)));
         assertThat(weir.live.applied(PolicyAvro.Kind.QUEUE, "a")).isNull();
-        assertThat(weir.live.applied()).hasSize(3);
+        assertThat(weir.live.size(PolicyAvro.Kind.QUEUE)).isEqualTo(1);
+        weir.policy("z", null);
+        weir.policy("z", null);
+        assertThat(weir.live.size(PolicyAvro.Kind.POLICY)).isEqualTo(1);
     }
 
     @Test

@@ -9,6 +9,8 @@ import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.rocksdb.BlockBasedTableConfig;
 import org.rocksdb.CompactionStyle;
@@ -55,6 +57,24 @@ class RocksSettingsTest {
             assertThat(second.writeBufferManager())
                     .isNotSameAs(first.writeBufferManager())
                     .isSameAs(third.writeBufferManager());
+        }
+    }
+
+    /** There are some sixty stores in an instance with four partitions. */
+    @Test
+    @EnabledOnOs({OS.LINUX, OS.MAC})
+    void an_idle_store_allocates_little_of_the_disk(@TempDir Path directory) throws Exception {
+        try (Options options = options().setCreateIfMissing(true)) {
+            settings.setConfig("store", options, configs);
+            try (RocksDB store = RocksDB.open(options, directory.toString())) {
+                store.put(key(1), new byte[100]);
+                flush(store);
+                Process du = new ProcessBuilder("du", "-sk", directory.toString()).start();
+                String printed = new String(du.getInputStream().readAllBytes(), UTF_8);
+                assertThat(Integer.parseInt(printed.split("\\s")[0]))
+                        .as("KiB allocated by %s", directory)
+                        .isLessThan(1_024);
+            }
         }
     }
 

@@ -86,7 +86,7 @@ final class PolicyVersionHistory {
 
     /** Returns the policies as an enforcer looks them up. */
     PolicyTable table() {
-        return new PolicyTable(policies.values().stream()
+        return PolicyTable.of(policies.values().stream()
                 .flatMap(List::stream)
                 .map(Version::policy)
                 .toList());

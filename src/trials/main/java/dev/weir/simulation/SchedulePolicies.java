@@ -144,7 +144,7 @@ final class SchedulePolicies {
     /** Returns all policies as applied last, with the versions that are in force before. */
     PolicyTable table() {
         if (table == null) {
-            table = new PolicyTable(current.values().stream()
+            table = PolicyTable.of(current.values().stream()
                     .flatMap(rules -> rules.policies().stream())
                     .toList());
         }

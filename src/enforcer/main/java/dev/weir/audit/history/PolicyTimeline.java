@@ -318,10 +318,14 @@ public final class PolicyTimeline {
     public PolicyTable table(int count) {
         PolicyTable table = tables.get(count);
         if (table == null) {
-            Map<String, List<Policy>> inForce = new TreeMap<>();
-            changes.subList(0, count).forEach(change -> inForce.put(change.id, change.policies));
-            table = new PolicyTable(
-                    inForce.values().stream().flatMap(List::stream).toList());
+            int from = tables.keySet().stream()
+                    .filter(each -> each < count)
+                    .max(Integer::compare)
+                    .orElse(0);
+            table = from == 0 ? PolicyTable.EMPTY : tables.get(from);
+            for (Change change : changes.subList(from, count)) {
+                table = table.with(change.id, change.policies);
+            }
             tables.put(count, table);
         }
         return table;

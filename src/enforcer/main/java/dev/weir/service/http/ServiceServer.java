@@ -158,7 +158,7 @@ public final class ServiceServer implements AutoCloseable {
 
     private static void addRoutes(JavalinConfig settings, AccessControl access, List<Route> routes) {
         settings.routes.before(
-                request -> request.header("Cache-Control", "no-cache").header("X-Content-Type-Options", "nosniff"));
+                request -> request.header("Cache-Control", "no-store").header("X-Content-Type-Options", "nosniff"));
         settings.routes.before(AccessControl::checkOrigin);
         settings.routes.before(access::checkRead);
         settings.routes.beforeMatched(access::checkPermission);
