@@ -168,8 +168,34 @@ class PathRulesTest {
     @Test
     void a_normal_form_is_its_own_normal_form_and_has_no_other_segments() {
         String[] parts = {
-            "/", "//", "a", "B", ".", "..", ";", "%2F", "%5C", "%2e", "%41", "%3b", "%25", "%C3", "%A9", "%", "\u00e9",
-            "\\", "#", "-", "~", " ", "a.", "%00", "\u0130", "\ud83d\ude00", "%F0%9F%98%80", "\ud83d"
+            "/",
+            "//",
+            "a",
+            "B",
+            ".",
+            "..",
+            ";",
+            "%2F",
+            "%5C",
+            "%2e",
+            "%41",
+            "%3b",
+            "%25",
+            "%C3",
+            "%A9",
+            "%",
+            "\u00e9",
+            "\\",
+            "#",
+            "-",
+            "~",
+            " ",
+            "a.",
+            "%00",
+            "\u0130",
+            "\ud83d\ude00",
+            "%F0%9F%98%80",
+            "\ud83d"
         };
         SplittableRandom random = new SplittableRandom(7);
         List<String> accepted = new ArrayList<>();

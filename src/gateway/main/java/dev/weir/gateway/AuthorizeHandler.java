@@ -132,7 +132,11 @@ final class AuthorizeHandler extends Handler.Wrapper {
             long nanos = System.nanoTime() - receivedNanos;
             metrics.ended(route.id(), failure == null ? Result.of(decision) : Result.INVALID, nanos);
             try {
-                answerDelayed(call, failure == null ? Authorization.of(decision, config.proxies().original()) : invalid(failure));
+                answerDelayed(
+                        call,
+                        failure == null
+                                ? Authorization.of(decision, config.proxies().original())
+                                : invalid(failure));
             } catch (RuntimeException e) {
                 LOG.error("A decision could not be sent", e);
                 call.callback.failed(e);
@@ -183,7 +187,9 @@ final class AuthorizeHandler extends Handler.Wrapper {
     }
 
     private String address(HttpFields headers, InetAddress peer) {
-        return config.proxies().address().text(config.proxies().address().client(peer, headers.getValuesList(FORWARDED_FOR)));
+        return config.proxies()
+                .address()
+                .text(config.proxies().address().client(peer, headers.getValuesList(FORWARDED_FOR)));
     }
 
     private static List<String> texts(List<String> values) {

@@ -103,8 +103,8 @@ class AuthorizeTest {
     @ValueSource(strings = {"GET", "POST", "HEAD", "DELETE", "OPTIONS", "PROPFIND", "PATCH"})
     void any_method_and_path_suffix_are_answered(String method) throws Exception {
         // As Envoy calls: with the method, the host and the path of the request
-        Reply reply = caller.send(
-                method, "/v1/authorize//three/%61b;c?deny-status=1&x=%zz", "", key("envoy " + method));
+        Reply reply =
+                caller.send(method, "/v1/authorize//three/%61b;c?deny-status=1&x=%zz", "", key("envoy " + method));
         assertThat(reply.status()).isEqualTo(200);
         assertThat(reply.header("RateLimit")).startsWith("\"three\";r=2;");
     }
@@ -129,8 +129,7 @@ class AuthorizeTest {
             /three%5Ca             , 'the path has an encoded backslash, %5C'
             /three/a%00            , 'the path has an escaped control character, %00'
             """)
-    void a_path_that_applications_understand_in_different_ways_is_refused(String path, String reason)
-            throws Exception {
+    void a_path_that_applications_understand_in_different_ways_is_refused(String path, String reason) throws Exception {
         for (Reply reply : List.of(caller.get("/v1/authorize" + path, key("unclear")), ask(path, key("unclear")))) {
             assertThat(reply.status()).as(reply.toString()).isEqualTo(400);
             assertThat(reply.detail()).isEqualTo(reason);
@@ -144,8 +143,8 @@ class AuthorizeTest {
     @Test
     void a_path_in_utf_8_and_an_escaped_one_are_the_same() throws Exception {
         String file = "gateway: {routes: [{id: none, match: {path: /é/**}, client: '{header.x-none}'}]}";
-        try (Gateway other = SharedWeir.get()
-                .open(GatewayFile.read("gateway.yaml", file).gateway())) {
+        try (Gateway other =
+                SharedWeir.get().open(GatewayFile.read("gateway.yaml", file).gateway())) {
             Caller proxy = Caller.unchecked(other.httpPort());
             for (String path : List.of("/é/a", "/%C3%A9/a", "/%c3%a9/a")) {
                 assertThat(proxy.get("/v1/authorize", "X-Forwarded-Uri: " + path)
@@ -164,14 +163,18 @@ class AuthorizeTest {
         "'fold-case: false', /THREE/a,"
     })
     void settings_say_what_the_application_does(String setting, String path, String policy) throws Exception {
-        GatewayConfig config = GatewayFile.read("gateway.yaml", FILE.replace("routes:", "paths: {" + setting + "}\n  routes:"))
+        GatewayConfig config = GatewayFile.read(
+                        "gateway.yaml", FILE.replace("routes:", "paths: {" + setting + "}\n  routes:"))
                 .gateway();
         try (Gateway other = SharedWeir.get().open(config)) {
             Reply reply = Caller.unchecked(other.httpPort())
                     .get("/v1/authorize", key("setting " + setting), "X-Forwarded-Uri: " + path);
             assertThat(reply.status()).isEqualTo(200);
             assertThat(reply.header("X-Weir-Policy")).isEqualTo(policy == null ? "none" : null);
-            assertThat(reply.header("RateLimit") == null ? null : reply.header("RateLimit").split("\"")[1])
+            assertThat(
+                            reply.header("RateLimit") == null
+                                    ? null
+                                    : reply.header("RateLimit").split("\"")[1])
                     .isEqualTo(policy);
         }
     }

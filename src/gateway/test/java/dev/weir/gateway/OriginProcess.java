@@ -118,7 +118,10 @@ final class OriginProcess extends ChildProcess {
                     case "flask" -> flask(directory, port);
                     case "node" -> node(directory, port, NODE.replace("PATH", "request.url.split('?')[0]"));
                     case "node-url" ->
-                        node(directory, port, NODE.replace("PATH", "new URL(request.url, 'http://localhost').pathname"));
+                        node(
+                                directory,
+                                port,
+                                NODE.replace("PATH", "new URL(request.url, 'http://localhost').pathname"));
                     case "express" ->
                         Stream.of(NODE_PATH.split(File.pathSeparator))
                                         .anyMatch(modules -> Files.isDirectory(Path.of(modules, "express")))
@@ -151,9 +154,8 @@ final class OriginProcess extends ChildProcess {
     }
 
     private static Optional<List<String>> program(String program, String... arguments) {
-        return ProxyProcess.find(program)
-                .map(path -> Stream.concat(Stream.of(path.toString()), Stream.of(arguments))
-                        .toList());
+        return ProxyProcess.find(program).map(path -> Stream.concat(Stream.of(path.toString()), Stream.of(arguments))
+                .toList());
     }
 
     private static Optional<List<String>> node(Path directory, int port, String script) throws IOException {

@@ -38,11 +38,10 @@ class ProxiedRequestTest {
             https://other.example/../a   , the path has a dot segment
             """)
     void an_unclear_path_is_invalid(String target, String reason) {
-        assertThatThrownBy(() -> request(target, "h"))
-                .isInstanceOfSatisfying(InvalidCallException.class, failure -> {
-                    assertThat(failure.status()).isEqualTo(400);
-                    assertThat(failure).hasMessage(reason);
-                });
+        assertThatThrownBy(() -> request(target, "h")).isInstanceOfSatisfying(InvalidCallException.class, failure -> {
+            assertThat(failure.status()).isEqualTo(400);
+            assertThat(failure).hasMessage(reason);
+        });
     }
 
     @ParameterizedTest
