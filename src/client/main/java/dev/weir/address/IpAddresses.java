@@ -128,16 +128,25 @@ public final class IpAddresses {
      * Returns the text by which a caller is counted. One user often has all IPv6 addresses with the same prefix, so for
      * IPv6 it is that of the range, such as {@code 2001:db8:0:1::/64}.
      *
+     * <p>Callers behind IPv4 that reach an IPv6 service through a translator (NAT64) share a prefix, so they are counted
+     * by their IPv4 addresses. A host with 6to4 has a prefix of 48 bits, which are counted at most.
+     *
      * @param address the address of the caller
      * @param ipv6PrefixLength how many bits of an IPv6 address identify a caller, 1 to 128. With 128, the text is that
      *     of the address
      * @return the text, without zone
      */
     public static String text(InetAddress address, int ipv6PrefixLength) {
-        if (!(address instanceof Inet6Address) || ipv6PrefixLength == IPV6_BITS) {
+        if (!(address instanceof Inet6Address)) {
             return text(address);
         }
-        return text(of(prefix(address.getAddress(), ipv6PrefixLength))) + "/" + ipv6PrefixLength;
+        byte[] bytes = address.getAddress();
+        Optional<InetAddress> translated = TranslatedAddress.ipv4(bytes);
+        if (translated.isPresent()) {
+            return text(translated.get());
+        }
+        int length = Math.min(ipv6PrefixLength, TranslatedAddress.maxPrefixLength(bytes));
+        return length == IPV6_BITS ? text(address) : text(of(prefix(bytes, length))) + "/" + length;
     }
 
     /**

@@ -57,4 +57,36 @@ class IpAddressesTest {
         assertThat(IpAddresses.text(IpAddresses.parse(address).orElseThrow(), prefixLength))
                 .isEqualTo(text);
     }
+
+    /** RFC 6052 and RFC 8215 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo). */
+    @ParameterizedTest
+    @CsvSource(textBlock = """
+            64:ff9b::c633:6407               , 64  , 198.51.100.7
+            64:ff9b::198.51.100.8            , 64  , 198.51.100.8
+            64:ff9b::198.51.100.8            , 128 , 198.51.100.8
+            64:ff9b::198.51.100.8            , 32  , 198.51.100.8
+            64:ff9b:1::198.51.100.7          , 64  , 198.51.100.7
+            64:ff9b:1:abcd::10.1.2.3         , 64  , 10.1.2.3
+            64:ff9b:1:c633:64:700::          , 64  , 64:ff9b:1:c633::/64
+            64:ff9b::10.1.2.3                , 64  , 64:ff9b::/64
+            64:ff9b::127.0.0.1               , 64  , 64:ff9b::/64
+            64:ff9b:1::127.0.0.1             , 64  , 64:ff9b:1::/64
+            64:ff9b:1::224.0.0.1             , 64  , 64:ff9b:1::/64
+            64:ff9b:1::                      , 64  , 64:ff9b:1::/64
+            64:ff9b:1::0.0.0.1               , 64  , 64:ff9b:1::/64
+            64:ff9b::1:c633:6407             , 64  , 64:ff9b::/64
+            64:ff9b:2::c633:6407             , 64  , 64:ff9b:2::/64
+            2002:c633:6407:1::1              , 64  , 2002:c633:6407::/48
+            2002:c633:6407:ffff:1:2:3:4      , 64  , 2002:c633:6407::/48
+            2002:c633:6407:1::1              , 128 , 2002:c633:6407::/48
+            2002:c633:6407:1::1              , 32  , 2002:c633::/32
+            2001:0:c633:6407:0:1:2:3         , 64  , 2001:0:c633:6407::/64
+            ::ffff:198.51.100.7              , 64  , 198.51.100.7
+            ::198.51.100.7                   , 64  , ::/64
+            """)
+    void an_address_that_contains_an_ipv4_address_is_counted_as_its_host(
+            String address, int prefixLength, String text) {
+        assertThat(IpAddresses.text(IpAddresses.parse(address).orElseThrow(), prefixLength))
+                .isEqualTo(text);
+    }
 }

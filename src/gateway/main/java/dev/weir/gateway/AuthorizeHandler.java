@@ -104,7 +104,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
 
     private void authorize(Call call, long receivedNanos) {
         InetAddress peer = peer(call.request);
-        if (!config.address().isTrusted(peer)) {
+        if (!config.proxies().address().isTrusted(peer)) {
             metrics.untrusted();
             untrusted.log(peer);
             answer(call, Authorization.refused(FORBIDDEN, "only proxies in gateway.trusted-proxies may call " + PATH));
@@ -132,7 +132,11 @@ final class AuthorizeHandler extends Handler.Wrapper {
             long nanos = System.nanoTime() - receivedNanos;
             metrics.ended(route.id(), failure == null ? Result.of(decision) : Result.INVALID, nanos);
             try {
-                answerDelayed(call, failure == null ? Authorization.of(decision, config.original()) : invalid(failure));
+                answerDelayed(
+                        call,
+                        failure == null
+                                ? Authorization.of(decision, config.proxies().original())
+                                : invalid(failure));
             } catch (RuntimeException e) {
                 LOG.error("A decision could not be sent", e);
                 call.callback.failed(e);
@@ -172,17 +176,20 @@ final class AuthorizeHandler extends Handler.Wrapper {
         String rest = uri.getPath().substring(PATH.length());
         String called =
                 (rest.isEmpty() ? "/" : rest) + (rest.isEmpty() || uri.getQuery() == null ? "" : "?" + uri.getQuery());
-        OriginalRequest original = config.original();
+        OriginalRequest original = config.proxies().original();
         return ProxiedRequest.of(
                 original.method(name -> single(headers, name)).orElse(request.getMethod()),
-                original.uri(name -> single(headers, name)).orElse(called),
+                original.uri(name -> single(headers, name)).map(HeaderText::of).orElse(called),
                 original.host(name -> single(headers, name)).orElseGet(() -> host(headers)),
+                config.proxies().paths(),
                 () -> address(headers, peer),
                 name -> texts(headers.getValuesList(name)));
     }
 
     private String address(HttpFields headers, InetAddress peer) {
-        return config.address().text(config.address().client(peer, headers.getValuesList(FORWARDED_FOR)));
+        return config.proxies()
+                .address()
+                .text(config.proxies().address().client(peer, headers.getValuesList(FORWARDED_FOR)));
     }
 
     private static List<String> texts(List<String> values) {

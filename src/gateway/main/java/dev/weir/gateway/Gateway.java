@@ -156,7 +156,7 @@ public final class Gateway implements AutoCloseable {
         int port = config.effectiveGrpcPort();
         UntrustedCallers untrusted = new UntrustedCallers("the gRPC port");
         Predicate<InetAddress> callers = caller -> {
-            boolean isAccepted = hasCertificates || config.address().isTrusted(caller);
+            boolean isAccepted = hasCertificates || config.proxies().address().isTrusted(caller);
             if (!isAccepted) {
                 untrusted.log(caller);
             }
@@ -168,7 +168,7 @@ public final class Gateway implements AutoCloseable {
                     config.envoy()
                             .with(new EntryTexts(
                                     weir.requests().rules().maxAttributeLength(),
-                                    config.address().ipv6PrefixLength())),
+                                    config.proxies().address().ipv6PrefixLength())),
                     new EnvoyServer.Endpoint(new InetSocketAddress(host, port), callers, envoyMetrics),
                     client);
         } catch (IOException e) {

@@ -3,6 +3,7 @@ package dev.weir.gateway;
 import dev.weir.config.Setting;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.gateway.envoy.EnvoyConfig;
+import dev.weir.http.PathRules;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -16,8 +17,7 @@ import java.util.stream.Stream;
  *     otherwise for {@link #DEFAULT_GRPC_PORT}
  * @param maxConnections how many connections the port accepts, 16 to 100,000
  * @param drain how long the gateway reports that it is not ready before it stops, 0 to 1 min
- * @param address finds the addresses of clients
- * @param original how proxies pass on the request that they have received
+ * @param proxies how the calls of proxies are read
  * @param routes how requests are decided: the first matching route applies, or {@link AuthorizeRoute#DEFAULT}
  * @param envoy the rate limit service for Envoy, on the port for gRPC
  */
@@ -26,8 +26,7 @@ public record GatewayConfig(
         Optional<Integer> grpcPort,
         int maxConnections,
         Duration drain,
-        ForwardedAddress address,
-        OriginalRequest original,
+        ProxyRules proxies,
         List<AuthorizeRoute> routes,
         EnvoyConfig envoy) {
 
@@ -46,9 +45,14 @@ public record GatewayConfig(
             Optional.empty(),
             4_096,
             Duration.ZERO,
-            new ForwardedAddress(
-                    Stream.of("127.0.0.0/8", "::1/128").map(AddressRange::parse).toList(), 64),
-            OriginalRequest.X_FORWARDED,
+            new ProxyRules(
+                    new ForwardedAddress(
+                            Stream.of("127.0.0.0/8", "::1/128")
+                                    .map(AddressRange::parse)
+                                    .toList(),
+                            64),
+                    OriginalRequest.X_FORWARDED,
+                    PathRules.DEFAULTS),
             List.of(),
             EnvoyConfig.DEFAULTS);
 
@@ -63,12 +67,12 @@ public record GatewayConfig(
 
     /** Returns a copy with another port. */
     public GatewayConfig withHttpPort(int other) {
-        return new GatewayConfig(other, grpcPort, maxConnections, drain, address, original, routes, envoy);
+        return new GatewayConfig(other, grpcPort, maxConnections, drain, proxies, routes, envoy);
     }
 
     /** Returns a copy with another port for gRPC. */
     public GatewayConfig withGrpcPort(int other) {
-        return new GatewayConfig(httpPort, Optional.of(other), maxConnections, drain, address, original, routes, envoy);
+        return new GatewayConfig(httpPort, Optional.of(other), maxConnections, drain, proxies, routes, envoy);
     }
 
     /** Returns the port for gRPC, 0 for any free port. */

@@ -9,6 +9,9 @@ import dev.weir.definition.YamlTree;
 import dev.weir.fault.FaultsException;
 import dev.weir.gateway.AuthorizeRoute.Part;
 import dev.weir.gateway.envoy.EnvoySection;
+import dev.weir.http.PathRules;
+import dev.weir.http.PathRules.DoubleSlash;
+import dev.weir.http.PathRules.EncodedSlash;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Glob;
 import java.io.IOException;
@@ -37,6 +40,11 @@ public final class GatewayFile {
 
     private static final Map<String, Fallback> FALLBACKS =
             new TreeMap<>(Map.of("allow", Fallback.FAIL_OPEN, "deny", Fallback.FAIL_CLOSED));
+
+    private static final Map<String, EncodedSlash> ENCODED_SLASH = new TreeMap<>(
+            Map.of("decode", EncodedSlash.DECODE, "keep", EncodedSlash.KEEP, "reject", EncodedSlash.REJECT));
+    private static final Map<String, DoubleSlash> DOUBLE_SLASH =
+            new TreeMap<>(Map.of("merge", DoubleSlash.MERGE, "reject", DoubleSlash.REJECT));
 
     private GatewayFile() {}
 
@@ -74,11 +82,19 @@ public final class GatewayFile {
     }
 
     private static GatewayConfig section(ConfigSection section, GatewayConfig defaults) {
+        ProxyRules proxies = proxies(section, defaults.proxies());
         return new GatewayConfig(
                 section.read(GatewayConfig.HTTP_PORT, defaults.httpPort()),
                 section.read(GatewayConfig.GRPC_PORT, defaults.grpcPort()),
                 section.read(GatewayConfig.MAX_CONNECTIONS, defaults.maxConnections()),
                 section.read(GatewayConfig.DRAIN, defaults.drain()),
+                proxies,
+                routes(section.get("routes"), proxies.paths()),
+                EnvoySection.read(section.get("envoy")));
+    }
+
+    private static ProxyRules proxies(ConfigSection section, ProxyRules defaults) {
+        return new ProxyRules(
                 new ForwardedAddress(
                         trusted(
                                 section.get("trusted-proxies"),
@@ -86,8 +102,21 @@ public final class GatewayFile {
                         ipv6PrefixLength(
                                 section.get("ipv6-prefix"), defaults.address().ipv6PrefixLength())),
                 read(section.get("original-request"), OriginalRequest::of, defaults.original()),
-                routes(section.get("routes")),
-                EnvoySection.read(section.get("envoy")));
+                section.section("paths", GatewayFile::paths, defaults.paths()));
+    }
+
+    private static PathRules paths(ConfigSection section, PathRules defaults) {
+        YamlTree foldCase = section.get("fold-case");
+        return new PathRules(
+                oneOf(section.get("encoded-slash"), ENCODED_SLASH, defaults.encodedSlash()),
+                oneOf(section.get("double-slash"), DOUBLE_SLASH, defaults.doubleSlash()),
+                foldCase.isPresent()
+                        ? Objects.requireNonNullElse(foldCase.flag(), defaults.foldCase())
+                        : defaults.foldCase());
+    }
+
+    private static <T> T oneOf(YamlTree value, Map<String, T> words, T otherwise) {
+        return value.isPresent() ? Objects.requireNonNullElse(value.oneOf(words), otherwise) : otherwise;
     }
 
     private static <T> T read(YamlTree value, Function<String, T> reading, T otherwise) {
@@ -121,12 +150,12 @@ public final class GatewayFile {
         return List.of();
     }
 
-    private static List<AuthorizeRoute> routes(YamlTree list) {
+    private static List<AuthorizeRoute> routes(YamlTree list, PathRules paths) {
         List<AuthorizeRoute> routes = new ArrayList<>();
         Set<String> ids = new HashSet<>(Set.of(AuthorizeRoute.DEFAULT.id()));
         for (YamlTree item :
                 list.isPresent() ? bounded(list, list.items(), GatewayConfig.MAX_ROUTES) : List.<YamlTree>of()) {
-            AuthorizeRoute route = route(item);
+            AuthorizeRoute route = route(item, paths);
             if (route == null) {
                 continue;
             }
@@ -143,10 +172,10 @@ public final class GatewayFile {
     }
 
     /** Returns the route, null if it has no valid id. */
-    private static AuthorizeRoute route(YamlTree route) {
+    private static AuthorizeRoute route(YamlTree route, PathRules paths) {
         route.fields(ROUTE_KEYS);
         String id = route.require("id").text();
-        Map<Part, List<Glob>> match = match(route.get("match"));
+        Map<Part, List<Glob>> match = match(route.get("match"), paths);
         RequestTemplates defaults = RequestTemplates.DEFAULTS;
         RequestTemplates templates = new RequestTemplates(
                 variable(route.get("client")).orElse(defaults.client()),
@@ -158,10 +187,7 @@ public final class GatewayFile {
                 route.get("timeout"),
                 text -> Duration.ofMillis(DurationsAndSizes.durationMs(text)),
                 AuthorizeRoute.DEFAULT_TIMEOUT);
-        YamlTree fallback = route.get("on-timeout");
-        Fallback onTimeout = fallback.isPresent()
-                ? Objects.requireNonNullElse(fallback.oneOf(FALLBACKS), Fallback.FAIL_OPEN)
-                : Fallback.FAIL_OPEN;
+        Fallback onTimeout = oneOf(route.get("on-timeout"), FALLBACKS, Fallback.FAIL_OPEN);
         if (id == null) {
             return null;
         }
@@ -173,7 +199,7 @@ public final class GatewayFile {
         }
     }
 
-    private static Map<Part, List<Glob>> match(YamlTree mapping) {
+    private static Map<Part, List<Glob>> match(YamlTree mapping, PathRules paths) {
         Map<Part, List<Glob>> match = new LinkedHashMap<>();
         if (!mapping.isPresent()) {
             return match;
@@ -189,6 +215,7 @@ public final class GatewayFile {
                 Glob glob = item.read(Glob::new);
                 if (glob != null) {
                     globs.add(glob);
+                    requireFolded(item, glob, parts.get(key), paths);
                 }
             }
             if (items.isEmpty() && values.isPresent()) {
@@ -199,6 +226,13 @@ public final class GatewayFile {
             }
         });
         return match;
+    }
+
+    private static void requireFolded(YamlTree item, Glob glob, Part part, PathRules paths) {
+        String folded = glob.toString().toLowerCase(Locale.ROOT);
+        if (part == Part.PATH && paths.foldCase() && !glob.toString().equals(folded)) {
+            item.fault("no path has upper-case letters with gateway.paths.fold-case; write '" + folded + "'");
+        }
     }
 
     private static Optional<Template> template(YamlTree value) {

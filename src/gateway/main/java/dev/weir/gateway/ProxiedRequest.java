@@ -1,5 +1,8 @@
 package dev.weir.gateway;
 
+import dev.weir.http.PathRules;
+import dev.weir.http.PercentEncoding;
+import dev.weir.http.UnclearPathException;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -29,24 +32,33 @@ record ProxiedRequest(
      *
      * @param target the path with its query, as sent; an absolute URI is accepted too
      * @param hostHeader the host with or without its port, in any case
+     * @param paths normalizes the path
+     * @throws InvalidCallException if the path is unclear
      */
     static ProxiedRequest of(
             String method,
             String target,
             String hostHeader,
+            PathRules paths,
             Supplier<String> addressText,
             Function<String, List<String>> headers) {
-        String local = !target.startsWith("/") && target.contains("://") ? afterAuthority(target) : target;
-        int fragment = local.indexOf('#');
-        String sent = fragment < 0 ? local : local.substring(0, fragment);
+        String sent = !target.startsWith("/") && target.contains("://") ? afterAuthority(target) : target;
         int mark = sent.indexOf('?');
         return new ProxiedRequest(
                 method,
-                RequestPath.normalize(mark < 0 ? sent : sent.substring(0, mark)),
+                normalized(mark < 0 ? sent : sent.substring(0, mark), paths),
                 mark < 0 ? "" : sent.substring(mark + 1),
                 host(hostHeader),
                 addressText,
                 headers);
+    }
+
+    private static String normalized(String path, PathRules rules) {
+        try {
+            return rules.normalize(path);
+        } catch (UnclearPathException e) {
+            throw new InvalidCallException(InvalidCallException.BAD_REQUEST, e.getMessage());
+        }
     }
 
     private static String afterAuthority(String uri) {
@@ -92,8 +104,8 @@ record ProxiedRequest(
                 ? List.of()
                 : List.of(query.split("&", -1)).stream()
                         .map(pair -> pair.split("=", 2))
-                        .filter(pair -> RequestPath.decodeParameter(pair[0]).equals(name))
-                        .map(pair -> pair.length == 1 ? "" : RequestPath.decodeParameter(pair[1]))
+                        .filter(pair -> PercentEncoding.decodeParameter(pair[0]).equals(name))
+                        .map(pair -> pair.length == 1 ? "" : PercentEncoding.decodeParameter(pair[1]))
                         .toList();
         return single("query parameter " + name, values);
     }

@@ -105,16 +105,80 @@ class AuthorizeTest {
     @ValueSource(strings = {"GET", "POST", "HEAD", "DELETE", "OPTIONS", "PROPFIND", "PATCH"})
     void any_method_and_path_suffix_are_answered(String method) throws Exception {
         // As Envoy calls: with the method, the host and the path of the request
-        Reply reply = caller.send(
-                method, "/v1/authorize/three/%2e./three/a%2Fb;c?deny-status=1&x=%zz", "", key("envoy " + method));
+        Reply reply =
+                caller.send(method, "/v1/authorize//three/%61b;c?deny-status=1&x=%zz", "", key("envoy " + method));
         assertThat(reply.status()).isEqualTo(200);
         assertThat(reply.header("RateLimit")).startsWith("\"three\";r=2;");
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"/v1/authorize//three//a", "/v1/authorize/%74hree/a", "/v1/authorize/x/../three/a"})
+    @ValueSource(strings = {"//three//a", "/%74hree/a", "/three;v=1/a", "/three/;v=1"})
     void another_spelling_of_a_path_has_the_same_limit(String path) throws Exception {
-        assertThat(caller.get(path, key("spelling")).header("RateLimit")).startsWith("\"three\"");
+        for (Reply reply : List.of(
+                caller.get("/v1/authorize" + path, key("spelling of call " + path)),
+                ask(path, key("spelling of header " + path)))) {
+            assertThat(reply.header("RateLimit")).startsWith("\"three\"");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(textBlock = """
+            /three%2Fa             , 'the path has an encoded slash, %2F'
+            /x/..;/three/a         , the path has a dot segment
+            /three/../free/a       , the path has a dot segment
+            /x/%2e%2E/three/a      , the path has a dot segment
+            /;v/three/a            , the path has a segment with parameters only
+            /three%5Ca             , 'the path has an encoded backslash, %5C'
+            /three/a%00            , 'the path has an escaped control character, %00'
+            """)
+    void a_path_that_applications_understand_in_different_ways_is_refused(String path, String reason) throws Exception {
+        for (Reply reply : List.of(caller.get("/v1/authorize" + path, key("unclear")), ask(path, key("unclear")))) {
+            assertThat(reply.status()).as(reply.toString()).isEqualTo(400);
+            assertThat(reply.detail()).isEqualTo(reason);
+        }
+        Reply denied = askWith("?deny-status=403", path, key("unclear"));
+        assertThat(denied.status()).isEqualTo(403);
+        assertThat(denied.header("X-Weir-Status")).isEqualTo("400");
+    }
+
+    /** Jetty reads a header as ISO 8859-1. */
+    @Test
+    void a_path_in_utf_8_and_an_escaped_one_are_the_same() throws Exception {
+        String file = "gateway: {routes: [{id: none, match: {path: /é/**}, client: '{header.x-none}'}]}";
+        try (Gateway other =
+                SharedWeir.get().open(GatewayFile.read("gateway.yaml", file).gateway())) {
+            Caller proxy = Caller.unchecked(other.httpPort());
+            for (String path : List.of("/é/a", "/%C3%A9/a", "/%c3%a9/a")) {
+                assertThat(proxy.get("/v1/authorize", "X-Forwarded-Uri: " + path)
+                                .status())
+                        .as(path)
+                        .isEqualTo(401);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "'encoded-slash: decode', /three%2Fa, three",
+        "'encoded-slash: keep', /three%2Fa,",
+        "'fold-case: true', /THREE/a, three",
+        "'fold-case: false', /THREE/a,"
+    })
+    void settings_say_what_the_application_does(String setting, String path, String policy) throws Exception {
+        GatewayConfig config = GatewayFile.read(
+                        "gateway.yaml", FILE.replace("routes:", "paths: {" + setting + "}\n  routes:"))
+                .gateway();
+        try (Gateway other = SharedWeir.get().open(config)) {
+            Reply reply = Caller.unchecked(other.httpPort())
+                    .get("/v1/authorize", key("setting " + setting), "X-Forwarded-Uri: " + path);
+            assertThat(reply.status()).isEqualTo(200);
+            assertThat(reply.header("X-Weir-Policy")).isEqualTo(policy == null ? "none" : null);
+            assertThat(
+                            reply.header("RateLimit") == null
+                                    ? null
+                                    : reply.header("RateLimit").split("\"")[1])
+                    .isEqualTo(policy);
+        }
     }
 
     @Test
@@ -126,6 +190,9 @@ class AuthorizeTest {
                 "Sec-Fetch-Site: cross-site",
                 "Sec-Fetch-Mode: cors",
                 "Authorization: Bearer that-of-the-client",
+                "Content-Type: application/json; charset=utf-7",
+                "Expect: 100-continue",
+                "Accept: ;;q=x",
                 "X-HTTP-Method-Override: DELETE",
                 "Cookie: " + "c".repeat(30_000));
         assertThat(reply.status()).isEqualTo(200);

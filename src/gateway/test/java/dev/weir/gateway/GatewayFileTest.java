@@ -7,6 +7,7 @@ import dev.weir.client.Fallback;
 import dev.weir.config.ConfigFile;
 import dev.weir.event.Request;
 import dev.weir.fault.FaultsException;
+import dev.weir.http.PathRules;
 import dev.weir.policy.RequestRules;
 import java.time.Duration;
 import java.util.HashMap;
@@ -34,6 +35,7 @@ class GatewayFileTest {
               trusted-proxies: [10.0.0.0/8, "::1"]
               ipv6-prefix: 56
               original-request: x-original
+              paths: {encoded-slash: keep, double-slash: reject, fold-case: true}
               routes:
                 - id: uploads
                   match: {host: ["*.example.com"], path: /uploads/**, method: [PUT, POST]}
@@ -49,7 +51,7 @@ class GatewayFileTest {
             """;
 
     private static ProxiedRequest request(String method, String target, Map<String, String> headers) {
-        return ProxiedRequest.of(method, target, "files.example.com", () -> "192.0.2.1", name -> {
+        return ProxiedRequest.of(method, target, "files.example.com", PathRules.DEFAULTS, () -> "192.0.2.1", name -> {
             String value = headers.get(name.toLowerCase(Locale.ROOT));
             return value == null ? List.of() : List.of(value);
         });
@@ -64,10 +66,12 @@ class GatewayFileTest {
         assertThat(gateway.httpPort()).isEqualTo(9000);
         assertThat(gateway.maxConnections()).isEqualTo(100);
         assertThat(gateway.drain()).isEqualTo(Duration.ofSeconds(5));
-        assertThat(gateway.address().ipv6PrefixLength()).isEqualTo(56);
-        assertThat(gateway.address().trusted())
+        assertThat(gateway.proxies().address().ipv6PrefixLength()).isEqualTo(56);
+        assertThat(gateway.proxies().address().trusted())
                 .containsExactly(AddressRange.parse("10.0.0.0/8"), AddressRange.parse("::1/128"));
-        assertThat(gateway.original()).isEqualTo(OriginalRequest.X_ORIGINAL);
+        assertThat(gateway.proxies().original()).isEqualTo(OriginalRequest.X_ORIGINAL);
+        assertThat(gateway.proxies().paths())
+                .isEqualTo(new PathRules(PathRules.EncodedSlash.KEEP, PathRules.DoubleSlash.REJECT, true));
         assertThat(gateway.routes()).extracting(AuthorizeRoute::id).containsExactly("uploads", "rest");
         assertThat(gateway.routes().get(0).timeout()).isEqualTo(Duration.ofMillis(50));
         assertThat(gateway.routes().get(0).onTimeout()).isEqualTo(Fallback.FAIL_CLOSED);
@@ -94,6 +98,11 @@ class GatewayFileTest {
             drain: x                                  | gateway.drain: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'x'
             ipv6-prefix: 0                            | gateway.ipv6-prefix: must be a whole number from 1 to 128, is '0'
             original-request: path                    | gateway.original-request: must be x-forwarded, x-original or call, is 'path'
+            paths: {encoded-slash: allow}             | gateway.paths.encoded-slash: must be one of decode, keep, reject, is 'allow'
+            paths: {double-slash: keep}               | gateway.paths.double-slash: must be one of merge, reject, is 'keep'
+            paths: {fold-case: yes}                   | gateway.paths.fold-case: must be true or false, is 'yes'
+            paths: {foldcase: true}                   | gateway.paths.foldcase: unknown key; did you mean "fold-case"?
+            {paths: {fold-case: true}, routes: [{id: a, match: {path: /A/**}}]} | gateway.routes[0].match.path: no path has upper-case letters with gateway.paths.fold-case; write '/a/**'
             trusted-proxies: [10.1.0.0/8]             | gateway.trusted-proxies[0]: '10.1.0.0/8' has bits behind its prefix; the range that contains it is 10.0.0.0/8
             trusted-proxies: 10.0.0.0/8               | gateway.trusted-proxies: must be a list, is '10.0.0.0/8'
             routes: {}                                | gateway.routes: must be a list, is a mapping

@@ -184,10 +184,16 @@ class ProxiesTest {
         }
         assertThat(passed).isLessThanOrEqualTo(3);
         assertThat(caller.get(path, "X-Forwarded-For: 192.0.2.5").status()).isEqualTo(429);
-        assertThat(caller.get("/free/../three/a", "X-Forwarded-For: 192.0.2.6").status())
-                .isEqualTo(429);
-        assertThat(caller.get("//three/%61", "X-Forwarded-For: 192.0.2.7").status())
-                .isEqualTo(429);
+        for (String spelling : List.of("//three/%61", "/%74hree//a", "/three;v=1/a", "/three/a?b=/../c")) {
+            assertThat(caller.get(spelling, "X-Forwarded-For: 192.0.2.7").status())
+                    .as(spelling)
+                    .isEqualTo(429);
+        }
+        for (String unclear : List.of("/free/../three/a", "/three%2Fa", "/free/..;/three/a", "/three/%2e%2e/free")) {
+            assertThat(caller.get(unclear, "X-Forwarded-For: 192.0.2.6").status())
+                    .as(unclear)
+                    .isEqualTo(400);
+        }
     }
 
     @ParameterizedTest

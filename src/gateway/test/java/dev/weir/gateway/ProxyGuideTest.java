@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Request;
+import dev.weir.http.PathRules;
 import dev.weir.policy.Policy;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,6 +42,7 @@ class ProxyGuideTest {
                     "GET",
                     "/api/articles?page=2",
                     "api.example",
+                    PathRules.DEFAULTS,
                     () -> "192.0.2.1",
                     name -> headers.containsKey(name) ? List.of(headers.get(name)) : List.of());
             Request request = gateway.route(proxied)

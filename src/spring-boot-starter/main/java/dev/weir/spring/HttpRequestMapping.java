@@ -3,6 +3,8 @@ package dev.weir.spring;
 import dev.weir.address.IpAddresses;
 import dev.weir.client.RequestBuilder;
 import dev.weir.event.Request;
+import dev.weir.http.PathRules;
+import dev.weir.http.UnclearPathException;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -17,12 +19,15 @@ final class HttpRequestMapping {
 
     private static final String PREFIX = "weir.filter.";
 
+    /** Normal paths have neither escapes to decode nor parameters. */
+    private static final PathContainer.Options NORMAL = PathContainer.Options.create('/', false);
+
     private final List<PathPattern> paths;
     private final List<PathPattern> excludedPaths;
     private final List<HttpValue> client;
     private final List<HttpValue> tier;
     private final Map<String, List<HttpValue>> attributes = new TreeMap<>();
-    private final int ipv6PrefixLength;
+    private final HttpValue.Normalization normalization;
 
     /**
      * Parses the properties.
@@ -30,20 +35,24 @@ final class HttpRequestMapping {
      * @throws InvalidConfigurationPropertyValueException if a value is invalid
      */
     HttpRequestMapping(WeirProperties.FilterProperties filter) {
-        paths = patterns("paths", filter.paths());
-        excludedPaths = patterns("exclude-paths", filter.excludePaths());
+        PathRules rules = filter.path().rules();
+        PathPatternParser parser = new PathPatternParser();
+        parser.setCaseSensitive(!rules.foldCase());
+        paths = patterns("paths", filter.paths(), parser);
+        excludedPaths = patterns("exclude-paths", filter.excludePaths(), parser);
         client = HttpValue.parse(PREFIX + "client", filter.client());
         tier = HttpValue.parse(PREFIX + "tier", filter.tier());
         filter.attributes()
                 .forEach((name, from) -> attributes.put(name, HttpValue.parse(PREFIX + "attributes." + name, from)));
-        ipv6PrefixLength = filter.ipv6Prefix();
+        int ipv6PrefixLength = filter.ipv6Prefix();
         if (ipv6PrefixLength < 1 || ipv6PrefixLength > IpAddresses.IPV6_BITS) {
             throw new InvalidConfigurationPropertyValueException(
                     PREFIX + "ipv6-prefix", ipv6PrefixLength, "It must be from 1 to " + IpAddresses.IPV6_BITS + ".");
         }
+        normalization = new HttpValue.Normalization(ipv6PrefixLength, rules);
     }
 
-    private static List<PathPattern> patterns(String property, List<String> texts) {
+    private static List<PathPattern> patterns(String property, List<String> texts, PathPatternParser parser) {
         return texts.stream()
                 .map(text -> {
                     if (!text.startsWith("/")) {
@@ -51,7 +60,7 @@ final class HttpRequestMapping {
                                 PREFIX + property, text, "A path pattern must begin with /; it would match no path.");
                     }
                     try {
-                        return PathPatternParser.defaultInstance.parse(text);
+                        return parser.parse(text);
                     } catch (PatternParseException e) {
                         throw new InvalidConfigurationPropertyValueException(
                                 PREFIX + property, text, "Not a path pattern: " + e.toDetailedString());
@@ -60,8 +69,19 @@ final class HttpRequestMapping {
                 .toList();
     }
 
-    /** Returns whether requests of a path are decided. */
-    boolean includes(PathContainer path) {
+    /**
+     * Returns whether requests of a path are decided. Those of an unclear path are, since the application might handle
+     * it like a path that is included.
+     *
+     * @param rawPath the path within the application, as sent
+     */
+    boolean includes(String rawPath) {
+        PathContainer path;
+        try {
+            path = PathContainer.parsePath(normalization.paths().normalize(rawPath), NORMAL);
+        } catch (UnclearPathException e) {
+            return true;
+        }
         return paths.stream().anyMatch(each -> each.matches(path))
                 && excludedPaths.stream().noneMatch(each -> each.matches(path));
     }
@@ -69,16 +89,16 @@ final class HttpRequestMapping {
     /**
      * Returns the request to decide. An attribute without a value is left out.
      *
-     * @throws IllegalArgumentException if the HTTP request has no client
+     * @throws IllegalArgumentException if the HTTP request has no client, or if its path is a value and unclear
      */
     Request request(HttpRequestView http) {
-        String name = HttpValue.first(client, http, ipv6PrefixLength);
+        String name = HttpValue.first(client, http, normalization);
         if (name == null) {
             throw new IllegalArgumentException("the request has none of the values of weir.filter.client");
         }
-        RequestBuilder request = RequestBuilder.of(name).tier(HttpValue.first(tier, http, ipv6PrefixLength));
+        RequestBuilder request = RequestBuilder.of(name).tier(HttpValue.first(tier, http, normalization));
         attributes.forEach((attribute, from) -> {
-            String value = HttpValue.first(from, http, ipv6PrefixLength);
+            String value = HttpValue.first(from, http, normalization);
             if (value != null) {
                 request.attribute(attribute, value);
             }

@@ -1,6 +1,8 @@
 package dev.weir.spring;
 
 import dev.weir.address.IpAddresses;
+import dev.weir.http.PathRules;
+import dev.weir.http.UnclearPathException;
 import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;
@@ -18,6 +20,14 @@ record HttpValue(Kind kind, String name) {
             "use header:NAME, query:NAME, cookie:NAME, literal:TEXT, principal," + " remote-address, method or path";
 
     private static final Pattern ZONE = Pattern.compile("%[^\\]]*");
+
+    /**
+     * How values that have several spellings are read.
+     *
+     * @param ipv6PrefixLength how many bits of an IPv6 address are read, 1 to 128
+     * @param paths normalizes paths
+     */
+    record Normalization(int ipv6PrefixLength, PathRules paths) {}
 
     enum Kind {
         HEADER,
@@ -63,11 +73,11 @@ record HttpValue(Kind kind, String name) {
     /**
      * Returns the first value that is present and not empty, null if there is none.
      *
-     * @param ipv6PrefixLength how many bits of an IPv6 address are read, 1 to 128
+     * @throws UnclearPathException if the path is read and servers understand it in different ways
      */
-    static String first(List<HttpValue> values, HttpRequestView http, int ipv6PrefixLength) {
+    static String first(List<HttpValue> values, HttpRequestView http, Normalization normalization) {
         for (HttpValue each : values) {
-            String value = each.read(http, ipv6PrefixLength);
+            String value = each.read(http, normalization);
             if (value != null && !value.isEmpty()) {
                 return value;
             }
@@ -75,16 +85,16 @@ record HttpValue(Kind kind, String name) {
         return null;
     }
 
-    private String read(HttpRequestView http, int ipv6PrefixLength) {
+    private String read(HttpRequestView http, Normalization normalization) {
         return switch (kind) {
             case HEADER -> http.header(name);
             case QUERY -> http.query(name);
             case COOKIE -> http.cookie(name);
             case LITERAL -> name;
             case PRINCIPAL -> http.principal();
-            case REMOTE_ADDRESS -> caller(http.remoteAddress(), ipv6PrefixLength);
+            case REMOTE_ADDRESS -> caller(http.remoteAddress(), normalization.ipv6PrefixLength());
             case METHOD -> http.method();
-            case PATH -> HttpRequestView.text(http.path());
+            case PATH -> normalization.paths().normalize(http.path());
         };
     }
 

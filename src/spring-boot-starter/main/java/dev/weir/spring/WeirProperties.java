@@ -1,6 +1,7 @@
 package dev.weir.spring;
 
 import dev.weir.client.Fallback;
+import dev.weir.http.PathRules;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -69,8 +70,9 @@ public record WeirProperties(
      * The filter for HTTP requests, in servlet and WebFlux applications.
      *
      * @param enabled whether HTTP requests are decided
-     * @param paths path patterns of the requests that are decided
+     * @param paths path patterns of the requests that are decided. They and the policies match the normal form of a path
      * @param excludePaths path patterns of requests that are not decided
+     * @param path how paths are normalized
      * @param client where the client is: the first of these that has a value. header:NAME, query:NAME, cookie:NAME,
      *     literal:TEXT, principal, remote-address, method or path. A request that has none of them gets status 400
      * @param tier where the tier is, like client. By default there is none
@@ -88,6 +90,7 @@ public record WeirProperties(
             @DefaultValue("false") boolean enabled,
             @DefaultValue("/**") List<String> paths,
             @DefaultValue List<String> excludePaths,
+            @DefaultValue PathProperties path,
             @DefaultValue({"principal", "remote-address"}) List<String> client,
             @DefaultValue List<String> tier,
             Map<String, List<String>> attributes,
@@ -108,6 +111,24 @@ public record WeirProperties(
                     ? onNoDecision
                     : ofClient == Fallback.FAIL_OPEN ? OnNoDecision.ALLOW : OnNoDecision.DENY;
             return action == OnNoDecision.ALLOW ? Fallback.FAIL_OPEN : Fallback.FAIL_CLOSED;
+        }
+    }
+
+    /**
+     * How paths are normalized.
+     *
+     * @param encodedSlash whether a path with an encoded slash gets status 400 (reject), the slash is one (decode), or it is
+     *     a character of its segment (keep)
+     * @param doubleSlash whether adjacent slashes are one (merge), or a path with them gets status 400 (reject)
+     * @param foldCase whether case is ignored. The normal form of a path is then in lower case
+     */
+    public record PathProperties(
+            @DefaultValue("reject") PathRules.EncodedSlash encodedSlash,
+            @DefaultValue("merge") PathRules.DoubleSlash doubleSlash,
+            @DefaultValue("false") boolean foldCase) {
+
+        PathRules rules() {
+            return new PathRules(encodedSlash, doubleSlash, foldCase);
         }
     }
 

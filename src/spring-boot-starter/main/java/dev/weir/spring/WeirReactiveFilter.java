@@ -8,7 +8,6 @@ import java.time.Duration;
 import org.springframework.core.Ordered;
 import org.springframework.http.HttpCookie;
 import org.springframework.http.HttpStatusCode;
-import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.reactive.ServerHttpRequest;
 import org.springframework.http.server.reactive.ServerHttpResponse;
 import org.springframework.web.server.ServerWebExchange;
@@ -58,7 +57,7 @@ public final class WeirReactiveFilter implements WebFilter, Ordered {
 
     @Override
     public Mono<Void> filter(ServerWebExchange exchange, WebFilterChain chain) {
-        if (!mapping.includes(exchange.getRequest().getPath().pathWithinApplication())) {
+        if (!mapping.includes(path(exchange.getRequest()))) {
             return chain.filter(exchange);
         }
         return Mono.defer(() -> mapper.map(exchange))
@@ -85,6 +84,10 @@ public final class WeirReactiveFilter implements WebFilter, Ordered {
         return verdict.delayMs() == 0
                 ? chain.filter(exchange)
                 : Mono.delay(Duration.ofMillis(verdict.delayMs())).then(Mono.defer(() -> chain.filter(exchange)));
+    }
+
+    private static String path(ServerHttpRequest http) {
+        return http.getPath().pathWithinApplication().value();
     }
 
     private record ExchangeView(ServerHttpRequest http, String principal) implements HttpRequestView {
@@ -122,8 +125,8 @@ public final class WeirReactiveFilter implements WebFilter, Ordered {
         }
 
         @Override
-        public PathContainer path() {
-            return http.getPath().pathWithinApplication();
+        public String path() {
+            return WeirReactiveFilter.path(http);
         }
     }
 }

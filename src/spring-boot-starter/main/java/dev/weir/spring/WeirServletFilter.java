@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletionException;
-import org.springframework.http.server.PathContainer;
 import org.springframework.http.server.RequestPath;
 import org.springframework.web.filter.OncePerRequestFilter;
 import org.springframework.web.util.ServletRequestPathUtils;
@@ -79,11 +78,11 @@ public final class WeirServletFilter extends OncePerRequestFilter {
         }
     }
 
-    private static PathContainer path(HttpServletRequest http) {
+    private static String path(HttpServletRequest http) {
         RequestPath path = ServletRequestPathUtils.hasParsedRequestPath(http)
                 ? ServletRequestPathUtils.getParsedRequestPath(http)
                 : ServletRequestPathUtils.parse(http);
-        return path.pathWithinApplication();
+        return path.pathWithinApplication().value();
     }
 
     private record ServletRequestView(HttpServletRequest http) implements HttpRequestView {
@@ -131,7 +130,7 @@ public final class WeirServletFilter extends OncePerRequestFilter {
         }
 
         @Override
-        public PathContainer path() {
+        public String path() {
             return WeirServletFilter.path(http);
         }
     }

@@ -162,6 +162,20 @@ class ReactiveFilterTest {
         assertThat(decider.onlyRequest().attributes()).containsEntry("endpoint", "/articles/7");
     }
 
+    /** Spring WebFlux would handle the second one as an article. */
+    @Test
+    void a_path_that_servers_understand_in_different_ways_is_invalid() {
+        for (String spelling : new String[] {"/articles%2F7", "/articles/a%2F7", "/articles/free/..;/7"}) {
+            web.get()
+                    .uri(URI.create(spelling))
+                    .header("X-Api-Key", "alice")
+                    .exchange()
+                    .expectStatus()
+                    .isBadRequest();
+            assertThat(decider.requests).isEmpty();
+        }
+    }
+
     @Test
     void no_thread_waits_for_the_decision() {
         CompletableFuture<ClientDecision> decision = new CompletableFuture<>();

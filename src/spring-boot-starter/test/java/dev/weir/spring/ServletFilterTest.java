@@ -169,6 +169,28 @@ class ServletFilterTest {
         }
     }
 
+    /** A server in front, or a servlet with another router, may handle these as /articles/7. */
+    @Test
+    void a_path_that_servers_understand_in_different_ways_is_invalid() {
+        for (String spelling : new String[] {
+            "/articles%2F7", "/articles/free/../7", "/articles/free/..;/7", "/other/%2e%2e/articles/7", "/;x/articles/7"
+        }) {
+            decider.answer(StubDecider.allowed(null));
+            assertThat(mvc.get().uri(URI.create(spelling)).header("X-Api-Key", "alice"))
+                    .as(spelling)
+                    .hasStatus(400);
+            assertThat(decider.requests).isEmpty();
+        }
+    }
+
+    @Test
+    void an_excluded_path_is_compared_in_its_normal_form() {
+        for (String spelling : new String[] {"/articles/%66ree", "//articles;v=1//free"}) {
+            mvc.get().uri(URI.create(spelling)).header("X-Api-Key", "alice").exchange();
+            assertThat(decider.requests).as(spelling).isEmpty();
+        }
+    }
+
     @Test
     void a_denied_controller_method_gets_the_status_and_headers() {
         decider.answer(StubDecider.denied());

@@ -150,9 +150,7 @@ public final class AccessControl {
     }
 
     private static boolean isForwarded(Context request) {
-        return request.headerMap().keySet().stream()
-                .map(name -> name.toLowerCase(Locale.ROOT))
-                .anyMatch(name -> name.equals("forwarded") || name.equals("via") || name.startsWith("x-forwarded-"));
+        return request.headerMap().keySet().stream().anyMatch(ForwardingHeaders::contain);
     }
 
     private static boolean isPublic(String path) {

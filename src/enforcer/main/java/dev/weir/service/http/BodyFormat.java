@@ -6,7 +6,10 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.definition.YamlText;
 import dev.weir.wire.Json;
 import io.javalin.http.Context;
+import io.javalin.http.HandlerType;
 import java.io.UncheckedIOException;
+import java.io.UnsupportedEncodingException;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
@@ -29,6 +32,8 @@ public enum BodyFormat {
     public static final String NDJSON = "application/x-ndjson";
 
     private static final Set<String> NDJSON_NAMES = Set.of(NDJSON, "application/ndjson", "application/jsonl");
+
+    private static final Set<HandlerType> WITHOUT_BODY = Set.of(HandlerType.GET, HandlerType.HEAD, HandlerType.DELETE);
 
     private final String contentType;
     private final ObjectMapper mapper;
@@ -96,8 +101,13 @@ public enum BodyFormat {
         return NDJSON_NAMES.contains(mediaType(request));
     }
 
+    /** Returns the header as sent: Jetty's own methods fail if it names a charset that does not exist. */
+    private static String contentType(Context request) {
+        return String.valueOf(request.header("Content-Type"));
+    }
+
     private static String mediaType(Context request) {
-        return String.valueOf(request.contentType()).split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
+        return contentType(request).split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
     }
 
     /**
@@ -112,11 +122,45 @@ public enum BodyFormat {
                             415, "Content-Type must be application/json or application/yaml; with curl, use --json")
                     .exception();
         }
-        String charset = request.req().getCharacterEncoding();
-        if (charset != null && !charset.equalsIgnoreCase(StandardCharsets.UTF_8.name())) {
-            throw ProblemDetails.of(415, "the body must be in UTF-8").exception();
-        }
         return format;
+    }
+
+    /**
+     * Checks that the body, if there is one, is in UTF-8, and lets the query be decoded as UTF-8 whatever the
+     * {@code Content-Type} says. Applies to all requests.
+     *
+     * @throws ProblemDetails.ProblemException with 415 if {@code Content-Type} names another charset
+     */
+    public static void requireUtf8(Context request) {
+        if (!WITHOUT_BODY.contains(request.method()) && !isUtf8(charset(request))) {
+            throw ProblemDetails.of(415, "the charset of Content-Type must be UTF-8, or be left out")
+                    .exception();
+        }
+        try {
+            request.req().setCharacterEncoding(StandardCharsets.UTF_8.name());
+        } catch (UnsupportedEncodingException e) {
+            throw new UncheckedIOException(e); // cannot happen: all platforms have UTF-8
+        }
+    }
+
+    /** Returns the parameter of the {@code Content-Type} (RFC 9110, section 8.3.2), empty if there is none. */
+    private static String charset(Context request) {
+        String[] parts = contentType(request).split(";", -1);
+        for (int i = 1; i < parts.length; i++) {
+            String[] parameter = parts[i].split("=", 2);
+            if (parameter.length == 2 && parameter[0].strip().equalsIgnoreCase("charset")) {
+                return parameter[1].strip().replace("\"", "");
+            }
+        }
+        return "";
+    }
+
+    private static boolean isUtf8(String charset) {
+        try {
+            return charset.isEmpty() || Charset.forName(charset).equals(StandardCharsets.UTF_8);
+        } catch (IllegalArgumentException e) { // there is no such charset
+            return false;
+        }
     }
 
     /** Returns the quality of a format, from 0 to 1. The most specific range that matches it counts. */

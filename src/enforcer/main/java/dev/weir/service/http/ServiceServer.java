@@ -161,6 +161,7 @@ public final class ServiceServer implements AutoCloseable {
                 request -> request.header("Cache-Control", "no-store").header("X-Content-Type-Options", "nosniff"));
         settings.routes.before(AccessControl::checkOrigin);
         settings.routes.before(access::checkRead);
+        settings.routes.before(BodyFormat::requireUtf8);
         settings.routes.beforeMatched(access::checkPermission);
         for (Route route : routes) {
             settings.routes.addHttpHandler(route.method(), route.path(), route.handler(), route.permission());

@@ -137,7 +137,30 @@ class AccessControlTest {
     void forwarded_requests_need_the_token() throws IOException {
         try (WeirService service = open("127.0.0.1", Optional.empty(), Map.of("WEIR_TOKEN", TOKEN))) {
             Caller proxy = Caller.of(service.port(), null);
-            for (String header : List.of("Forwarded: for=10.0.0.1", "Via: 1.1 proxy", "X-Forwarded-For: 10.0.0.1")) {
+            for (String header : List.of(
+                    "Forwarded: for=10.0.0.1",
+                    "Via: 1.1 proxy",
+                    "CDN-Loop: cdn.example",
+                    "X-Forwarded-For: 10.0.0.1",
+                    "X-FORWARDED-PROTO: https",
+                    "X-Forwarded: for=10.0.0.1",
+                    "Forwarded-For: 10.0.0.1",
+                    "X-Real-IP: 10.0.0.1",
+                    "x-real-ip:",
+                    "X_Real_IP: 10.0.0.1",
+                    "X-Client-IP: 10.0.0.1",
+                    "X-Cluster-Client-Ip: 10.0.0.1",
+                    "Client-IP: 10.0.0.1",
+                    "True-Client-IP: 10.0.0.1",
+                    "CF-Connecting-IP: 10.0.0.1",
+                    "CF-Connecting-IPv6: 2001:db8::1",
+                    "CF-Ray: 1",
+                    "Fastly-Client-IP: 10.0.0.1",
+                    "X-Azure-ClientIP: 10.0.0.1",
+                    "X-Remote-Addr: 10.0.0.1",
+                    "X-Originating-IP: 10.0.0.1",
+                    "X-Original-URL: /v1/policies",
+                    "X-Envoy-External-Address: 10.0.0.1")) {
                 assertThat(proxy.get("/v1/policies", header).status())
                         .as(header)
                         .isEqualTo(401);
@@ -147,6 +170,12 @@ class AccessControlTest {
                 assertThat(proxy.get("/health/live", header).status())
                         .as(header)
                         .isEqualTo(200);
+            }
+            for (String header : List.of(
+                    "X-Request-Id: 1", "Weir-Forwarded: 1", "X-Ship-To: 1", "Zip: 1", "User-Agent: ip", "Cfx: 1")) {
+                assertThat(proxy.get("/v1/policies", header).status())
+                        .as(header)
+                        .isEqualTo(MAY);
             }
         }
     }
