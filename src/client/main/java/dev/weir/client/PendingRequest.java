@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.header.Header;
 
 /**
@@ -26,6 +27,9 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     private volatile long startNanos;
     private volatile NoDecisionReason atTimeout;
     private volatile Future<?> timeout;
+    private final AtomicReference<SendWindow.Ticket<PendingRequest>> ticket = new AtomicReference<>(); // in the window
+    private volatile SendWindow<PendingRequest> window; // null unless it goes over the topic
+    private volatile AnswerClock ledger; // null unless it has waited for a lease
 
     PendingRequest(RequestDispatcher dispatcher, Request request, List<Header> headers, Duration within) {
         this.dispatcher = dispatcher;
@@ -73,13 +77,46 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     }
 
     /** Returns how long it has waited. */
-    long waitedNanos() {
-        return System.nanoTime() - startNanos;
+    @Override
+    public long waitedNanos() {
+        return number == 0 ? 0 : System.nanoTime() - startNanos;
     }
 
-    /** Returns why it ends when its time has passed. */
+    /**
+     * Returns why it ends when its time has passed: because of overload if others were answered meanwhile, and it had
+     * to wait behind them.
+     */
     NoDecisionReason atTimeout() {
-        return atTimeout;
+        SendWindow.Ticket<PendingRequest> sending = ticket.get();
+        AnswerClock lending = ledger;
+        boolean isCrowdedOut =
+                switch (atTimeout) {
+                    case TIMED_OUT -> sending != null && window.wasCrowdedOut(sending);
+                    case NO_LEASE ->
+                        lending != null && lending.hasAnsweredSince(System.nanoTime() - waitedNanos() / 2);
+                    default -> false;
+                };
+        return isCrowdedOut ? NoDecisionReason.OVERLOADED : atTimeout;
+    }
+
+    /** Enters the window from which it is sent. Returns false if it is shed instead. */
+    boolean enter(SendWindow<PendingRequest> entered) {
+        SendWindow.Ticket<PendingRequest> added = new SendWindow.Ticket<>(this, startNanos, within.toNanos());
+        window = entered;
+        boolean isAdded = entered.offer(added, System.nanoTime());
+        if (isAdded) {
+            ticket.set(added);
+        }
+        return isAdded;
+    }
+
+    /** Leaves the window, if it is in one, and lets others be sent. */
+    void leaveWindow(SendWindow.End how) {
+        SendWindow.Ticket<PendingRequest> left = ticket.getAndSet(null);
+        if (left != null) {
+            window.end(left, how, System.nanoTime());
+            dispatcher.drain(window);
+        }
     }
 
     void setAtTimeout(NoDecisionReason why) {
@@ -119,7 +156,13 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     }
 
     @Override
-    public boolean enter() {
+    public long withinNanos() {
+        return within.toNanos();
+    }
+
+    @Override
+    public boolean enter(AnswerClock lender) {
+        ledger = lender;
         return dispatcher.waitForLease(this);
     }
 

@@ -14,6 +14,7 @@ final class PendingRequests implements AutoCloseable {
 
     private final AtomicLong numbers = new AtomicLong();
     private final Map<Long, PendingRequest> byNumber = new ConcurrentHashMap<>();
+    private final int max;
     private final Semaphore room;
     private final long maxWaitNanos;
     private final ScheduledThreadPoolExecutor timer;
@@ -26,6 +27,7 @@ final class PendingRequests implements AutoCloseable {
      * @param maxWait how long {@link #reserve} waits
      */
     PendingRequests(int max, Duration maxWait) {
+        this.max = max;
         room = new Semaphore(max);
         maxWaitNanos = TimeUnit.NANOSECONDS.convert(maxWait);
         timer = new ScheduledThreadPoolExecutor(1, task -> {
@@ -34,6 +36,11 @@ final class PendingRequests implements AutoCloseable {
             return thread;
         });
         timer.setRemoveOnCancelPolicy(true);
+    }
+
+    /** Returns the maximum number of requests. */
+    int max() {
+        return max;
     }
 
     /** Reserves room for a request that is {@linkplain #add added} next. Returns false if there is none. */

@@ -66,6 +66,7 @@ public final class WeirClient implements AutoCloseable {
     private final ClientBuilder options;
     private final CircuitBreaker breaker;
     private final ClientMetrics metrics = new ClientMetrics();
+    private final AnswerClock decisions = new AnswerClock();
     private final PendingRequests pending;
     private final RequestCompleter completer;
     private final RequestDispatcher dispatcher;
@@ -92,8 +93,8 @@ public final class WeirClient implements AutoCloseable {
         RequestCorrelation correlation = new RequestCorrelation(self);
         Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
         pending = new PendingRequests(options.maxInFlight(), options.maxWait());
-        completer = new RequestCompleter(options, breaker, pending, metrics, this::knownFailure);
-        dispatcher = new RequestDispatcher(breaker, pending, completer, metrics, correlation);
+        completer = new RequestCompleter(options, breaker, pending, metrics, decisions, this::knownFailure);
+        dispatcher = new RequestDispatcher(breaker, pending, completer, metrics, correlation, decisions);
         pending.repeat(dispatcher::checkClock, CLOCK_CHECK);
         ReplyMatcher replies = new ReplyMatcher(correlation, new DecisionCodec(registry), completer);
         connector = new ClientConnector(
@@ -121,7 +122,8 @@ public final class WeirClient implements AutoCloseable {
         return new OutageLog.Snapshot(
                 dispatcher.connection() != null,
                 CircuitSettings.state(breaker),
-                metrics.outageCounts(),
+                leaseCircuit(),
+                metrics.unanswered(),
                 failure().map(ClientConnector::message));
     }
 
@@ -301,7 +303,15 @@ public final class WeirClient implements AutoCloseable {
         int keys = current == null || current.leases() == null
                 ? 0
                 : current.leases().keys();
-        return metrics.stats(pending.size(), keys, CircuitSettings.state(breaker));
+        return metrics.stats(new ClientMetrics.Present(
+                pending.size(), dispatcher.queued(), keys, CircuitSettings.state(breaker), leaseCircuit()));
+    }
+
+    private CircuitSettings.State leaseCircuit() {
+        ClientConnection current = dispatcher.connection();
+        return current == null || current.leases() == null
+                ? CircuitSettings.State.CLOSED
+                : current.leases().circuit();
     }
 
     /**
@@ -334,13 +344,17 @@ public final class WeirClient implements AutoCloseable {
         return switch (why) {
             case NOT_READY -> failure();
             case TIMED_OUT -> current == null ? Optional.empty() : current.readerFailure();
-            case NO_LEASE ->
+            case NO_LEASE, NO_LEDGER ->
                 current == null ? Optional.empty() : current.leases().failure();
             default -> Optional.empty();
         };
     }
 
     private ClientDecision fallbackDecision(Fallback fallback, NoDecisionReason why) {
+        if (fallback == Fallback.FAIL_OPEN && why.isOverload() && !options.hasFallbackOnOverload()) {
+            metrics.shedClosed.increment();
+            return ClientDecision.fallback(false, why);
+        }
         boolean open = fallback == Fallback.FAIL_OPEN;
         (open ? metrics.failedOpen : metrics.failedClosed).increment();
         return ClientDecision.fallback(open, why);

@@ -46,10 +46,13 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     /**
      * Returns the client of a gateway, which starts at once. If most of its requests get no decision, its circuit opens,
      * and the fallback answers without a wait.
+     *
+     * @param fallbackOnOverload whether the fallback decides requests that are shed; otherwise they are denied
      */
-    public static DecidingClient ofGateway(WeirConfig config) {
-        DecidingClient deciding =
-                new DecidingClient(() -> start(config, builder -> builder.circuit(CircuitSettings.DEFAULT)));
+    public static DecidingClient ofGateway(WeirConfig config, boolean fallbackOnOverload) {
+        DecidingClient deciding = new DecidingClient(() -> start(config, builder -> builder.circuit(
+                        CircuitSettings.DEFAULT)
+                .fallbackOnOverload(fallbackOnOverload)));
         var unused = deciding.client();
         return deciding;
     }

@@ -18,7 +18,7 @@ import java.util.stream.Stream;
  * @param drain how long the gateway reports that it is not ready before it stops, 0 to 1 min
  * @param address finds the addresses of clients
  * @param original how proxies pass on the request that they have received
- * @param routes how requests are decided: the first matching route applies, or {@link AuthorizeRoute#DEFAULT}
+ * @param answers how calls are answered
  * @param envoy the rate limit service for Envoy, on the port for gRPC
  */
 public record GatewayConfig(
@@ -28,7 +28,7 @@ public record GatewayConfig(
         Duration drain,
         ForwardedAddress address,
         OriginalRequest original,
-        List<AuthorizeRoute> routes,
+        Answers answers,
         EnvoyConfig envoy) {
 
     public static final int DEFAULT_HTTP_PORT = 8690;
@@ -49,8 +49,22 @@ public record GatewayConfig(
             new ForwardedAddress(
                     Stream.of("127.0.0.0/8", "::1/128").map(AddressRange::parse).toList(), 64),
             OriginalRequest.X_FORWARDED,
-            List.of(),
+            new Answers(List.of(), false),
             EnvoyConfig.DEFAULTS);
+
+    /**
+     * How calls are answered.
+     *
+     * @param routes how requests are decided: the first matching route applies, or {@link AuthorizeRoute#DEFAULT}
+     * @param fallbackOnOverload whether the fallbacks decide the requests that are shed because there are too many;
+     *     otherwise they are denied
+     */
+    public record Answers(List<AuthorizeRoute> routes, boolean fallbackOnOverload) {
+
+        public Answers {
+            routes = List.copyOf(routes);
+        }
+    }
 
     /** @throws IllegalArgumentException if a value is out of its range; the message starts with the key */
     public GatewayConfig {
@@ -58,17 +72,20 @@ public record GatewayConfig(
         GRPC_PORT.require(grpcPort);
         MAX_CONNECTIONS.require(maxConnections);
         DRAIN.require(drain);
-        routes = List.copyOf(routes);
+    }
+
+    List<AuthorizeRoute> routes() {
+        return answers.routes;
     }
 
     /** Returns a copy with another port. */
     public GatewayConfig withHttpPort(int other) {
-        return new GatewayConfig(other, grpcPort, maxConnections, drain, address, original, routes, envoy);
+        return new GatewayConfig(other, grpcPort, maxConnections, drain, address, original, answers, envoy);
     }
 
     /** Returns a copy with another port for gRPC. */
     public GatewayConfig withGrpcPort(int other) {
-        return new GatewayConfig(httpPort, Optional.of(other), maxConnections, drain, address, original, routes, envoy);
+        return new GatewayConfig(httpPort, Optional.of(other), maxConnections, drain, address, original, answers, envoy);
     }
 
     /** Returns the port for gRPC, 0 for any free port. */
@@ -78,7 +95,7 @@ public record GatewayConfig(
 
     /** Returns the route of a request. */
     AuthorizeRoute route(ProxiedRequest request) {
-        for (AuthorizeRoute route : routes) {
+        for (AuthorizeRoute route : answers.routes) {
             if (route.matches(request)) {
                 return route;
             }

@@ -38,6 +38,9 @@ public final class GatewayFile {
     private static final Map<String, Fallback> FALLBACKS =
             new TreeMap<>(Map.of("allow", Fallback.FAIL_OPEN, "deny", Fallback.FAIL_CLOSED));
 
+    /** Whether the fallbacks decide, by the value of {@code on-overload}. */
+    private static final Map<String, Boolean> ON_OVERLOAD = new TreeMap<>(Map.of("deny", false, "fallback", true));
+
     private GatewayFile() {}
 
     /**
@@ -86,12 +89,22 @@ public final class GatewayFile {
                         ipv6PrefixLength(
                                 section.get("ipv6-prefix"), defaults.address().ipv6PrefixLength())),
                 read(section.get("original-request"), OriginalRequest::of, defaults.original()),
-                routes(section.get("routes")),
+                new GatewayConfig.Answers(
+                        routes(section.get("routes")),
+                        isFallback(
+                                section.get("on-overload"),
+                                defaults.answers().fallbackOnOverload())),
                 EnvoySection.read(section.get("envoy")));
     }
 
     private static <T> T read(YamlTree value, Function<String, T> reading, T otherwise) {
         return value.isPresent() ? Objects.requireNonNullElse(value.read(reading), otherwise) : otherwise;
+    }
+
+    private static boolean isFallback(YamlTree onOverload, boolean otherwise) {
+        return onOverload.isPresent()
+                ? Objects.requireNonNullElse(onOverload.oneOf(ON_OVERLOAD), otherwise)
+                : otherwise;
     }
 
     private static int ipv6PrefixLength(YamlTree value, int otherwise) {

@@ -34,6 +34,7 @@ class GatewayFileTest {
               trusted-proxies: [10.0.0.0/8, "::1"]
               ipv6-prefix: 56
               original-request: x-original
+              on-overload: fallback
               routes:
                 - id: uploads
                   match: {host: ["*.example.com"], path: /uploads/**, method: [PUT, POST]}
@@ -68,6 +69,7 @@ class GatewayFileTest {
         assertThat(gateway.address().trusted())
                 .containsExactly(AddressRange.parse("10.0.0.0/8"), AddressRange.parse("::1/128"));
         assertThat(gateway.original()).isEqualTo(OriginalRequest.X_ORIGINAL);
+        assertThat(gateway.answers().fallbackOnOverload()).isTrue();
         assertThat(gateway.routes()).extracting(AuthorizeRoute::id).containsExactly("uploads", "rest");
         assertThat(gateway.routes().get(0).timeout()).isEqualTo(Duration.ofMillis(50));
         assertThat(gateway.routes().get(0).onTimeout()).isEqualTo(Fallback.FAIL_CLOSED);
@@ -93,6 +95,7 @@ class GatewayFileTest {
             drain: 2m                                 | gateway.drain: must be 0s to 1m, is 2m
             drain: x                                  | gateway.drain: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'x'
             ipv6-prefix: 0                            | gateway.ipv6-prefix: must be a whole number from 1 to 128, is '0'
+            on-overload: allow                        | gateway.on-overload: must be one of deny, fallback, is 'allow'
             original-request: path                    | gateway.original-request: must be x-forwarded, x-original or call, is 'path'
             trusted-proxies: [10.1.0.0/8]             | gateway.trusted-proxies[0]: '10.1.0.0/8' has bits behind its prefix; the range that contains it is 10.0.0.0/8
             trusted-proxies: 10.0.0.0/8               | gateway.trusted-proxies: must be a list, is '10.0.0.0/8'
