@@ -34,7 +34,7 @@ final class DecisionAttempt implements WritableLeases {
     private final ClientLeases leases;
     private final LeaseSession session;
     private final ClientPolicyRegistry policies;
-    private final Ledgers ledgers;
+    private final Waits waits;
     private final Runnable wake;
     private final PolicyTable.Search search = new PolicyTable.Search();
     private ClientPolicyRegistry.Rule[] rules = {};
@@ -49,13 +49,13 @@ final class DecisionAttempt implements WritableLeases {
     private long atMs;
 
     /**
-     * How requests are treated whose ledgers do not respond.
+     * How long requests wait for ledgers that do not respond.
      *
      * @param unansweredMs how long a ledger may take to respond before requests are no longer denied for lack of quota,
      *     but are undecided
      * @param hasCircuit whether requests do not wait for ledgers that have been silent for longer
      */
-    record Ledgers(long unansweredMs, boolean hasCircuit) {}
+    record Waits(long unansweredMs, boolean hasCircuit) {}
 
     /**
      * Creates an attempt for the calling thread.
@@ -66,12 +66,12 @@ final class DecisionAttempt implements WritableLeases {
             ClientLeases leases,
             LeaseSession session,
             ClientPolicyRegistry policies,
-            Ledgers ledgers,
+            Waits waits,
             Runnable wake) {
         this.leases = leases;
         this.session = session;
         this.policies = policies;
-        this.ledgers = ledgers;
+        this.waits = waits;
         this.wake = wake;
     }
 
@@ -257,7 +257,7 @@ final class DecisionAttempt implements WritableLeases {
     }
 
     private boolean isUnanswered(ClientLease one) {
-        return one.holder().isUnanswered(ledgers.unansweredMs, nowMs);
+        return one.holder().isUnanswered(waits.unansweredMs, nowMs);
     }
 
     /** Restores the books, since the request is decided again and its demand must not be counted twice. */
@@ -272,10 +272,10 @@ final class DecisionAttempt implements WritableLeases {
         long nowNanos = System.nanoTime();
         long waitNanos = Math.min(waiter.withinNanos(), TimeUnit.MILLISECONDS.toNanos(wait.maxWaitMs()));
         on.ledger().asked(nowNanos);
-        if (ledgers.hasCircuit && on.ledger().isSilentFor(waitNanos, nowNanos)) {
+        if (waits.hasCircuit && on.ledger().isSilentFor(waitNanos, nowNanos)) {
             return LeasedDecisions.Undecided.NO_LEDGER;
         }
-        if (!waiter.enter(on.ledger())) {
+        if (!waiter.enter()) {
             return LeasedDecisions.Undecided.NO_ROOM;
         }
         on.park(waiter, nowMs + wait.maxWaitMs());

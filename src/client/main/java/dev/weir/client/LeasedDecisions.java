@@ -103,12 +103,8 @@ final class LeasedDecisions implements AutoCloseable {
         /** Returns how long the request has waited. */
         long waitedNanos();
 
-        /**
-         * Starts the wait. Returns false if too many requests are waiting.
-         *
-         * @param ledger the clock of the ledger that it waits for
-         */
-        boolean enter(AnswerClock ledger);
+        /** Starts the wait. Returns false if too many requests are waiting. */
+        boolean enter();
 
         /** Returns whether the wait has ended. */
         boolean isOver();
@@ -128,8 +124,8 @@ final class LeasedDecisions implements AutoCloseable {
         policies = new ClientPolicyRegistry(options.leases());
         WeakReference<Thread> maintenance = new WeakReference<>(thread);
         Runnable wake = () -> LockSupport.unpark(maintenance.get());
-        DecisionAttempt.Ledgers unanswered = new DecisionAttempt.Ledgers(unansweredMs, hasCircuit);
-        attempts = ThreadLocal.withInitial(() -> new DecisionAttempt(leases, session, policies, unanswered, wake));
+        DecisionAttempt.Waits waits = new DecisionAttempt.Waits(unansweredMs, hasCircuit);
+        attempts = ThreadLocal.withInitial(() -> new DecisionAttempt(leases, session, policies, waits, wake));
         topics = new LeaseTopics(options, registry, session.name(), policies, this::answered);
         thread.setDaemon(true);
     }
@@ -190,7 +186,7 @@ final class LeasedDecisions implements AutoCloseable {
 
     /** Processes a response. A lease of a key that is no longer used is returned. */
     private void answered(StateKey key, LeaseResponse response) {
-        ledgers.of(key).answered(System.nanoTime());
+        ledgers.answered(key, System.nanoTime());
         ClientLease held = leases.get(key);
         boolean isTaken = held != null && answered(held, response);
         if (isTaken) {
@@ -347,7 +343,7 @@ final class LeasedDecisions implements AutoCloseable {
             for (first = held.first(); first != null; first = held.first()) {
                 boolean isOver = first.request().isOver();
                 boolean isUnanswered = !isOver && held.holder().isFirstUnanswered(nowMs);
-                if (isUnanswered && isLate(held, first.request())) {
+                if (isUnanswered && maySoonBeAnswered(held, first.request())) {
                     held.waitLonger(nowMs + session.roundTrip().waitMs());
                     isUnanswered = false;
                 }
@@ -368,14 +364,19 @@ final class LeasedDecisions implements AutoCloseable {
     }
 
     /**
-     * Returns whether the response to a request is late because its ledger responds to others first. The wait that the
-     * round trip determines is then too short, as after a burst of new keys.
+     * Returns whether a request waits longer than the round trip determines, since ledgers are busy: they have responded
+     * to others meanwhile, as after a burst of new keys.
      */
-    private static boolean isLate(ClientLease held, Waiter waiter) {
+    private boolean maySoonBeAnswered(ClientLease held, Waiter waiter) {
         long waitedNanos = waiter.waitedNanos();
         return held.policy().policy().sharing().maxWaitMs().isEmpty()
                 && waitedNanos < MAX_WAIT_NANOS
-                && held.ledger().hasAnsweredSince(System.nanoTime() - waitedNanos / 2);
+                && hasAnsweredWithin(waitedNanos);
+    }
+
+    /** Returns whether any ledger has answered within a time. */
+    boolean hasAnsweredWithin(long nanos) {
+        return ledgers.hasAnyAnsweredSince(System.nanoTime() - nanos);
     }
 
     /** Sends the messages that wait in the producer for further ones, and does not wait until they are written. */

@@ -29,7 +29,6 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     private volatile Future<?> timeout;
     private final AtomicReference<SendWindow.Ticket<PendingRequest>> ticket = new AtomicReference<>(); // in the window
     private volatile SendWindow<PendingRequest> window; // null unless it goes over the topic
-    private volatile AnswerClock ledger; // null unless it has waited for a lease
 
     PendingRequest(RequestDispatcher dispatcher, Request request, List<Header> headers, Duration within) {
         this.dispatcher = dispatcher;
@@ -88,12 +87,10 @@ final class PendingRequest implements LeasedDecisions.Waiter {
      */
     NoDecisionReason atTimeout() {
         SendWindow.Ticket<PendingRequest> sending = ticket.get();
-        AnswerClock lending = ledger;
         boolean isCrowdedOut =
                 switch (atTimeout) {
                     case TIMED_OUT -> sending != null && window.wasCrowdedOut(sending);
-                    case NO_LEASE ->
-                        lending != null && lending.hasAnsweredSince(System.nanoTime() - waitedNanos() / 2);
+                    case NO_LEASE -> connection.leases().hasAnsweredWithin(waitedNanos());
                     default -> false;
                 };
         return isCrowdedOut ? NoDecisionReason.OVERLOADED : atTimeout;
@@ -161,8 +158,7 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     }
 
     @Override
-    public boolean enter(AnswerClock lender) {
-        ledger = lender;
+    public boolean enter() {
         return dispatcher.waitForLease(this);
     }
 

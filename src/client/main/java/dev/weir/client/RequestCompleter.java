@@ -4,6 +4,7 @@ import dev.weir.event.Decision;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
@@ -93,6 +94,11 @@ final class RequestCompleter implements AutoCloseable {
         } else {
             request.future.completeExceptionally(noDecision(why, request.within(), null));
         }
+    }
+
+    /** Returns the result of a request that ends without a decision before it has waited. */
+    CompletableFuture<Decision> undecided(NoDecisionReason why) {
+        return CompletableFuture.failedFuture(noDecision(why, Duration.ZERO, null));
     }
 
     /** Ends a waiting request without a decision. It has no effect if the request has ended. */
@@ -192,8 +198,7 @@ final class RequestCompleter implements AutoCloseable {
                     case TOO_MANY_WAITING ->
                         options.maxInFlight() + " requests are waiting, which is the maximum (maxInFlight)";
                     case OVERLOADED ->
-                        "requests arrive faster than they are decided, so this one would not be decided within "
-                                + within.toMillis() + " ms";
+                        "requests arrive faster than they are decided, so this one would not be decided in time";
                     case CIRCUIT_OPEN -> "the circuit is open: too many recent requests got no decision";
                     case NO_LEASE -> "no lease arrived in time";
                     case NO_LEDGER -> "no lease is at hand, and its ledger does not answer";

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 // them later. As in TCP (RFC 5681), the bound follows from what happens to the requests that were sent:
 //
 //   decided within a quarter of its time, and half of the window was in use    window + 1
-//   timed out, after 100 ms or more                                            window = half of what was in flight
+//   decided after half of its time or not at all, which was 100 ms or more     window = half of what was in flight
 //
 // The window is between MIN and the maximum of the client. So it grows by half or more with each round trip until the
 // decisions take a quarter of their time, which leaves time for the wait before:
@@ -34,8 +34,8 @@ final class SendWindow<R> {
     /** The window at first. */
     static final int INITIAL = 128;
 
-    /** The smallest window. */
-    static final int MIN = 8;
+    /** The smallest window. If fewer requests are in flight and late, that is not because of each other. */
+    static final int MIN = 32;
 
     /** The shortest time-out that reduces the window when it has passed, since a decision can take that long. */
     private static final long MIN_COUNTED_NANOS = CircuitSettings.MIN_COUNTED_TIMEOUT.toNanos();
@@ -180,7 +180,13 @@ final class SendWindow<R> {
         inFlight--;
         if (how == End.DECIDED) {
             decided(ticket, nowNanos);
-        } else if (how == End.TIMED_OUT && ticket.withinNanos >= MIN_COUNTED_NANOS) {
+        } else if (how == End.TIMED_OUT) {
+            shrink(ticket);
+        }
+    }
+
+    private void shrink(Ticket<R> ticket) {
+        if (ticket.withinNanos >= MIN_COUNTED_NANOS) {
             window = Math.max(Math.min(MIN, max), Math.min(window, ticket.inFlightWhenSent / 2));
         }
     }
@@ -190,7 +196,9 @@ final class SendWindow<R> {
         smoothedNanos = smoothedNanos == 0 ? tookNanos : smoothedNanos + (tookNanos - smoothedNanos) / SMOOTHING;
         hasDecision = true;
         decidedNanos = nowNanos;
-        if (ticket.usesWindow && tookNanos <= ticket.withinNanos / GROWTH_PARTS) {
+        if (tookNanos > ticket.withinNanos / 2) {
+            shrink(ticket);
+        } else if (ticket.usesWindow && tookNanos <= ticket.withinNanos / GROWTH_PARTS) {
             window = Math.min(max, window + 1);
         }
     }

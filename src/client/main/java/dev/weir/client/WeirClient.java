@@ -50,8 +50,12 @@ import org.slf4j.LoggerFactory;
  * {@link NoDecisionReason#NOT_READY}. If brokers go away later, requests end with other reasons, the circuit opens, and
  * the client recovers when they return.
  *
- * <p><b>Log.</b> The client logs when it connects, once a minute while requests end before that, when the circuit opens,
- * with the reasons, and when it closes, to the logger of this class.
+ * <p><b>Too many requests.</b> Requests that arrive faster than they are decided wait in the client. Those that would
+ * not be decided in time are shed ({@link NoDecisionReason#isOverload}), and refused even by
+ * {@link Fallback#FAIL_OPEN}, unless {@link ClientBuilder#fallbackOnOverload} is set.
+ *
+ * <p><b>Log.</b> The client logs when it connects, once a minute while requests end before that, when a circuit opens,
+ * with the reasons, when it closes, and once a minute while requests are shed, to the logger of this class.
  *
  * <p><b>Threads.</b> Instances are thread-safe. Use one per process. {@code decide} and {@code peek} return without
  * waiting for the decision or for brokers. The calling thread can block only for {@link ClientBuilder#maxWait} if too
@@ -215,6 +219,10 @@ public final class WeirClient implements AutoCloseable {
         if (deciding.isDone() && !deciding.isCompletedExceptionally()) {
             return CompletableFuture.completedFuture(ClientDecision.of(deciding.join()));
         }
+        return withFallback(deciding, fallback);
+    }
+
+    private CompletableFuture<ClientDecision> withFallback(CompletableFuture<Decision> deciding, Fallback fallback) {
         CompletableFuture<ClientDecision> answer = new CompletableFuture<>();
         var unused = deciding.whenComplete((decision, failure) -> {
             if (failure == null) {
@@ -226,6 +234,36 @@ public final class WeirClient implements AutoCloseable {
             }
         });
         return answer;
+    }
+
+    /**
+     * Returns a decision on a request whose time was over before this client was asked, because the caller has too many
+     * requests. Leased quota can decide it. Otherwise the request ends with {@link NoDecisionReason#OVERLOADED} or,
+     * during an outage, another reason. Nothing is sent.
+     *
+     * @param request the request
+     * @param fallback what to return if there is no decision
+     * @return a future that completes or fails like that of {@link #decide(Request)}
+     */
+    public CompletableFuture<ClientDecision> decideAtOnce(Request request, Fallback fallback) {
+        Optional<Decision> decision;
+        try {
+            decision = tryDecide(request);
+        } catch (IllegalArgumentException e) {
+            metrics.rejected.increment();
+            return CompletableFuture.failedFuture(e);
+        }
+        return decision.map(decided -> CompletableFuture.completedFuture(ClientDecision.of(decided)))
+                .orElseGet(() -> withFallback(completer.undecided(whyNotAtOnce()), fallback));
+    }
+
+    private NoDecisionReason whyNotAtOnce() {
+        if (!isReady()) {
+            return pending.isClosed() ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_READY;
+        }
+        return CircuitSettings.state(breaker) == CircuitSettings.State.OPEN
+                ? NoDecisionReason.CIRCUIT_OPEN
+                : NoDecisionReason.OVERLOADED;
     }
 
     /**

@@ -191,7 +191,7 @@ class ClientLeaseTest {
         }
 
         @Override
-        public boolean enter(AnswerClock ledger) {
+        public boolean enter() {
             return true;
         }
 

@@ -117,6 +117,18 @@ class SendWindowTest {
     }
 
     @Test
+    void a_decision_after_half_of_the_time_halves_the_window() {
+        List<Ticket<Integer>> all = new ArrayList<>();
+        for (int i = 0; i < SendWindow.INITIAL; i++) {
+            all.add(offer(0, HALF_SECOND));
+        }
+        end(all.get(SendWindow.INITIAL - 1), End.DECIDED, 250);
+        assertThat(window.window()).isEqualTo(SendWindow.INITIAL);
+        end(all.get(SendWindow.INITIAL - 2), End.DECIDED, 251);
+        assertThat(window.window()).isEqualTo(SendWindow.INITIAL / 2 - 1);
+    }
+
+    @Test
     void requests_that_time_out_halve_the_window_once_and_short_ones_do_not() {
         List<Ticket<Integer>> all = new ArrayList<>();
         for (int i = 0; i < SendWindow.INITIAL; i++) {
@@ -154,7 +166,7 @@ class SendWindowTest {
         decideOne(10);
         List<Ticket<Integer>> all = new ArrayList<>();
         for (int i = 0; i < 2 * SendWindow.INITIAL; i++) {
-            all.add(offer(20, HALF_SECOND));
+            all.add(offer(20, i < SendWindow.INITIAL ? 10 * HALF_SECOND : HALF_SECOND));
         }
         end(all.get(0), End.DECIDED, 515);
         assertThat(shed).startsWith(number - SendWindow.INITIAL + 1).hasSizeGreaterThan(1);

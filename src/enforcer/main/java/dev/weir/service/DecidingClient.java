@@ -114,6 +114,14 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
                 : started.get().decide(request, RequestDecider.left(within, beganNanos), fallback);
     }
 
+    @Override
+    public CompletableFuture<ClientDecision> decideAtOnce(Request request, Fallback fallback) {
+        WeirClient running = client;
+        return running == null
+                ? decide(request, RequestDecider.MIN_TIMEOUT, fallback)
+                : running.decideAtOnce(request, fallback);
+    }
+
     private static CompletableFuture<ClientDecision> undecided(Fallback fallback) {
         return fallback == Fallback.FAIL
                 ? CompletableFuture.failedFuture(new UnreachableException("the service is closed", null))
