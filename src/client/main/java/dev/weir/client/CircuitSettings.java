@@ -11,8 +11,9 @@ import java.time.Duration;
  * more of the last {@code window} requests failed, the circuit opens: for {@code openFor} no request is sent, and
  * requests end with {@link NoDecisionReason#CIRCUIT_OPEN}. Then {@code trials} requests are sent. Depending on their
  * results, the circuit closes or opens again. Failed are requests that the brokers did not confirm, and requests that
- * timed out when no request had been decided in time for 1 s: while others are decided, late decisions indicate a burst,
- * not an outage. A request that timed out within less than 100 ms does not count: a decision can take that long.
+ * timed out when no decision had arrived for 1 s, apart from those that are 5 s late: while decisions arrive, late ones
+ * indicate a burst, not an outage. A request that timed out within less than 100 ms does not count: a decision can take
+ * that long.
  *
  * @param window the number of recent requests that are evaluated, at least 1. The circuit cannot open before that many
  *     requests have ended

@@ -4,7 +4,8 @@ import java.time.Duration;
 
 /**
  * The counts of a {@link WeirClient} since it was started. Every request ends as exactly one of answered, decidedHere,
- * notReady, timedOut, notWritten, refused, overloaded, circuitOpen, noLease, noLedger, unreadable, closed and rejected, or is in flight.
+ * notReady, timedOut, notWritten, refused, overloaded, circuitOpen, noLease, noLedger, unreadable, closed and rejected,
+ * or is in flight.
  *
  * @param sent requests passed to the producer
  * @param answered requests that Weir decided in time

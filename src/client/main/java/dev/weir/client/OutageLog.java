@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 
 /**
  * Logs when a client connects to the brokers, when requests end before that, when one of its circuits opens or closes,
- * and when it sheds requests. It compares what it is given with what it was given before, so it logs a few lines for an outage, however many
- * requests there are. Not thread-safe.
+ * and when it sheds requests. It compares what it is given with what it was given before, so it logs a few lines for an
+ * outage, however many requests there are. Not thread-safe.
  */
 // The end of a state about which there was a warning is logged as a warning too, so that both are in the same log.
 final class OutageLog {

@@ -62,6 +62,9 @@ final class RequestCompleter implements AutoCloseable {
         PendingRequest request = pending.remove(number);
         if (request == null) {
             metrics.late.increment();
+            if (pending.isRecent(number)) {
+                decisions.answered(System.nanoTime());
+            }
             return;
         }
         long nanos = request.waitedNanos();

@@ -100,6 +100,7 @@ public final class WeirClient implements AutoCloseable {
         completer = new RequestCompleter(options, breaker, pending, metrics, decisions, this::knownFailure);
         dispatcher = new RequestDispatcher(breaker, pending, completer, metrics, correlation, decisions);
         pending.repeat(dispatcher::checkClock, CLOCK_CHECK);
+        pending.repeat(pending::mark, PendingRequests.MARK);
         ReplyMatcher replies = new ReplyMatcher(correlation, new DecisionCodec(registry), completer);
         connector = new ClientConnector(
                 () -> new ClientConnection(options, registry, self, replies::read), this::useConnection);
