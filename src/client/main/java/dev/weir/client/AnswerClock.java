@@ -27,7 +27,7 @@ final class AnswerClock {
     private long askedNanos;
     private long answeredNanos;
 
-    /** Records that something was asked, or that somebody waits for an answer. */
+    /** Records that something was asked, or that a request waits for an answer. */
     synchronized void asked(long nowNanos) {
         if (!isWaiting || nowNanos - askedNanos > FORGET_NANOS) {
             isWaiting = true;

@@ -98,7 +98,7 @@ final class OutageLog {
         if (silentNanos.isEmpty() && isSilent) {
             silentNanos = OptionalLong.of(nowNanos);
             log.warn(
-                    "Lease requests get no answer, so the fallback decides without a wait if no lease is at hand{}",
+                    "Lease requests get no answer, so the fallback decides without a wait for keys without a lease{}",
                     now.failure.map(why -> ": " + why).orElse("; check the brokers and the enforcers"));
         } else if (silentNanos.isPresent() && !isSilent) {
             log.warn("Lease requests are answered again, after {}", duration(silentNanos.getAsLong(), nowNanos));

@@ -204,7 +204,7 @@ final class RequestCompleter implements AutoCloseable {
                         "requests arrive faster than they are decided, so this one would not be decided in time";
                     case CIRCUIT_OPEN -> "the circuit is open: too many recent requests got no decision";
                     case NO_LEASE -> "no lease arrived in time";
-                    case NO_LEDGER -> "no lease is at hand, and its ledger does not answer";
+                    case NO_LEDGER -> "the client holds no lease, and the ledger does not answer";
                     case UNREADABLE -> "the decision cannot be read";
                     case CLOSED -> "the client is closed";
                 };

@@ -7,8 +7,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Bounds how many requests of one partition are sent and undecided at the same time. Further ones wait in their order,
- * or are shed if they would not be decided in time. Nobody waits in vain for an enforcer that is busy, and it decides
- * no requests whose callers have given up. All times are of {@link System#nanoTime}. Thread-safe.
+ * or are shed if they would not be decided in time. So a busy enforcer does not decide requests whose callers have given
+ * up. All times are of {@link System#nanoTime}. Thread-safe.
  *
  * @param <R> the type of requests
  */

@@ -90,8 +90,8 @@ class OutageLogTest {
         }
         assertThat(lines.take())
                 .containsExactly(
-                        "WARN Lease requests get no answer, so the fallback decides without a wait if no lease is at"
-                                + " hand; check the brokers and the enforcers",
+                        "WARN Lease requests get no answer, so the fallback decides without a wait for keys without a"
+                                + " lease; check the brokers and the enforcers",
                         "WARN Lease requests are answered again, after 10 s");
     }
 
