@@ -45,8 +45,9 @@ function card({address, status, failure}, before) {
     return h('section.card.instance.gateway',
         h('header', h('h3', address), h('span.health.bad', 'UNREACHABLE')), h('p.empty', `Its figures are missing: ${failure}.`));
   }
-  const isWell = status.status === 'RUNNING' && status.circuit === 'CLOSED';
-  const state = status.status === 'RUNNING' && status.circuit !== 'CLOSED' ? `CIRCUIT ${status.circuit}` : status.status;
+  const isWell = status.status === 'RUNNING' && status.circuit === 'CLOSED' && status.leaseCircuit === 'CLOSED';
+  const state = status.status !== 'RUNNING' || isWell ? status.status
+      : status.circuit === 'CLOSED' ? 'NO LEASES' : `CIRCUIT ${status.circuit}`;
   return h('section.card.instance.gateway',
       h('header', h('h3', address), h(`span.health.${isWell ? 'good' : status.status === 'STOPPING' ? 'moving' : 'bad'}`, state)),
       h('p.note', {title: `since ${day(status.startedAt)}`},

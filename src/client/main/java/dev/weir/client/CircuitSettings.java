@@ -8,10 +8,12 @@ import java.time.Duration;
 /**
  * The settings of a client's circuit breaker, which is
  * <a href="https://resilience4j.readme.io/docs/circuitbreaker">that of Resilience4j</a>. If {@code failurePercent} or
- * more of the last {@code window} requests timed out or could not be written, the circuit opens: for {@code openFor} no
- * request is sent, and requests end with {@link NoDecisionReason#CIRCUIT_OPEN}. Then {@code trials} requests are sent.
- * Depending on their results, the circuit closes or opens again. A request that timed out within less than 100 ms does
- * not count: a decision can take that long, so it does not indicate an outage.
+ * more of the last {@code window} requests failed, the circuit opens: for {@code openFor} no request is sent, and
+ * requests end with {@link NoDecisionReason#CIRCUIT_OPEN}. Then {@code trials} requests are sent. Depending on their
+ * results, the circuit closes or opens again. Failed are requests that the brokers did not confirm, and requests that
+ * timed out when no decision had arrived for 1 s, apart from those that are 5 s late: while decisions arrive, late ones
+ * indicate a burst, not an outage. A request that timed out within less than 100 ms does not count: a decision can take
+ * that long.
  *
  * @param window the number of recent requests that are evaluated, at least 1. The circuit cannot open before that many
  *     requests have ended

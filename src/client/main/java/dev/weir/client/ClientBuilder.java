@@ -49,6 +49,7 @@ public final class ClientBuilder {
     private Duration maxWait = Duration.ZERO;
     private boolean committed;
     private CircuitSettings circuit = CircuitSettings.DEFAULT;
+    private boolean fallbackOnOverload;
     private boolean leased;
     private LeaseTerms leases = LeaseTerms.DEFAULTS;
     private RequestRules rules = DEFAULT_RULES;
@@ -171,12 +172,26 @@ public final class ClientBuilder {
     }
 
     /**
-     * Disables the circuit breaker: requests are sent however many of the recent ones got no decision.
+     * Disables the circuit breaker: requests are sent however many of the recent ones got no decision, and wait for
+     * leases however long their ledgers have been silent.
      *
      * @return this builder
      */
     public ClientBuilder noCircuit() {
         circuit = null;
+        return this;
+    }
+
+    /**
+     * Sets whether the fallback also decides the requests that are shed because there are too many
+     * ({@link NoDecisionReason#isOverload}). By default it does not: {@link Fallback#FAIL_OPEN} would let a burst pass
+     * unchecked, so it refuses these requests.
+     *
+     * @param value {@code true} to apply the fallback, {@code false} to refuse
+     * @return this builder
+     */
+    public ClientBuilder fallbackOnOverload(boolean value) {
+        fallbackOnOverload = value;
         return this;
     }
 
@@ -258,6 +273,7 @@ public final class ClientBuilder {
         copy.maxWait = maxWait;
         copy.committed = committed;
         copy.circuit = circuit;
+        copy.fallbackOnOverload = fallbackOnOverload;
         copy.leased = leased;
         copy.leases = leases;
         copy.rules = rules;
@@ -299,6 +315,14 @@ public final class ClientBuilder {
 
     Duration timeout() {
         return timeout;
+    }
+
+    boolean hasCircuit() {
+        return circuit != null;
+    }
+
+    boolean hasFallbackOnOverload() {
+        return fallbackOnOverload;
     }
 
     Fallback fallback() {

@@ -49,6 +49,7 @@ final class ClientConnection implements AutoCloseable {
     private KafkaProducer<String, byte[]> producer; // null until brokers have responded
     private RequestCodec requestCodec; // null until connected
     private Header replyPartition; // null until connected
+    private int requestPartitions; // 0 until connected
     private volatile boolean waitingForRegistry;
 
     /**
@@ -119,7 +120,7 @@ final class ClientConnection implements AutoCloseable {
         if (producer == null) {
             producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
         }
-        find(producer, options.requests());
+        requestPartitions = find(producer, options.requests());
         if (leases != null) {
             leases.connect();
         }
@@ -132,13 +133,15 @@ final class ClientConnection implements AutoCloseable {
     /**
      * Waits until a producer has the metadata of a topic, so that no record has to wait for it. Does not depend on the
      * producer's {@code max.block.ms}. The topic must exist, since a producer can create a missing topic.
+     *
+     * @return the number of its partitions
      */
-    static void find(KafkaProducer<?, ?> producer, String topic) {
+    static int find(KafkaProducer<?, ?> producer, String topic) {
         long startNanos = System.nanoTime();
-        boolean found = false;
-        while (!found) {
+        int found = 0;
+        while (found == 0) {
             try {
-                found = !producer.partitionsFor(topic).isEmpty();
+                found = producer.partitionsFor(topic).size();
             } catch (TimeoutException e) {
                 if (System.nanoTime() - startNanos > FIND.toNanos()) {
                     throw new TimeoutException("no broker returned the partitions of " + topic, e);
@@ -146,6 +149,7 @@ final class ClientConnection implements AutoCloseable {
                 pause();
             }
         }
+        return found;
     }
 
     private static void pause() {
@@ -196,6 +200,11 @@ final class ClientConnection implements AutoCloseable {
 
     int replyPartition() {
         return reader.partition();
+    }
+
+    /** Returns the number of partitions of the topic of requests. */
+    int requestPartitions() {
+        return requestPartitions;
     }
 
     /** Returns the last failure of reading replies; empty if it has succeeded since. */

@@ -44,9 +44,8 @@ final class ClientLease {
     private static final long MIN_BATCH_MS = 5;
 
     private final ReentrantLock lock = new ReentrantLock();
-    private final StateKey key;
+    private final Place place;
     private final LeasedKeys keys;
-    private final long number;
     private final UsageAggregator usage;
     private final LeaseSession session;
     private final LeaseHolder<LeasedDecisions.Waiter> holder;
@@ -88,20 +87,22 @@ final class ClientLease {
     }
 
     /**
-     * Creates an instance without leases.
+     * Where an instance belongs.
      *
      * @param number the order in which instances are locked together, lowest first
+     * @param ledger measures for how long the ledger of the key has not answered
      */
+    record Place(StateKey key, long number, AnswerClock ledger) {}
+
+    /** Creates an instance without leases. */
     ClientLease(
-            StateKey key,
+            Place place,
             ClientPolicyRegistry.Rule rule,
-            long number,
             UsageAggregator usage,
             LeaseSession session,
             long nowMs) {
-        this.key = key;
+        this.place = place;
         this.keys = rule.keys();
-        this.number = number;
         this.policy = rule.policy();
         this.usage = usage;
         this.session = session;
@@ -110,7 +111,12 @@ final class ClientLease {
     }
 
     StateKey key() {
-        return key;
+        return place.key;
+    }
+
+    /** Returns the clock of the key's ledger. */
+    AnswerClock ledger() {
+        return place.ledger;
     }
 
     LeasedKeys keys() {
@@ -118,7 +124,7 @@ final class ClientLease {
     }
 
     long number() {
-        return number;
+        return place.number;
     }
 
     void lock() {
@@ -245,7 +251,7 @@ final class ClientLease {
     private LeaseTerms terms(LeasedPolicyDecider by) {
         LeaseTerms terms = by.terms();
         return LeaseTerms.of(
-                terms.termMs(), terms.leadMs() + terms.leadMs() * (number % LEADS) / LEADS, terms.graceMs());
+                terms.termMs(), terms.leadMs() + terms.leadMs() * (place.number % LEADS) / LEADS, terms.graceMs());
     }
 
     private void load(long nowMs) {
@@ -308,6 +314,11 @@ final class ClientLease {
 
     void removeFirst() {
         holder.removeFirst();
+    }
+
+    /** Lets the first waiting request wait until another time. */
+    void waitLonger(long untilMs) {
+        holder.waitLonger(untilMs);
     }
 
     /** Processes a response of the ledger. */

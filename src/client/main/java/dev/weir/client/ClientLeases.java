@@ -20,14 +20,16 @@ final class ClientLeases {
 
     private final long startNanos = System.nanoTime();
     private final LeaseSession session;
+    private final LedgerClocks ledgers;
     private final AtomicLong usageNumbers = new AtomicLong();
     private final AtomicLong numbers = new AtomicLong();
     private final Map<StateKey, ClientLease> all = new ConcurrentHashMap<>();
     private final Queue<ClientLease> due = new ConcurrentLinkedQueue<>();
     private volatile boolean closed;
 
-    ClientLeases(LeaseSession session) {
+    ClientLeases(LeaseSession session, LedgerClocks ledgers) {
         this.session = session;
+        this.ledgers = ledgers;
     }
 
     /** Returns the time of this process's monotonic clock, in ms since the client was started. */
@@ -48,7 +50,8 @@ final class ClientLeases {
         }
         StateKey key = rule.policy().policy().stateKey(request);
         UsageAggregator usage = new UsageAggregator(key, session.name(), usageNumbers);
-        ClientLease added = new ClientLease(key, rule, numbers.incrementAndGet(), usage, session, nowMs());
+        ClientLease.Place place = new ClientLease.Place(key, numbers.incrementAndGet(), ledgers.of(key));
+        ClientLease added = new ClientLease(place, rule, usage, session, nowMs());
         rule.keys().put(added);
         all.put(key, added);
         return added;

@@ -4,18 +4,13 @@ import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.EnumMap;
-import java.util.EnumSet;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.HdrHistogram.ConcurrentHistogram;
 
 /** The counters of a client. Thread-safe. */
 final class ClientMetrics {
-
-    private static final Set<NoDecisionReason> OUTAGE =
-            EnumSet.of(NoDecisionReason.NOT_READY, NoDecisionReason.TIMED_OUT, NoDecisionReason.NOT_WRITTEN);
 
     private static final long MAX_MICROS = TimeUnit.HOURS.toMicros(1);
 
@@ -26,6 +21,7 @@ final class ClientMetrics {
     final LongAdder waitedHere = new LongAdder();
     final LongAdder failedOpen = new LongAdder();
     final LongAdder failedClosed = new LongAdder();
+    final LongAdder shedClosed = new LongAdder();
     private final LongAdder answered = new LongAdder();
     private final Map<NoDecisionReason, LongAdder> unanswered = new EnumMap<>(NoDecisionReason.class);
     private final ConcurrentHistogram micros = new ConcurrentHistogram(MAX_MICROS, 2);
@@ -43,16 +39,24 @@ final class ClientMetrics {
         unanswered.get(why).increment();
     }
 
-    /** Returns the numbers of requests that ended for reasons that indicate an outage. */
-    Map<NoDecisionReason, Long> outageCounts() {
+    /** Returns the numbers of requests that ended without a decision. */
+    Map<NoDecisionReason, Long> unanswered() {
         Map<NoDecisionReason, Long> counts = new EnumMap<>(NoDecisionReason.class);
-        for (NoDecisionReason why : OUTAGE) {
-            counts.put(why, unanswered.get(why).sum());
-        }
+        unanswered.forEach((why, count) -> counts.put(why, count.sum()));
         return counts;
     }
 
-    ClientStats stats(int inFlight, int keysHeld, CircuitSettings.State circuit) {
+    /**
+     * What a client has now.
+     *
+     * @param inFlight requests that wait
+     * @param queued requests that wait to be sent
+     * @param keysHeld keys with leases
+     */
+    record Present(
+            int inFlight, int queued, int keysHeld, CircuitSettings.State circuit, CircuitSettings.State leaseCircuit) {}
+
+    ClientStats stats(Present now) {
         return new ClientStats(
                 sent.sum(),
                 answered.sum(),
@@ -62,17 +66,22 @@ final class ClientMetrics {
                 unanswered.get(NoDecisionReason.TIMED_OUT).sum(),
                 unanswered.get(NoDecisionReason.NOT_WRITTEN).sum(),
                 unanswered.get(NoDecisionReason.TOO_MANY_WAITING).sum(),
+                unanswered.get(NoDecisionReason.OVERLOADED).sum(),
                 unanswered.get(NoDecisionReason.CIRCUIT_OPEN).sum(),
                 unanswered.get(NoDecisionReason.NO_LEASE).sum(),
+                unanswered.get(NoDecisionReason.NO_LEDGER).sum(),
                 unanswered.get(NoDecisionReason.UNREADABLE).sum(),
                 unanswered.get(NoDecisionReason.CLOSED).sum(),
                 rejected.sum(),
                 late.sum(),
                 failedOpen.sum(),
                 failedClosed.sum(),
-                inFlight,
-                keysHeld,
-                circuit,
+                shedClosed.sum(),
+                now.inFlight,
+                now.queued,
+                now.keysHeld,
+                now.circuit,
+                now.leaseCircuit,
                 latency(50),
                 latency(99),
                 latency(100));

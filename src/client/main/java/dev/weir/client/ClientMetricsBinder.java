@@ -6,6 +6,7 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.time.Duration;
+import java.util.List;
 import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 
@@ -62,13 +63,22 @@ public final class ClientMetricsBinder {
             figures.counter("weir.client.fallback", Tags.of("as", Fallback.FAIL_OPEN.name()), ClientStats::failedOpen);
             figures.counter(
                     "weir.client.fallback", Tags.of("as", Fallback.FAIL_CLOSED.name()), ClientStats::failedClosed);
+            figures.counter("weir.client.shed", Tags.empty(), ClientStats::shedClosed);
             figures.gauge("weir.client.in.flight", Tags.empty(), ClientStats::inFlight);
+            figures.gauge("weir.client.queued", Tags.empty(), ClientStats::queued);
             figures.gauge("weir.client.keys.held", Tags.empty(), ClientStats::keysHeld);
             for (CircuitSettings.State state : CircuitSettings.State.values()) {
                 figures.gauge(
                         "weir.client.circuit",
                         Tags.of("state", state.name()),
                         stats -> stats.circuit() == state ? 1 : 0);
+            }
+            for (CircuitSettings.State state :
+                    List.of(CircuitSettings.State.CLOSED, CircuitSettings.State.OPEN)) {
+                figures.gauge(
+                        "weir.client.lease.circuit",
+                        Tags.of("state", state.name()),
+                        stats -> stats.leaseCircuit() == state ? 1 : 0);
             }
             latency(figures, "0.5", stats -> seconds(stats.p50()));
             latency(figures, "0.99", stats -> seconds(stats.p99()));
@@ -109,8 +119,10 @@ public final class ClientMetricsBinder {
             case TIMED_OUT -> stats.timedOut();
             case NOT_WRITTEN -> stats.notWritten();
             case TOO_MANY_WAITING -> stats.refused();
+            case OVERLOADED -> stats.overloaded();
             case CIRCUIT_OPEN -> stats.circuitOpen();
             case NO_LEASE -> stats.noLease();
+            case NO_LEDGER -> stats.noLedger();
             case UNREADABLE -> stats.unreadable();
             case CLOSED -> stats.closed();
         };

@@ -17,6 +17,7 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.PolicyTable;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Decides one request after the other by leases, for one thread. It locks the leases of a request while it decides, in
@@ -33,7 +34,7 @@ final class DecisionAttempt implements WritableLeases {
     private final ClientLeases leases;
     private final LeaseSession session;
     private final ClientPolicyRegistry policies;
-    private final long unansweredMs;
+    private final Waits waits;
     private final Runnable wake;
     private final PolicyTable.Search search = new PolicyTable.Search();
     private ClientPolicyRegistry.Rule[] rules = {};
@@ -48,22 +49,29 @@ final class DecisionAttempt implements WritableLeases {
     private long atMs;
 
     /**
-     * Creates an attempt for the calling thread.
+     * How long requests wait for ledgers that do not respond.
      *
      * @param unansweredMs how long a ledger may take to respond before requests are no longer denied for lack of quota,
      *     but are undecided
+     * @param hasCircuit whether requests do not wait for ledgers that have been silent for longer
+     */
+    record Waits(long unansweredMs, boolean hasCircuit) {}
+
+    /**
+     * Creates an attempt for the calling thread.
+     *
      * @param wake wakes the thread that requests leases
      */
     DecisionAttempt(
             ClientLeases leases,
             LeaseSession session,
             ClientPolicyRegistry policies,
-            long unansweredMs,
+            Waits waits,
             Runnable wake) {
         this.leases = leases;
         this.session = session;
         this.policies = policies;
-        this.unansweredMs = unansweredMs;
+        this.waits = waits;
         this.wake = wake;
     }
 
@@ -249,7 +257,7 @@ final class DecisionAttempt implements WritableLeases {
     }
 
     private boolean isUnanswered(ClientLease one) {
-        return one.holder().isUnanswered(unansweredMs, nowMs);
+        return one.holder().isUnanswered(waits.unansweredMs, nowMs);
     }
 
     /** Restores the books, since the request is decided again and its demand must not be counted twice. */
@@ -261,6 +269,12 @@ final class DecisionAttempt implements WritableLeases {
     }
 
     private LeasedDecisions.Undecided park(LeasedDecisions.Waiter waiter, AwaitLease wait, ClientLease on) {
+        long nowNanos = System.nanoTime();
+        long waitNanos = Math.min(waiter.withinNanos(), TimeUnit.MILLISECONDS.toNanos(wait.maxWaitMs()));
+        on.ledger().asked(nowNanos);
+        if (waits.hasCircuit && on.ledger().isSilentFor(waitNanos, nowNanos)) {
+            return LeasedDecisions.Undecided.NO_LEDGER;
+        }
         if (!waiter.enter()) {
             return LeasedDecisions.Undecided.NO_ROOM;
         }

@@ -94,10 +94,11 @@ final class LeaseTopics implements AutoCloseable {
      * Reads all policies and determines the end of the lease responses. Responses written after that are passed on once
      * {@link #start} is called. Can be repeated after a failure.
      *
+     * @return the number of partitions of the lease requests
      * @throws KafkaException if a topic does not exist, or the brokers reject a call or do not respond
      * @throws dev.weir.wire.RegistryException if the schema registry does not respond or rejects the schema
      */
-    void connect() {
+    int connect() {
         usageAvro = new LeaseUsageAvro(registry, options.leaseUsage());
         List<TopicPartition> ofPolicies = follower.partitions(options.policies());
         List<TopicPartition> ofResponses = follower.partitions(options.leaseResponses());
@@ -115,6 +116,7 @@ final class LeaseTopics implements AutoCloseable {
         follower.addFromEnd(List.of(responses));
         follower.readToEnd(ofPolicies, START, this::handleRecord);
         policies.update();
+        return follower.knownPartitions(options.leaseRequests()).size();
     }
 
     /**

@@ -9,6 +9,7 @@ import dev.weir.lease.LeaseHolder.Waiting;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
+import dev.weir.lease.RoundTripEstimator;
 import dev.weir.wire.SchemaRegistry;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
@@ -32,6 +33,8 @@ final class LeasedDecisions implements AutoCloseable {
     /** How often due maintenance is done. */
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
+    private static final long MAX_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(RoundTripEstimator.MAX_WAIT_MS);
+
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /**
@@ -48,7 +51,9 @@ final class LeasedDecisions implements AutoCloseable {
     private final LeaseSession session = newSession();
     private final ClientPolicyRegistry policies;
     private final LeaseTopics topics;
-    private final ClientLeases leases = new ClientLeases(session);
+    private final LedgerClocks ledgers = new LedgerClocks();
+    private final ClientLeases leases = new ClientLeases(session, ledgers);
+    private final boolean hasCircuit;
     private final PriorityQueue<Timer> timers = new PriorityQueue<>(BY_TIME);
 
     /**
@@ -73,8 +78,10 @@ final class LeasedDecisions implements AutoCloseable {
         WAITS,
         /** The maximum number of requests is waiting already. */
         NO_ROOM,
-        /** The ledger does not respond. */
-        NO_LEASE
+        /** The ledger did not respond in time. */
+        NO_LEASE,
+        /** The ledger has not responded for longer than the request would wait. */
+        NO_LEDGER
     }
 
     /**
@@ -89,6 +96,12 @@ final class LeasedDecisions implements AutoCloseable {
     interface Waiter {
 
         Request request();
+
+        /** Returns how long the request may wait at most. */
+        long withinNanos();
+
+        /** Returns how long the request has waited. */
+        long waitedNanos();
 
         /** Starts the wait. Returns false if too many requests are waiting. */
         boolean enter();
@@ -107,10 +120,12 @@ final class LeasedDecisions implements AutoCloseable {
      */
     LeasedDecisions(ClientBuilder options, Optional<SchemaRegistry> registry) {
         long unansweredMs = options.timeout().toMillis();
+        hasCircuit = options.hasCircuit();
         policies = new ClientPolicyRegistry(options.leases());
         WeakReference<Thread> maintenance = new WeakReference<>(thread);
         Runnable wake = () -> LockSupport.unpark(maintenance.get());
-        attempts = ThreadLocal.withInitial(() -> new DecisionAttempt(leases, session, policies, unansweredMs, wake));
+        DecisionAttempt.Waits waits = new DecisionAttempt.Waits(unansweredMs, hasCircuit);
+        attempts = ThreadLocal.withInitial(() -> new DecisionAttempt(leases, session, policies, waits, wake));
         topics = new LeaseTopics(options, registry, session.name(), policies, this::answered);
         thread.setDaemon(true);
     }
@@ -128,7 +143,7 @@ final class LeasedDecisions implements AutoCloseable {
      *     not respond
      */
     void connect() {
-        topics.connect();
+        ledgers.setPartitions(topics.connect());
     }
 
     /** Starts the threads. */
@@ -154,6 +169,11 @@ final class LeasedDecisions implements AutoCloseable {
         return leases.size();
     }
 
+    /** Returns the state of the circuit for leases: open while ledgers do not answer. */
+    CircuitSettings.State circuit() {
+        return hasCircuit ? ledgers.state(System.nanoTime()) : CircuitSettings.State.CLOSED;
+    }
+
     /** Returns the last failure; empty if the same operation has succeeded since. */
     Optional<RuntimeException> failure() {
         return Optional.ofNullable(failure).or(topics::failure);
@@ -166,6 +186,7 @@ final class LeasedDecisions implements AutoCloseable {
 
     /** Processes a response. A lease of a key that is no longer used is returned. */
     private void answered(StateKey key, LeaseResponse response) {
+        ledgers.answered(key, System.nanoTime());
         ClientLease held = leases.get(key);
         boolean isTaken = held != null && answered(held, response);
         if (isTaken) {
@@ -280,7 +301,12 @@ final class LeasedDecisions implements AutoCloseable {
     }
 
     private void send(ClientLease held, ClientLease.Messages messages) {
-        messages.message().ifPresent(message -> topics.requestLease(held.key(), message));
+        messages.message().ifPresent(message -> {
+            if (message.number() != 0) {
+                held.ledger().asked(System.nanoTime());
+            }
+            topics.requestLease(held.key(), message);
+        });
         messages.usage().forEach(usage -> topics.report(held.key(), usage));
     }
 
@@ -309,7 +335,7 @@ final class LeasedDecisions implements AutoCloseable {
     }
 
     /** Returns the next waiting request to decide, or null if none waits or the first must wait longer. */
-    private static Waiting<Waiter> nextServed(ClientLease held, long nowMs) {
+    private Waiting<Waiter> nextServed(ClientLease held, long nowMs) {
         List<Waiter> unanswered = new ArrayList<>(0);
         Waiting<Waiter> first;
         held.lock();
@@ -317,6 +343,10 @@ final class LeasedDecisions implements AutoCloseable {
             for (first = held.first(); first != null; first = held.first()) {
                 boolean isOver = first.request().isOver();
                 boolean isUnanswered = !isOver && held.holder().isFirstUnanswered(nowMs);
+                if (isUnanswered && maySoonBeAnswered(held, first.request())) {
+                    held.waitLonger(nowMs + session.roundTrip().waitMs());
+                    isUnanswered = false;
+                }
                 if (isUnanswered) {
                     unanswered.add(first.request());
                 }
@@ -331,6 +361,22 @@ final class LeasedDecisions implements AutoCloseable {
         }
         unanswered.forEach(waiter -> waiter.end(new Reply(null, Undecided.NO_LEASE)));
         return first;
+    }
+
+    /**
+     * Returns whether a request waits longer than the round trip determines, since ledgers are busy: they have responded
+     * to others meanwhile, as after a burst of new keys.
+     */
+    private boolean maySoonBeAnswered(ClientLease held, Waiter waiter) {
+        long waitedNanos = waiter.waitedNanos();
+        return held.policy().policy().sharing().maxWaitMs().isEmpty()
+                && waitedNanos < MAX_WAIT_NANOS
+                && hasAnsweredWithin(waitedNanos);
+    }
+
+    /** Returns whether any ledger has answered within a time. */
+    boolean hasAnsweredWithin(long nanos) {
+        return ledgers.hasAnyAnsweredSince(System.nanoTime() - nanos);
     }
 
     /** Sends the messages that wait in the producer for further ones, and does not wait until they are written. */

@@ -19,6 +19,11 @@ public enum NoDecisionReason {
     NOT_WRITTEN,
     /** The maximum number of requests was waiting already. The request was not sent. */
     TOO_MANY_WAITING,
+    /**
+     * Requests arrive faster than they are decided, so this one would not have been decided in time. The request was not
+     * sent.
+     */
+    OVERLOADED,
     /** The circuit was open, because too many recent requests got no decision. The request was not sent. */
     CIRCUIT_OPEN,
     /**
@@ -27,10 +32,25 @@ public enum NoDecisionReason {
      */
     NO_LEASE,
     /**
+     * The client holds no lease, and the ledger has not answered for longer than the request would have waited. The
+     * request was not sent.
+     */
+    NO_LEDGER,
+    /**
      * A decision arrived that cannot be decoded, for example one of a later version, or the schema registry did not
      * return its schema. The request may have been charged.
      */
     UNREADABLE,
     /** The client was closed. If the request was sent, Weir may still decide and charge it. */
-    CLOSED
+    CLOSED;
+
+    /**
+     * Returns whether there is no decision because there were too many requests, although Weir works. Such a request is
+     * refused even by {@link Fallback#FAIL_OPEN}, unless {@link ClientBuilder#fallbackOnOverload} is set.
+     *
+     * @return whether the request was shed
+     */
+    public boolean isOverload() {
+        return this == TOO_MANY_WAITING || this == OVERLOADED;
+    }
 }

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.header.Header;
 
 /**
@@ -26,6 +27,8 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     private volatile long startNanos;
     private volatile NoDecisionReason atTimeout;
     private volatile Future<?> timeout;
+    private final AtomicReference<SendWindow.Ticket<PendingRequest>> ticket = new AtomicReference<>(); // in the window
+    private volatile SendWindow<PendingRequest> window; // null unless it goes over the topic
 
     PendingRequest(RequestDispatcher dispatcher, Request request, List<Header> headers, Duration within) {
         this.dispatcher = dispatcher;
@@ -73,13 +76,44 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     }
 
     /** Returns how long it has waited. */
-    long waitedNanos() {
-        return System.nanoTime() - startNanos;
+    @Override
+    public long waitedNanos() {
+        return number == 0 ? 0 : System.nanoTime() - startNanos;
     }
 
-    /** Returns why it ends when its time has passed. */
+    /**
+     * Returns why it ends when its time has passed: because of overload if others were answered meanwhile, and it had
+     * to wait behind them.
+     */
     NoDecisionReason atTimeout() {
-        return atTimeout;
+        SendWindow.Ticket<PendingRequest> sending = ticket.get();
+        boolean isCrowdedOut =
+                switch (atTimeout) {
+                    case TIMED_OUT -> sending != null && window.wasCrowdedOut(sending);
+                    case NO_LEASE -> connection.leases().hasAnsweredWithin(waitedNanos());
+                    default -> false;
+                };
+        return isCrowdedOut ? NoDecisionReason.OVERLOADED : atTimeout;
+    }
+
+    /** Enters the window from which it is sent. Returns false if it is shed instead. */
+    boolean enter(SendWindow<PendingRequest> entered) {
+        SendWindow.Ticket<PendingRequest> added = new SendWindow.Ticket<>(this, startNanos, within.toNanos());
+        window = entered;
+        boolean isAdded = entered.offer(added, System.nanoTime());
+        if (isAdded) {
+            ticket.set(added);
+        }
+        return isAdded;
+    }
+
+    /** Leaves the window, if it is in one, and lets others be sent. */
+    void leaveWindow(SendWindow.End how) {
+        SendWindow.Ticket<PendingRequest> left = ticket.getAndSet(null);
+        if (left != null) {
+            window.end(left, how, System.nanoTime());
+            dispatcher.drain(window);
+        }
     }
 
     void setAtTimeout(NoDecisionReason why) {
@@ -116,6 +150,11 @@ final class PendingRequest implements LeasedDecisions.Waiter {
         if (takePermission()) {
             breaker.releasePermission();
         }
+    }
+
+    @Override
+    public long withinNanos() {
+        return within.toNanos();
     }
 
     @Override

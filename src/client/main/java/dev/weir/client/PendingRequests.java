@@ -12,8 +12,17 @@ import java.util.concurrent.atomic.AtomicLong;
 /** The requests of a client that wait, by number, with their time-outs. Bounds their count. Thread-safe. */
 final class PendingRequests implements AutoCloseable {
 
+    /** How often {@link #mark} should be called. */
+    static final Duration MARK = Duration.ofMillis(200);
+
+    /** As many marks as in 5 s: a decision that is later comes from an enforcer with a backlog of an outage. */
+    private static final int MARKS = 25;
+
     private final AtomicLong numbers = new AtomicLong();
+    private final long[] marks = new long[MARKS]; // the highest numbers at the last marks; guarded by itself
+    private int nextMark; // guarded by marks
     private final Map<Long, PendingRequest> byNumber = new ConcurrentHashMap<>();
+    private final int max;
     private final Semaphore room;
     private final long maxWaitNanos;
     private final ScheduledThreadPoolExecutor timer;
@@ -26,6 +35,7 @@ final class PendingRequests implements AutoCloseable {
      * @param maxWait how long {@link #reserve} waits
      */
     PendingRequests(int max, Duration maxWait) {
+        this.max = max;
         room = new Semaphore(max);
         maxWaitNanos = TimeUnit.NANOSECONDS.convert(maxWait);
         timer = new ScheduledThreadPoolExecutor(1, task -> {
@@ -34,6 +44,11 @@ final class PendingRequests implements AutoCloseable {
             return thread;
         });
         timer.setRemoveOnCancelPolicy(true);
+    }
+
+    /** Returns the maximum number of requests. */
+    int max() {
+        return max;
     }
 
     /** Reserves room for a request that is {@linkplain #add added} next. Returns false if there is none. */
@@ -66,6 +81,21 @@ final class PendingRequests implements AutoCloseable {
             return false;
         }
         return !closed; // all requests may have ended before this one was added
+    }
+
+    /** Records which number is the highest now. */
+    void mark() {
+        synchronized (marks) {
+            marks[nextMark] = numbers.get();
+            nextMark = (nextMark + 1) % MARKS;
+        }
+    }
+
+    /** Returns whether a number was given within the last {@value #MARKS} marks. */
+    boolean isRecent(long number) {
+        synchronized (marks) {
+            return number > marks[nextMark];
+        }
     }
 
     /** Removes a request, which the caller must complete. Returns null if it was removed before. */

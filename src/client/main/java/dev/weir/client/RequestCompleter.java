@@ -4,11 +4,12 @@ import dev.weir.event.Decision;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import org.apache.kafka.clients.producer.BufferExhaustedException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.SerializationException;
 
@@ -18,14 +19,11 @@ import org.apache.kafka.common.errors.SerializationException;
  */
 final class RequestCompleter implements AutoCloseable {
 
-    /** The ends of requests that the circuit breaker counts as failures. */
-    private static final Set<NoDecisionReason> COUNTED =
-            Set.of(NoDecisionReason.NOT_READY, NoDecisionReason.TIMED_OUT, NoDecisionReason.NOT_WRITTEN);
-
     private final ClientBuilder options;
     private final CircuitBreaker breaker;
     private final PendingRequests pending;
     private final ClientMetrics metrics;
+    private final AnswerClock decisions;
     private final Function<NoDecisionReason, Optional<RuntimeException>> knownFailure;
     private final Optional<ForkJoinPool> ownExecutor;
     private final Executor executor;
@@ -33,6 +31,7 @@ final class RequestCompleter implements AutoCloseable {
     /**
      * Creates a completer.
      *
+     * @param decisions the time without decisions over the topics
      * @param knownFailure returns the last failure of what requests with this end depended on
      */
     RequestCompleter(
@@ -40,11 +39,13 @@ final class RequestCompleter implements AutoCloseable {
             CircuitBreaker breaker,
             PendingRequests pending,
             ClientMetrics metrics,
+            AnswerClock decisions,
             Function<NoDecisionReason, Optional<RuntimeException>> knownFailure) {
         this.options = options;
         this.breaker = breaker;
         this.pending = pending;
         this.metrics = metrics;
+        this.decisions = decisions;
         this.knownFailure = knownFailure;
         ownExecutor = options.executor().isPresent()
                 ? Optional.empty()
@@ -61,12 +62,17 @@ final class RequestCompleter implements AutoCloseable {
         PendingRequest request = pending.remove(number);
         if (request == null) {
             metrics.late.increment();
+            if (pending.isRecent(number)) {
+                decisions.answered(System.nanoTime());
+            }
             return;
         }
         long nanos = request.waitedNanos();
         if (request.takePermission()) {
             breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
         }
+        decisions.answered(System.nanoTime());
+        request.leaveWindow(SendWindow.End.DECIDED);
         metrics.answered(nanos);
         execute(() -> request.future.complete(decision));
     }
@@ -93,12 +99,18 @@ final class RequestCompleter implements AutoCloseable {
         }
     }
 
+    /** Returns the result of a request that ends without a decision before it has waited. */
+    CompletableFuture<Decision> undecided(NoDecisionReason why) {
+        return CompletableFuture.failedFuture(noDecision(why, Duration.ZERO, null));
+    }
+
     /** Ends a waiting request without a decision. It has no effect if the request has ended. */
     void giveUp(long number, NoDecisionReason why, Throwable cause) {
         PendingRequest request = pending.remove(number);
         if (request == null) {
             return;
         }
+        request.leaveWindow(end(why));
         NoDecisionException failure = noDecision(why, request.within(), cause);
         if (!counts(why, request)) {
             request.releasePermission(breaker);
@@ -112,24 +124,47 @@ final class RequestCompleter implements AutoCloseable {
         }
     }
 
-    /** Returns whether the circuit breaker counts the end of a request as a failure. */
-    private static boolean counts(NoDecisionReason why, PendingRequest request) {
-        boolean isTooShort = why == NoDecisionReason.TIMED_OUT
-                && request.within().compareTo(CircuitSettings.MIN_COUNTED_TIMEOUT) < 0;
-        return COUNTED.contains(why) && !isTooShort;
+    private static SendWindow.End end(NoDecisionReason why) {
+        return switch (why) {
+            case TIMED_OUT -> SendWindow.End.TIMED_OUT;
+            case UNREADABLE -> SendWindow.End.DECIDED;
+            default -> SendWindow.End.FAILED;
+        };
+    }
+
+    /**
+     * Returns whether the circuit breaker counts the end of a request as a failure of brokers or enforcers. A time-out
+     * counts only if no request is decided any more: if others are, the request was late.
+     */
+    private boolean counts(NoDecisionReason why, PendingRequest request) {
+        return switch (why) {
+            case NOT_READY, NOT_WRITTEN -> true;
+            case TIMED_OUT ->
+                request.within().compareTo(CircuitSettings.MIN_COUNTED_TIMEOUT) >= 0
+                        && decisions.isSilentFor(0, System.nanoTime());
+            default -> false;
+        };
     }
 
     /**
      * Ends a request that was not written. If the request is too large or cannot be serialized, that is the caller's
-     * error and does not count for the circuit.
+     * error and does not count for the circuit. If the producer's buffer is full although others are decided, there are
+     * too many requests.
      */
     void notWritten(long number, Exception exception) {
-        if (!(exception instanceof RecordTooLargeException || exception instanceof SerializationException)) {
+        if (exception instanceof BufferExhaustedException && !decisions.isSilentFor(0, System.nanoTime())) {
+            giveUp(number, NoDecisionReason.OVERLOADED, exception);
+        } else if (!(exception instanceof RecordTooLargeException || exception instanceof SerializationException)) {
             giveUp(number, pending.isClosed() ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_WRITTEN, exception);
-            return;
+        } else {
+            rejected(number, exception);
         }
+    }
+
+    private void rejected(long number, Exception exception) {
         PendingRequest request = pending.remove(number);
         if (request != null) {
+            request.leaveWindow(SendWindow.End.FAILED);
             request.releasePermission(breaker);
             metrics.rejected.increment();
             IllegalArgumentException failure = new IllegalArgumentException(
@@ -165,8 +200,11 @@ final class RequestCompleter implements AutoCloseable {
                     case NOT_WRITTEN -> "the broker did not confirm the write to " + options.requests();
                     case TOO_MANY_WAITING ->
                         options.maxInFlight() + " requests are waiting, which is the maximum (maxInFlight)";
+                    case OVERLOADED ->
+                        "requests arrive faster than they are decided, so this one would not be decided in time";
                     case CIRCUIT_OPEN -> "the circuit is open: too many recent requests got no decision";
                     case NO_LEASE -> "no lease arrived in time";
+                    case NO_LEDGER -> "the client holds no lease, and the ledger does not answer";
                     case UNREADABLE -> "the decision cannot be read";
                     case CLOSED -> "the client is closed";
                 };

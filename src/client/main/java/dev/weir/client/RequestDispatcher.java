@@ -5,6 +5,7 @@ import dev.weir.event.Request;
 import dev.weir.lease.ClockStepDetector;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,6 +24,7 @@ final class RequestDispatcher {
     private final RequestCompleter completer;
     private final ClientMetrics metrics;
     private final RequestCorrelation correlation;
+    private final AnswerClock decisions;
 
     /** The requests that wait for the connection, in their order. Its lock is not held while they are sent. */
     private final Map<Long, PendingRequest> parked = new LinkedHashMap<>();
@@ -30,23 +32,33 @@ final class RequestDispatcher {
     private final ClockStepDetector clock = new ClockStepDetector();
     private long setBack; // only for the thread of time-outs
     private volatile ClientConnection connection; // null until the client is ready
+    private volatile RequestWindows windows; // null until there is a connection
 
+    /** @param decisions the time without decisions over the topics */
     RequestDispatcher(
             CircuitBreaker breaker,
             PendingRequests pending,
             RequestCompleter completer,
             ClientMetrics metrics,
-            RequestCorrelation correlation) {
+            RequestCorrelation correlation,
+            AnswerClock decisions) {
         this.breaker = breaker;
         this.pending = pending;
         this.completer = completer;
         this.metrics = metrics;
         this.correlation = correlation;
+        this.decisions = decisions;
     }
 
     /** Returns the connection, or null if there is none yet. */
     ClientConnection connection() {
         return connection;
+    }
+
+    /** Returns how many requests wait to be sent. */
+    int queued() {
+        RequestWindows current = windows;
+        return current == null ? 0 : current.waiting();
     }
 
     /** Checks whether the wall clock was set back. Then it sends what waits in the producers. */
@@ -64,6 +76,7 @@ final class RequestDispatcher {
         if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
             breaker.transitionToClosedState(); // the outage that opened it is over
         }
+        windows = new RequestWindows(ready.requestPartitions(), pending.max());
         for (PendingRequest next = nextParked(ready); next != null; next = nextParked(ready)) {
             decideBy(ready, next);
         }
@@ -156,7 +169,9 @@ final class RequestDispatcher {
         switch (reply.undecided()) {
             case WAITS -> {}
             case NO_ROOM -> completer.fail(request, NoDecisionReason.TOO_MANY_WAITING);
-            case NO_LEASE -> completer.fail(request, NoDecisionReason.NO_LEASE);
+            case NO_LEASE ->
+                completer.fail(request, request.isWaiting() ? request.atTimeout() : NoDecisionReason.NO_LEASE);
+            case NO_LEDGER -> completer.fail(request, NoDecisionReason.NO_LEDGER);
             case OVER_TOPIC -> send(request);
         }
     }
@@ -214,6 +229,7 @@ final class RequestDispatcher {
         if (!admit(request)) {
             return;
         }
+        decisions.asked(System.nanoTime());
         if (request.isWaiting()) {
             request.setAtTimeout(NoDecisionReason.TIMED_OUT);
         } else {
@@ -223,17 +239,83 @@ final class RequestDispatcher {
             request.releasePermission(breaker);
             return;
         }
+        SendWindow<PendingRequest> window = windows.of(request.request());
+        if (!request.enter(window)) {
+            completer.fail(request, NoDecisionReason.OVERLOADED);
+        } else if (!pending.contains(request)) { // it has ended before it entered the window
+            request.leaveWindow(SendWindow.End.FAILED);
+        } else {
+            drain(window);
+        }
+    }
+
+    /** Sends the requests of a window that may be sent, unless another thread does so. */
+    void drain(SendWindow<PendingRequest> window) {
+        if (!window.beginDrain()) {
+            return;
+        }
+        Failures failures = new Failures();
+        boolean isDone = false;
+        try {
+            SendWindow.Step<PendingRequest> step = window.next(System.nanoTime());
+            for (; step != null; step = window.next(System.nanoTime())) {
+                PendingRequest request = step.request();
+                if (step.isShed()) {
+                    failures.add(() -> completer.fail(request, NoDecisionReason.OVERLOADED));
+                } else if (pending.contains(request)) {
+                    send(request, failures);
+                }
+            }
+            isDone = true;
+        } finally {
+            if (!isDone) {
+                window.endDrain();
+            }
+        }
+        failures.report();
+    }
+
+    /** Passes a request to the producer. */
+    private void send(PendingRequest request, Failures failures) {
         metrics.sent.increment();
         long number = request.number();
         try {
             Header header = correlation.header(number);
             request.connection().send(request.request(), request.headers(), header, (metadata, exception) -> {
                 if (exception != null) {
-                    completer.notWritten(number, exception);
+                    failures.add(() -> completer.notWritten(number, exception));
                 }
             });
         } catch (RuntimeException e) {
-            completer.notWritten(number, e);
+            failures.add(() -> completer.notWritten(number, e));
+        }
+    }
+
+    /**
+     * Failures to send that are known while a window is drained. They are reported afterwards, since a callback of a
+     * request could block the thread, and the others of the window would not be sent. Later ones are reported at once.
+     */
+    private static final class Failures {
+
+        private List<Runnable> known = new ArrayList<>(0); // null once they are reported
+
+        void add(Runnable report) {
+            synchronized (this) {
+                if (known != null) {
+                    known.add(report);
+                    return;
+                }
+            }
+            report.run();
+        }
+
+        void report() {
+            List<Runnable> all;
+            synchronized (this) {
+                all = known;
+                known = null;
+            }
+            all.forEach(Runnable::run);
         }
     }
 }

@@ -50,8 +50,12 @@ import org.slf4j.LoggerFactory;
  * {@link NoDecisionReason#NOT_READY}. If brokers go away later, requests end with other reasons, the circuit opens, and
  * the client recovers when they return.
  *
- * <p><b>Log.</b> The client logs when it connects, once a minute while requests end before that, when the circuit opens,
- * with the reasons, and when it closes, to the logger of this class.
+ * <p><b>Too many requests.</b> Requests that arrive faster than they are decided wait in the client. Those that would
+ * not be decided in time are shed ({@link NoDecisionReason#isOverload}), and refused even by
+ * {@link Fallback#FAIL_OPEN}, unless {@link ClientBuilder#fallbackOnOverload} is set.
+ *
+ * <p><b>Log.</b> The client logs when it connects, once a minute while requests end before that, when a circuit opens,
+ * with the reasons, when it closes, and once a minute while requests are shed, to the logger of this class.
  *
  * <p><b>Threads.</b> Instances are thread-safe. Use one per process. {@code decide} and {@code peek} return without
  * waiting for the decision or for brokers. The calling thread can block only for {@link ClientBuilder#maxWait} if too
@@ -66,6 +70,7 @@ public final class WeirClient implements AutoCloseable {
     private final ClientBuilder options;
     private final CircuitBreaker breaker;
     private final ClientMetrics metrics = new ClientMetrics();
+    private final AnswerClock decisions = new AnswerClock();
     private final PendingRequests pending;
     private final RequestCompleter completer;
     private final RequestDispatcher dispatcher;
@@ -92,9 +97,10 @@ public final class WeirClient implements AutoCloseable {
         RequestCorrelation correlation = new RequestCorrelation(self);
         Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
         pending = new PendingRequests(options.maxInFlight(), options.maxWait());
-        completer = new RequestCompleter(options, breaker, pending, metrics, this::knownFailure);
-        dispatcher = new RequestDispatcher(breaker, pending, completer, metrics, correlation);
+        completer = new RequestCompleter(options, breaker, pending, metrics, decisions, this::knownFailure);
+        dispatcher = new RequestDispatcher(breaker, pending, completer, metrics, correlation, decisions);
         pending.repeat(dispatcher::checkClock, CLOCK_CHECK);
+        pending.repeat(pending::mark, PendingRequests.MARK);
         ReplyMatcher replies = new ReplyMatcher(correlation, new DecisionCodec(registry), completer);
         connector = new ClientConnector(
                 () -> new ClientConnection(options, registry, self, replies::read), this::useConnection);
@@ -121,7 +127,8 @@ public final class WeirClient implements AutoCloseable {
         return new OutageLog.Snapshot(
                 dispatcher.connection() != null,
                 CircuitSettings.state(breaker),
-                metrics.outageCounts(),
+                leaseCircuit(),
+                metrics.unanswered(),
                 failure().map(ClientConnector::message));
     }
 
@@ -213,6 +220,10 @@ public final class WeirClient implements AutoCloseable {
         if (deciding.isDone() && !deciding.isCompletedExceptionally()) {
             return CompletableFuture.completedFuture(ClientDecision.of(deciding.join()));
         }
+        return withFallback(deciding, fallback);
+    }
+
+    private CompletableFuture<ClientDecision> withFallback(CompletableFuture<Decision> deciding, Fallback fallback) {
         CompletableFuture<ClientDecision> answer = new CompletableFuture<>();
         var unused = deciding.whenComplete((decision, failure) -> {
             if (failure == null) {
@@ -224,6 +235,36 @@ public final class WeirClient implements AutoCloseable {
             }
         });
         return answer;
+    }
+
+    /**
+     * Returns a decision on a request whose time was over before this client was asked, because the caller has too many
+     * requests. Leased quota can decide it. Otherwise the request ends with {@link NoDecisionReason#OVERLOADED} or,
+     * during an outage, another reason. Nothing is sent.
+     *
+     * @param request the request
+     * @param fallback what to return if there is no decision
+     * @return a future that completes or fails like that of {@link #decide(Request)}
+     */
+    public CompletableFuture<ClientDecision> decideAtOnce(Request request, Fallback fallback) {
+        Optional<Decision> decision;
+        try {
+            decision = tryDecide(request);
+        } catch (IllegalArgumentException e) {
+            metrics.rejected.increment();
+            return CompletableFuture.failedFuture(e);
+        }
+        return decision.map(decided -> CompletableFuture.completedFuture(ClientDecision.of(decided)))
+                .orElseGet(() -> withFallback(completer.undecided(whyNotAtOnce()), fallback));
+    }
+
+    private NoDecisionReason whyNotAtOnce() {
+        if (!isReady()) {
+            return pending.isClosed() ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_READY;
+        }
+        return CircuitSettings.state(breaker) == CircuitSettings.State.OPEN
+                ? NoDecisionReason.CIRCUIT_OPEN
+                : NoDecisionReason.OVERLOADED;
     }
 
     /**
@@ -301,7 +342,15 @@ public final class WeirClient implements AutoCloseable {
         int keys = current == null || current.leases() == null
                 ? 0
                 : current.leases().keys();
-        return metrics.stats(pending.size(), keys, CircuitSettings.state(breaker));
+        return metrics.stats(new ClientMetrics.Present(
+                pending.size(), dispatcher.queued(), keys, CircuitSettings.state(breaker), leaseCircuit()));
+    }
+
+    private CircuitSettings.State leaseCircuit() {
+        ClientConnection current = dispatcher.connection();
+        return current == null || current.leases() == null
+                ? CircuitSettings.State.CLOSED
+                : current.leases().circuit();
     }
 
     /**
@@ -334,13 +383,17 @@ public final class WeirClient implements AutoCloseable {
         return switch (why) {
             case NOT_READY -> failure();
             case TIMED_OUT -> current == null ? Optional.empty() : current.readerFailure();
-            case NO_LEASE ->
+            case NO_LEASE, NO_LEDGER ->
                 current == null ? Optional.empty() : current.leases().failure();
             default -> Optional.empty();
         };
     }
 
     private ClientDecision fallbackDecision(Fallback fallback, NoDecisionReason why) {
+        if (fallback == Fallback.FAIL_OPEN && why.isOverload() && !options.hasFallbackOnOverload()) {
+            metrics.shedClosed.increment();
+            return ClientDecision.fallback(false, why);
+        }
         boolean open = fallback == Fallback.FAIL_OPEN;
         (open ? metrics.failedOpen : metrics.failedClosed).increment();
         return ClientDecision.fallback(open, why);

@@ -53,9 +53,8 @@ class ClientLeaseTest {
     /** Returns a lease with the lead of the policy if the number is a multiple of that of the leads. */
     private ClientLease lease(long number) {
         return new ClientLease(
-                key,
+                new ClientLease.Place(key, number, new AnswerClock()),
                 new ClientPolicyRegistry.Rule(policy, new LeasedKeys(List.of())),
-                number,
                 new UsageAggregator(key, "me", new AtomicLong()),
                 session,
                 NOW);
@@ -179,6 +178,16 @@ class ClientLeaseTest {
         @Override
         public Request request() {
             return RequestBuilder.of("alice").build();
+        }
+
+        @Override
+        public long withinNanos() {
+            return 0;
+        }
+
+        @Override
+        public long waitedNanos() {
+            return 0;
         }
 
         @Override

@@ -70,13 +70,51 @@ class OutageLogTest {
         }
     }
 
+    private void update(long seconds, State leaseCircuit, long overloaded) {
+        log.update(
+                new OutageLog.Snapshot(
+                        true,
+                        State.CLOSED,
+                        leaseCircuit,
+                        Map.of(NoDecisionReason.OVERLOADED, overloaded, NoDecisionReason.TOO_MANY_WAITING, 1L),
+                        Optional.empty()),
+                TimeUnit.SECONDS.toNanos(seconds));
+    }
+
+    @Test
+    void silent_ledgers_are_two_warnings() {
+        update(1, true, State.CLOSED, 0, 0, null);
+        lines.take();
+        for (int second = 2; second < 20; second++) {
+            update(second, second < 5 || second > 14 ? State.CLOSED : State.OPEN, -1);
+        }
+        assertThat(lines.take())
+                .containsExactly(
+                        "WARN Lease requests get no answer, so the fallback decides without a wait for keys without a"
+                                + " lease; check the brokers and the enforcers",
+                        "WARN Lease requests are answered again, after 10 s");
+    }
+
+    @Test
+    void shed_requests_are_a_warning_a_minute() {
+        update(1, true, State.CLOSED, 0, 0, null);
+        lines.take();
+        for (int second = 2; second <= 80; second++) {
+            update(second, State.CLOSED, 10 * (second - 1) - 1);
+        }
+        assertThat(lines.take())
+                .containsExactly(
+                        "WARN Requests arrive faster than they are decided: 10 were shed",
+                        "WARN Requests arrive faster than they are decided: 600 were shed since the last such line");
+    }
+
     private void update(long seconds, boolean isReady, State circuit, long notReady, long timedOut, String failure) {
         Map<NoDecisionReason, Long> unanswered = new EnumMap<>(NoDecisionReason.class);
         unanswered.put(NoDecisionReason.NOT_READY, notReady);
         unanswered.put(NoDecisionReason.TIMED_OUT, timedOut);
         unanswered.put(NoDecisionReason.NOT_WRITTEN, 0L);
         log.update(
-                new OutageLog.Snapshot(isReady, circuit, unanswered, Optional.ofNullable(failure)),
+                new OutageLog.Snapshot(isReady, circuit, State.CLOSED, unanswered, Optional.ofNullable(failure)),
                 TimeUnit.SECONDS.toNanos(seconds));
     }
 

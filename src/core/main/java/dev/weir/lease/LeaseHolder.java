@@ -145,6 +145,12 @@ public final class LeaseHolder<R> {
         waitingTokens = Math.max(0, waitingTokens - waiting.remove().cost);
     }
 
+    /** Lets the first waiting request wait until another time, because the ledger is busy with others. */
+    public void waitLonger(long untilMs) {
+        Waiting<R> first = waiting.remove();
+        waiting.addFirst(new Waiting<>(first.request, first.cost, untilMs, first.responses));
+    }
+
     /**
      * Returns whether the first waiting request must be decided now: enough is available, the ledger refused, or the
      * request timed out.

@@ -150,9 +150,13 @@ public final class DecideApi {
 
         /** Returns why there is no decision, without details of the brokers. */
         String detail() {
-            return failure instanceof NoDecisionException none && none.reason() != NoDecisionReason.NOT_READY
-                    ? none.getMessage() + "; the request may still be decided and charged"
-                    : "the brokers do not answer";
+            if (!(failure instanceof NoDecisionException none) || none.reason() == NoDecisionReason.NOT_READY) {
+                return "the brokers do not answer";
+            }
+            return switch (none.reason()) {
+                case TOO_MANY_WAITING, OVERLOADED, CIRCUIT_OPEN, NO_LEDGER -> none.getMessage();
+                default -> none.getMessage() + "; the request may still be decided and charged";
+            };
         }
 
         void count(DecideMetrics metrics) {

@@ -46,10 +46,13 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     /**
      * Returns the client of a gateway, which starts at once. If most of its requests get no decision, its circuit opens,
      * and the fallback answers without a wait.
+     *
+     * @param fallbackOnOverload whether the fallback decides requests that are shed; otherwise they are denied
      */
-    public static DecidingClient ofGateway(WeirConfig config) {
-        DecidingClient deciding =
-                new DecidingClient(() -> start(config, builder -> builder.circuit(CircuitSettings.DEFAULT)));
+    public static DecidingClient ofGateway(WeirConfig config, boolean fallbackOnOverload) {
+        DecidingClient deciding = new DecidingClient(() -> start(config, builder -> builder.circuit(
+                        CircuitSettings.DEFAULT)
+                .fallbackOnOverload(fallbackOnOverload)));
         var unused = deciding.client();
         return deciding;
     }
@@ -109,6 +112,14 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
         return started.isEmpty()
                 ? undecided(fallback)
                 : started.get().decide(request, RequestDecider.left(within, beganNanos), fallback);
+    }
+
+    @Override
+    public CompletableFuture<ClientDecision> decideAtOnce(Request request, Fallback fallback) {
+        WeirClient running = client;
+        return running == null
+                ? decide(request, RequestDecider.MIN_TIMEOUT, fallback)
+                : running.decideAtOnce(request, fallback);
     }
 
     private static CompletableFuture<ClientDecision> undecided(Fallback fallback) {

@@ -31,14 +31,32 @@ public interface RequestDecider {
 
     /**
      * Decides a request like {@link #decide(Request, Duration, Fallback)}, with a timeout that began when the request
-     * was received. If it is over, the request waits for {@link #MIN_TIMEOUT}: leases can still decide it, and otherwise
-     * it is charged although the fallback decides, as after any timeout.
+     * was received. If it is over, the request is {@linkplain #decideAtOnce decided at once}.
      *
      * @param receivedNanos when the request was received, by {@link System#nanoTime}
      */
     default CompletableFuture<ClientDecision> decide(
             Request request, long receivedNanos, Duration timeout, Fallback fallback) {
-        return decide(request, left(timeout, receivedNanos), fallback);
+        return isOver(timeout, receivedNanos)
+                ? decideAtOnce(request, fallback)
+                : decide(request, left(timeout, receivedNanos), fallback);
+    }
+
+    /**
+     * Decides a request whose timeout was over before it could be decided, because there are too many requests. Leases
+     * can still decide it; otherwise it is shed.
+     */
+    default CompletableFuture<ClientDecision> decideAtOnce(Request request, Fallback fallback) {
+        return decide(request, MIN_TIMEOUT, fallback);
+    }
+
+    /**
+     * Returns whether a timeout is over.
+     *
+     * @param beganNanos when it began, by {@link System#nanoTime}
+     */
+    static boolean isOver(Duration timeout, long beganNanos) {
+        return System.nanoTime() - beganNanos >= timeout.toNanos();
     }
 
     /**

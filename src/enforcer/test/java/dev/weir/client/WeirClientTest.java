@@ -251,7 +251,7 @@ class WeirClientTest {
                                 .map(tag -> tag.getValue())
                                 .toList(),
                 meter.measure().iterator().next().getValue()));
-        assertThat(reported).hasSize(1 + 11 + 1 + 1 + 2 + 1 + 3 + 3 + 1);
+        assertThat(reported).hasSize(1 + 13 + 1 + 1 + 2 + 1 + 1 + 1 + 3 + 2 + 3 + 1);
         assertThat(reported)
                 .containsEntry("weir.client.sent[]", 2.0)
                 .containsEntry("weir.client.requests[ANSWERED]", 2.0)
@@ -262,6 +262,9 @@ class WeirClientTest {
                 .containsEntry("weir.client.in.flight[]", 0.0)
                 .containsEntry("weir.client.circuit[CLOSED]", 1.0)
                 .containsEntry("weir.client.circuit[OPEN]", 0.0)
+                .containsEntry("weir.client.lease.circuit[CLOSED]", 1.0)
+                .containsEntry("weir.client.shed[]", 0.0)
+                .containsEntry("weir.client.queued[]", 0.0)
                 .containsEntry("weir.client.keys.held[]", 0.0)
                 .containsEntry(
                         "weir.client.latency.seconds[1]", weir.stats().max().toNanos() / 1e9);
@@ -312,10 +315,10 @@ class WeirClientTest {
                         .contains(NoDecisionReason.TIMED_OUT);
             }
             assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.CLOSED);
-            for (int i = 0; i < 4; i++) {
-                get(weir.decide(request("alice"), Duration.ofMillis(100)));
-            }
-            assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.OPEN);
+            await("the circuit opens", LiveWeir.PATIENCE, () -> {
+                weir.decide(request("alice"), Duration.ofMillis(100)).join();
+                return weir.stats().circuit() == CircuitSettings.State.OPEN;
+            });
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.weir.gateway;
 
 import dev.weir.client.ClientDecision;
+import dev.weir.client.NoDecisionReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
 import dev.weir.service.DecideApi;
@@ -89,6 +90,9 @@ record Authorization(int status, Map<String, String> headers, String detail, Dur
     }
 
     private static String detail(ClientDecision decision) {
+        if (decision.noDecisionReason().filter(NoDecisionReason::isOverload).isPresent()) {
+            return "too many requests wait for decisions";
+        }
         return decision.httpStatus() == TOO_MANY_REQUESTS
                 ? "too many requests"
                 : decision.decision().isEmpty() ? "the limit could not be checked" : "the request was not accepted";

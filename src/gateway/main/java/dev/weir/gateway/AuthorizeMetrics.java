@@ -1,6 +1,7 @@
 package dev.weir.gateway;
 
 import dev.weir.client.ClientDecision;
+import dev.weir.client.NoDecisionReason;
 import dev.weir.event.Reason;
 import dev.weir.processor.EnforcerMetrics;
 import io.prometheus.metrics.core.datapoints.CounterDataPoint;
@@ -32,13 +33,25 @@ final class AuthorizeMetrics {
         FALLBACK_ALLOWED,
         /** There was no decision in time, and the route denies the request then. */
         FALLBACK_DENIED,
+        /** There were too many requests, so Weir did not decide, and the request is denied. */
+        OVERLOADED,
         /** The request has no client, or a value that is not valid. */
         INVALID;
 
         static Result of(ClientDecision decision) {
             return decision.decision()
                     .map(one -> one.reason() == Reason.NO_POLICY ? NO_POLICY : decision.allowed() ? ALLOWED : DENIED)
-                    .orElse(decision.allowed() ? FALLBACK_ALLOWED : FALLBACK_DENIED);
+                    .orElseGet(() -> withoutDecision(decision));
+        }
+
+        private static Result withoutDecision(ClientDecision decision) {
+            if (decision.allowed()) {
+                return FALLBACK_ALLOWED;
+            }
+            boolean isShed = decision.noDecisionReason()
+                    .filter(NoDecisionReason::isOverload)
+                    .isPresent();
+            return isShed ? OVERLOADED : FALLBACK_DENIED;
         }
     }
 

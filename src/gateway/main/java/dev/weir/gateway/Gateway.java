@@ -97,7 +97,7 @@ public final class Gateway implements AutoCloseable {
                         one -> one.validUntil().getEpochSecond())
                 .orElse(0L));
         processMetrics = new ProcessMetrics(metrics.registry());
-        client = DecidingClient.ofGateway(weir);
+        client = DecidingClient.ofGateway(weir, config.answers().fallbackOnOverload());
         client.bindTo(metrics.registry());
         addMetrics(config);
         AuthorizeHandler authorize = new AuthorizeHandler(

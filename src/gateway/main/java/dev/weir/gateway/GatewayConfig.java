@@ -18,7 +18,7 @@ import java.util.stream.Stream;
  * @param maxConnections how many connections the port accepts, 16 to 100,000
  * @param drain how long the gateway reports that it is not ready before it stops, 0 to 1 min
  * @param proxies how the calls of proxies are read
- * @param routes how requests are decided: the first matching route applies, or {@link AuthorizeRoute#DEFAULT}
+ * @param answers how calls are answered
  * @param envoy the rate limit service for Envoy, on the port for gRPC
  */
 public record GatewayConfig(
@@ -27,7 +27,7 @@ public record GatewayConfig(
         int maxConnections,
         Duration drain,
         ProxyRules proxies,
-        List<AuthorizeRoute> routes,
+        Answers answers,
         EnvoyConfig envoy) {
 
     public static final int DEFAULT_HTTP_PORT = 8690;
@@ -53,8 +53,22 @@ public record GatewayConfig(
                             64),
                     OriginalRequest.X_FORWARDED,
                     PathRules.DEFAULTS),
-            List.of(),
+            new Answers(List.of(), false),
             EnvoyConfig.DEFAULTS);
+
+    /**
+     * How calls are answered.
+     *
+     * @param routes how requests are decided: the first matching route applies, or {@link AuthorizeRoute#DEFAULT}
+     * @param fallbackOnOverload whether the fallbacks decide the requests that are shed because there are too many;
+     *     otherwise they are denied
+     */
+    public record Answers(List<AuthorizeRoute> routes, boolean fallbackOnOverload) {
+
+        public Answers {
+            routes = List.copyOf(routes);
+        }
+    }
 
     /** @throws IllegalArgumentException if a value is out of its range; the message starts with the key */
     public GatewayConfig {
@@ -62,17 +76,20 @@ public record GatewayConfig(
         GRPC_PORT.require(grpcPort);
         MAX_CONNECTIONS.require(maxConnections);
         DRAIN.require(drain);
-        routes = List.copyOf(routes);
+    }
+
+    List<AuthorizeRoute> routes() {
+        return answers.routes;
     }
 
     /** Returns a copy with another port. */
     public GatewayConfig withHttpPort(int other) {
-        return new GatewayConfig(other, grpcPort, maxConnections, drain, proxies, routes, envoy);
+        return new GatewayConfig(other, grpcPort, maxConnections, drain, proxies, answers, envoy);
     }
 
     /** Returns a copy with another port for gRPC. */
     public GatewayConfig withGrpcPort(int other) {
-        return new GatewayConfig(httpPort, Optional.of(other), maxConnections, drain, proxies, routes, envoy);
+        return new GatewayConfig(httpPort, Optional.of(other), maxConnections, drain, proxies, answers, envoy);
     }
 
     /** Returns the port for gRPC, 0 for any free port. */
@@ -82,7 +99,7 @@ public record GatewayConfig(
 
     /** Returns the route of a request. */
     AuthorizeRoute route(ProxiedRequest request) {
-        for (AuthorizeRoute route : routes) {
+        for (AuthorizeRoute route : answers.routes) {
             if (route.matches(request)) {
                 return route;
             }

@@ -45,6 +45,8 @@ public final class GatewayFile {
             Map.of("decode", EncodedSlash.DECODE, "keep", EncodedSlash.KEEP, "reject", EncodedSlash.REJECT));
     private static final Map<String, DoubleSlash> DOUBLE_SLASH =
             new TreeMap<>(Map.of("merge", DoubleSlash.MERGE, "reject", DoubleSlash.REJECT));
+    /** Whether the fallbacks decide, by the value of {@code on-overload}. */
+    private static final Map<String, Boolean> ON_OVERLOAD = new TreeMap<>(Map.of("deny", false, "fallback", true));
 
     private GatewayFile() {}
 
@@ -89,7 +91,12 @@ public final class GatewayFile {
                 section.read(GatewayConfig.MAX_CONNECTIONS, defaults.maxConnections()),
                 section.read(GatewayConfig.DRAIN, defaults.drain()),
                 proxies,
-                routes(section.get("routes"), proxies.paths()),
+                new GatewayConfig.Answers(
+                        routes(section.get("routes"), proxies.paths()),
+                        oneOf(
+                                section.get("on-overload"),
+                                ON_OVERLOAD,
+                                defaults.answers().fallbackOnOverload())),
                 EnvoySection.read(section.get("envoy")));
     }
 

@@ -8,42 +8,50 @@ import java.lang.management.ManagementFactory;
  *
  * @param status that of the readiness probe, such as {@code RUNNING} or {@code NO_BROKERS}
  * @param circuit the state of the circuit, such as {@code CLOSED}
+ * @param leaseCircuit the state of the circuit for leases, {@code CLOSED} or {@code OPEN}
  * @param version the version of Weir, null if it does not run from a jar
  * @param startedAt the time at which the process started, ms since the epoch
  * @param at the time of the counts, ms since the epoch
  * @param decidedInProcess requests that were decided by leases
  * @param decidedByTopics requests that enforcers decided
- * @param undecided requests without a decision, for which the fallbacks decided
+ * @param undecided requests without a decision
+ * @param shed requests among them for which there was no decision because there were too many
  * @param waiting requests that wait for their decisions
  */
 record GatewayStatus(
         String status,
         String circuit,
+        String leaseCircuit,
         String version,
         long startedAt,
         long at,
         long decidedInProcess,
         long decidedByTopics,
         long undecided,
+        long shed,
         int waiting) {
 
     static GatewayStatus of(String status, ClientStats stats, long atMs) {
+        long shed = stats.refused() + stats.overloaded();
         long undecided = stats.notReady()
                 + stats.timedOut()
                 + stats.notWritten()
-                + stats.refused()
+                + shed
                 + stats.circuitOpen()
                 + stats.noLease()
+                + stats.noLedger()
                 + stats.unreadable();
         return new GatewayStatus(
                 status,
                 stats.circuit().name(),
+                stats.leaseCircuit().name(),
                 GatewayStatus.class.getPackage().getImplementationVersion(),
                 ManagementFactory.getRuntimeMXBean().getStartTime(),
                 atMs,
                 stats.decidedHere(),
                 stats.answered(),
                 undecided,
+                shed,
                 stats.inFlight());
     }
 }

@@ -36,6 +36,7 @@ class GatewayFileTest {
               ipv6-prefix: 56
               original-request: x-original
               paths: {encoded-slash: keep, double-slash: reject, fold-case: true}
+              on-overload: fallback
               routes:
                 - id: uploads
                   match: {host: ["*.example.com"], path: /uploads/**, method: [PUT, POST]}
@@ -72,6 +73,7 @@ class GatewayFileTest {
         assertThat(gateway.proxies().original()).isEqualTo(OriginalRequest.X_ORIGINAL);
         assertThat(gateway.proxies().paths())
                 .isEqualTo(new PathRules(PathRules.EncodedSlash.KEEP, PathRules.DoubleSlash.REJECT, true));
+        assertThat(gateway.answers().fallbackOnOverload()).isTrue();
         assertThat(gateway.routes()).extracting(AuthorizeRoute::id).containsExactly("uploads", "rest");
         assertThat(gateway.routes().get(0).timeout()).isEqualTo(Duration.ofMillis(50));
         assertThat(gateway.routes().get(0).onTimeout()).isEqualTo(Fallback.FAIL_CLOSED);
@@ -97,6 +99,7 @@ class GatewayFileTest {
             drain: 2m                                 | gateway.drain: must be 0s to 1m, is 2m
             drain: x                                  | gateway.drain: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'x'
             ipv6-prefix: 0                            | gateway.ipv6-prefix: must be a whole number from 1 to 128, is '0'
+            on-overload: allow                        | gateway.on-overload: must be one of deny, fallback, is 'allow'
             original-request: path                    | gateway.original-request: must be x-forwarded, x-original or call, is 'path'
             paths: {encoded-slash: allow}             | gateway.paths.encoded-slash: must be one of decode, keep, reject, is 'allow'
             paths: {double-slash: keep}               | gateway.paths.double-slash: must be one of merge, reject, is 'keep'

@@ -55,6 +55,8 @@ class GatewayStatusTest {
                     .containsExactly(address(gateway), address(other), "127.0.0.1:1");
             assertThat(gateways.at("/0/status/status").asText()).isEqualTo("RUNNING");
             assertThat(gateways.at("/0/status/circuit").asText()).isEqualTo("CLOSED");
+            assertThat(gateways.at("/0/status/leaseCircuit").asText()).isEqualTo("CLOSED");
+            assertThat(gateways.at("/0/status/shed").asInt()).isZero();
             assertThat(gateways.at("/0/failure").isNull()).isTrue();
             assertThat(gateways.at("/1/failure").asText()).isEqualTo("it responded with status 401");
             assertThat(gateways.at("/2/failure").asText()).isEqualTo("it does not respond");

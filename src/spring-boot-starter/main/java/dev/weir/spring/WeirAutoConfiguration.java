@@ -55,6 +55,7 @@ public class WeirAutoConfiguration {
                 .applicationId(properties.applicationId())
                 .timeout(properties.timeout())
                 .fallback(properties.fallback())
+                .fallbackOnOverload(properties.fallbackOnOverload())
                 .maxInFlight(properties.maxInFlight())
                 .committed(properties.committed())
                 .leased(properties.leased());

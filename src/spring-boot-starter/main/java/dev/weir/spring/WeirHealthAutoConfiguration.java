@@ -29,8 +29,7 @@ public class WeirHealthAutoConfiguration {
     public WeirHealthIndicator weirHealthIndicator(WeirClient weir) {
         return new WeirHealthIndicator(
                 () -> weir.isReady(),
-                () -> weir.stats().circuit(),
-                () -> weir.stats().inFlight(),
+                () -> weir.stats(),
                 () -> weir.failure());
     }
 }

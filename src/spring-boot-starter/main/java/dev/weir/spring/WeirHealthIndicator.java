@@ -1,45 +1,46 @@
 package dev.weir.spring;
 
 import dev.weir.client.CircuitSettings;
+import dev.weir.client.ClientStats;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
-import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 import org.springframework.boot.actuate.health.AbstractHealthIndicator;
 import org.springframework.boot.actuate.health.Health;
 
 /**
- * The health of a client. It is down until the client is ready, and while the circuit is open: recent requests got no
- * decision. The fallback applies then to all requests. The details are whether the client is ready, the state of the
- * circuit, the number of waiting requests and, if there is one, the failure that the client reports.
+ * The health of a client. It is down until the client is ready, and while a circuit is open: recent requests got no
+ * decision, so the fallback applies to all requests, or a ledger does not answer, so it applies to those without a
+ * lease. The details are whether the client is ready, the states of the circuits, the number of waiting requests and, if
+ * there is one, the failure that the client reports.
  */
 public final class WeirHealthIndicator extends AbstractHealthIndicator {
 
     private final BooleanSupplier ready;
-    private final Supplier<CircuitSettings.State> circuit;
-    private final IntSupplier inFlight;
+    private final Supplier<ClientStats> stats;
     private final Supplier<Optional<RuntimeException>> failure;
 
     WeirHealthIndicator(
             BooleanSupplier ready,
-            Supplier<CircuitSettings.State> circuit,
-            IntSupplier inFlight,
+            Supplier<ClientStats> stats,
             Supplier<Optional<RuntimeException>> failure) {
         super("Weir health check failed");
         this.ready = ready;
-        this.circuit = circuit;
-        this.inFlight = inFlight;
+        this.stats = stats;
         this.failure = failure;
     }
 
     @Override
     protected void doHealthCheck(Health.Builder health) {
-        CircuitSettings.State state = circuit.get();
+        ClientStats now = stats.get();
         boolean isReady = ready.getAsBoolean();
-        (isReady && state != CircuitSettings.State.OPEN ? health.up() : health.down())
+        boolean isOpen =
+                now.circuit() == CircuitSettings.State.OPEN || now.leaseCircuit() == CircuitSettings.State.OPEN;
+        (isReady && !isOpen ? health.up() : health.down())
                 .withDetail("ready", isReady)
-                .withDetail("circuit", state)
-                .withDetail("inFlight", inFlight.getAsInt());
+                .withDetail("circuit", now.circuit())
+                .withDetail("leaseCircuit", now.leaseCircuit())
+                .withDetail("inFlight", now.inFlight());
         failure.get().ifPresent(why -> health.withDetail("failure", String.valueOf(why.getMessage())));
     }
 }

@@ -24,6 +24,8 @@ import org.springframework.expression.spel.standard.SpelExpressionParser;
  * @param timeout how long a request waits for its decision
  * @param fallback what happens if there is no decision in time: fail throws an exception, fail-open allows the request,
  *     fail-closed denies it
+ * @param fallbackOnOverload whether the fallback also decides requests that are shed because there are too many.
+ *     Otherwise fail-open denies them
  * @param maxInFlight how many requests can wait for their decisions at the same time
  * @param committed whether the client waits until decisions are committed
  * @param leased whether the client leases quota and decides requests in this process
@@ -42,6 +44,7 @@ public record WeirProperties(
         @DefaultValue("weir") String applicationId,
         @DefaultValue("1s") Duration timeout,
         @DefaultValue("fail") Fallback fallback,
+        @DefaultValue("false") boolean fallbackOnOverload,
         @DefaultValue("10000") int maxInFlight,
         @DefaultValue("false") boolean committed,
         @DefaultValue("false") boolean leased,

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.CircuitSettings;
 import dev.weir.client.ClientBuilder;
+import dev.weir.client.ClientStats;
 import dev.weir.client.Fallback;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
@@ -142,6 +143,7 @@ class WeirAutoConfigurationTest {
         assertThat(properties.applicationId()).isEqualTo("weir");
         assertThat(properties.timeout()).hasSeconds(1);
         assertThat(properties.fallback()).isEqualTo(Fallback.FAIL);
+        assertThat(properties.fallbackOnOverload()).isFalse();
         assertThat(properties.maxInFlight()).isEqualTo(10_000);
         assertThat(properties.circuit())
                 .isEqualTo(new WeirProperties.CircuitProperties(true, 100, 50, Duration.ofSeconds(5), 5));
@@ -246,13 +248,29 @@ class WeirAutoConfigurationTest {
         return all.toString();
     }
 
+    private static ClientStats stats(
+            CircuitSettings.State circuit, CircuitSettings.State leaseCircuit, int inFlight) {
+        return new ClientStats(
+                0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, inFlight, 0, 0, circuit, leaseCircuit,
+                Duration.ZERO, Duration.ZERO, Duration.ZERO);
+    }
+
     @ParameterizedTest
-    @CsvSource({"true, CLOSED, UP", "true, HALF_OPEN, UP", "true, OPEN, DOWN", "false, CLOSED, DOWN"})
-    void health_follows_the_client_and_its_circuit(boolean ready, CircuitSettings.State circuit, String status) {
-        assertThat(new WeirHealthIndicator(() -> ready, () -> circuit, () -> 3, Optional::empty).health())
+    @CsvSource({
+        "true, CLOSED, CLOSED, UP",
+        "true, HALF_OPEN, CLOSED, UP",
+        "true, OPEN, CLOSED, DOWN",
+        "true, CLOSED, OPEN, DOWN",
+        "false, CLOSED, CLOSED, DOWN"
+    })
+    void health_follows_the_client_and_its_circuits(
+            boolean ready, CircuitSettings.State circuit, CircuitSettings.State leaseCircuit, String status) {
+        ClientStats stats = stats(circuit, leaseCircuit, 3);
+        assertThat(new WeirHealthIndicator(() -> ready, () -> stats, Optional::empty).health())
                 .isEqualTo(Health.status(status)
                         .withDetail("ready", ready)
                         .withDetail("circuit", circuit)
+                        .withDetail("leaseCircuit", leaseCircuit)
                         .withDetail("inFlight", 3)
                         .build());
     }
@@ -261,8 +279,7 @@ class WeirAutoConfigurationTest {
     void health_has_the_failure_of_the_client() {
         WeirHealthIndicator health = new WeirHealthIndicator(
                 () -> false,
-                () -> CircuitSettings.State.CLOSED,
-                () -> 0,
+                () -> stats(CircuitSettings.State.CLOSED, CircuitSettings.State.CLOSED, 0),
                 () -> Optional.of(new IllegalStateException("no broker has answered for 9 s")));
         assertThat(health.health().getDetails()).containsEntry("failure", "no broker has answered for 9 s");
     }

@@ -13,6 +13,7 @@ final class EnvoyCounters {
     private final LongAdder ok = new LongAdder();
     private final LongAdder overLimit = new LongAdder();
     private final LongAdder fallbacks = new LongAdder();
+    private final LongAdder shed = new LongAdder();
     private final LongAdder invalid = new LongAdder();
     private final LongAdder exhausted = new LongAdder();
     private final LongAdder failed = new LongAdder();
@@ -32,9 +33,10 @@ final class EnvoyCounters {
         durationsNanos.accept(nanos);
         (code == RateLimitResponse.Code.OK ? ok : overLimit).increment();
         for (RequestAnswer answer : answers) {
-            if (answer.fallback().isPresent()) {
-                fallbacks.increment();
-            }
+            answer.fallback().ifPresent(why -> {
+                boolean isShed = why.isOverload() && !answer.decision().allowed();
+                (isShed ? shed : fallbacks).increment();
+            });
         }
     }
 
@@ -55,6 +57,7 @@ final class EnvoyCounters {
                 ok.sum(),
                 overLimit.sum(),
                 fallbacks.sum(),
+                shed.sum(),
                 invalid.sum(),
                 exhausted.sum(),
                 failed.sum(),

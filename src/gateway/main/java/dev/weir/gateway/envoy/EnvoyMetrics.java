@@ -50,6 +50,11 @@ public final class EnvoyMetrics implements LongConsumer {
                 .help("Requests of the rate limit service that the fallback decided")
                 .callback(value -> value.call(stats.get().fallbacks()))
                 .register(registry);
+        CounterWithCallback.builder()
+                .name("weir_envoy_shed")
+                .help("Requests of the rate limit service that were denied because there were too many")
+                .callback(value -> value.call(stats.get().shed()))
+                .register(registry);
         GaugeWithCallback.builder()
                 .name("weir_envoy_in_flight")
                 .help("Calls of the rate limit service in progress")

@@ -6,6 +6,7 @@ package dev.weir.gateway.envoy;
  * @param ok calls within the limits
  * @param overLimit calls over a limit
  * @param fallbacks requests of these calls that the fallback decided
+ * @param shed requests of these calls that were denied because there were too many
  * @param invalid calls that were rejected as invalid
  * @param exhausted calls that were rejected because there were too many
  * @param failed calls that ended with another error
@@ -19,6 +20,7 @@ public record EnvoyStats(
         long ok,
         long overLimit,
         long fallbacks,
+        long shed,
         long invalid,
         long exhausted,
         long failed,

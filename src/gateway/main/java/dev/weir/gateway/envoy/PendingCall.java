@@ -99,7 +99,10 @@ final class PendingCall {
         long longestNanos = 0;
         for (MappedRequest request : requests) {
             long waitNanos = timing.waitNanos(request.mapping().timeout());
-            decisions.add(decision(decider, request, waitNanos));
+            decisions.add(
+                    RequestDecider.isOver(request.mapping().timeout(), timing.arrivedNanos)
+                            ? decider.decideAtOnce(request.request(), request.mapping().fallback())
+                            : decision(decider, request, waitNanos));
             longestNanos = Math.max(longestNanos, waitNanos);
         }
         if (areAllDone()) {

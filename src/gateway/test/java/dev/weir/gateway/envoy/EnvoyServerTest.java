@@ -143,7 +143,7 @@ class EnvoyServerTest {
         assertThat(decider.asked().get(0).fallback()).isEqualTo(Fallback.FAIL_OPEN);
         assertThat(decider.asked().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(475));
         await("the call has ended", PATIENCE, () -> server.stats().inProgress() == 0);
-        assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0));
+        assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0));
         assertThat(durations).hasSize(1).allMatch(nanos -> nanos > 0);
     }
 
