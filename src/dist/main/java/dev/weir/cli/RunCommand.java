@@ -204,7 +204,7 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
 
     /** Returns the ids of the queues in force. Creates missing topics first, so a new cluster has no queues. */
     private Set<String> queues(WeirConfig config) {
-        cluster.requireBrokers(config, LOG::warn);
+        cluster.requireBrokers(config);
         createTopics(config);
         return new PolicyTopic(config).queues();
     }
@@ -257,7 +257,7 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
             Consumer<AutoCloseable> beforeBroker)
             throws FaultsException, InterruptedException {
         if (!dev) {
-            cluster.requireBrokers(config, LOG::warn);
+            cluster.requireBrokers(config);
         }
         createTopics(config);
         checkTopics(config);
