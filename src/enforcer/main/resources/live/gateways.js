@@ -49,7 +49,7 @@ function card({address, status, failure}, before) {
   const state = status.status !== 'RUNNING' || isWell ? status.status
       : status.circuit === 'CLOSED' ? 'NO LEASES' : `CIRCUIT ${status.circuit}`;
   return h('section.card.instance.gateway',
-      h('header', h('h3', address), h(`span.health.${isWell ? 'good' : status.status === 'STOPPING' ? 'moving' : 'bad'}`, state)),
+      h('header', h('h3', address), h(`span.health.${isWell ? 'good' : ['CONNECTING', 'STOPPING'].includes(status.status) ? 'moving' : 'bad'}`, state)),
       h('p.note', {title: `since ${day(status.startedAt)}`},
           `version ${status.version ?? 'unknown (not from a jar)'} · up ${duration(status.at - status.startedAt)}`),
       decided(status, before),

@@ -6,9 +6,9 @@ import dev.weir.topics.BootstrapCheck;
 import dev.weir.topics.BrokerAddress;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
+import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.Optional;
-import java.util.function.Consumer;
 import org.apache.kafka.common.config.ConfigException;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -50,17 +50,21 @@ final class ClusterOptions {
         return read;
     }
 
-    /** Does the check of {@link #connect()} if it has not been done. Prints a line if the brokers are slow. */
+    /** Does the check of {@link #connect()} if it has not been done. */
     void requireBrokers(WeirConfig read) {
-        requireBrokers(
-                read, waiting -> command.commandLine().getErr().println(command.qualifiedName() + ": " + waiting));
+        if (!isConnected) {
+            BootstrapCheck.require(read, this::printConnecting);
+            isConnected = true;
+        }
     }
 
-    /** @param waiting receives a line if the brokers are slow */
-    void requireBrokers(WeirConfig read, Consumer<String> waiting) {
-        if (!isConnected) {
-            BootstrapCheck.require(read, waiting);
-            isConnected = true;
+    /** Explains a wait to a person. Anything else that reads standard error gets only errors. */
+    private void printConnecting(String addresses) {
+        boolean logsJson = command.userObject() instanceof ServerCommand server && server.logsJson();
+        if (!logsJson && Terminal.isStandardError()) {
+            PrintWriter err = command.commandLine().getErr();
+            err.println(command.qualifiedName() + ": connecting to " + addresses + " ...");
+            err.flush();
         }
     }
 

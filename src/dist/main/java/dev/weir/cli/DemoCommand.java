@@ -43,16 +43,19 @@ import picocli.CommandLine.Spec;
         })
 final class DemoCommand implements Callable<Integer> {
 
-    /** Well below the capacity of two cores, so that no backlog adds to the latencies. */
-    private static final int REQUESTS_PER_SECOND = 2_500;
-
-    /** The time over which the rate rises, while the JVM warms up. Latencies are counted from its end. */
-    private static final int RAMP_UP_SECONDS = 6;
-
     /** Short, because a decision becomes visible when its transaction is committed. */
     private static final String COMMIT_INTERVAL_MS = "20";
 
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    /** How long the enforcer may take to start, on a machine that is slow or busy. */
+    private static final Duration START = Duration.ofMinutes(3);
+
+    /** How long to wait for the next decision or release. */
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    /** Longer than a busy machine can delay a heartbeat or commit: there is no other instance that could take over. */
+    private static final Map<String, String> UNHURRIED =
+            Map.of("session.timeout.ms", "45000", "transaction.timeout.ms", "60000");
+
     private static final int MAX_CLIENTS = 10;
 
     @Spec
@@ -71,6 +74,9 @@ final class DemoCommand implements Callable<Integer> {
                     .withKafka("bootstrap.servers", broker.bootstrapServers())
                     .withKafka("commit.interval.ms", COMMIT_INTERVAL_MS)
                     .withStateDirectory(state.path());
+            for (Map.Entry<String, String> setting : UNHURRIED.entrySet()) {
+                config = config.withKafka(setting.getKey(), setting.getValue());
+            }
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
             }
@@ -78,8 +84,10 @@ final class DemoCommand implements Callable<Integer> {
             new PolicyTopic(config).apply(rules, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
             Enforcer enforcer = Enforcer.start(config);
             broker.beforeClose(enforcer);
-            enforcer.awaitRunning(PATIENCE);
+            enforcer.awaitRunning(START);
             TraceRun run = new TraceRun(config, DemoTrace.requests());
+            out.printf("Sending %,d requests at a rate that this machine sustains ...%n", run.requests.size());
+            out.flush();
             run.run();
             run.print(out, rules.queueRules());
         }
@@ -93,9 +101,10 @@ final class DemoCommand implements Callable<Integer> {
         private final Map<String, SentRequest> sent = new HashMap<>();
         private final DecisionStats tally = new DecisionStats();
         private final Histogram latenciesMicros = new Histogram(3);
-        private long steadyNanos; // the end of the ramp-up
+        private DemoPace pace;
         private int answered;
         private long waiting; // queued requests; below 0 if a release is read before its QUEUED decision
+        private long progressNanos; // when the last decision or release was received
         private double seconds;
 
         private record SentRequest(String tier, long atNanos) {}
@@ -111,28 +120,44 @@ final class DemoCommand implements Callable<Integer> {
                     RequestSender sender = new RequestSender(config);
                     ProgressBar bar = progressBar()) {
                 long startNanos = System.nanoTime();
-                steadyNanos = startNanos + RAMP_UP_SECONDS * 1_000_000_000L;
+                pace = new DemoPace(startNanos);
+                progressNanos = startNanos;
                 int next = 0;
                 while (next < requests.size()) {
-                    double due = due((System.nanoTime() - startNanos) / 1e9);
-                    for (; next < Math.min(due, requests.size()); next++) {
+                    int end = Math.min(requests.size(), next + due(next));
+                    for (; next < end; next++) {
                         Request request = requests.get(next);
                         sent.put(request.requestId(), new SentRequest(request.tier(), System.nanoTime()));
                         sender.send(request);
                     }
                     receive(decisions, releases, Duration.ofMillis(1), bar);
+                    requireProgress();
                 }
-                long lastNanos = System.nanoTime();
                 while (answered < requests.size() || waiting != 0) {
-                    if (System.nanoTime() - lastNanos > PATIENCE.toNanos()) {
-                        throw new UnreachableException(
-                                "timed out: %d requests have no decision, %d are still queued"
-                                        .formatted(requests.size() - answered, waiting),
-                                null);
-                    }
                     receive(decisions, releases, Duration.ofMillis(10), bar);
+                    requireProgress();
                 }
                 seconds = (System.nanoTime() - startNanos) / 1e9;
+            }
+        }
+
+        /** Returns how many requests to send now. Forgets the latencies of another rate. */
+        private int due(int next) {
+            int before = pace.rate();
+            int due = pace.due(System.nanoTime(), next, answered);
+            if (pace.rate() != before) {
+                latenciesMicros.reset();
+            }
+            return due;
+        }
+
+        /** @throws UnreachableException if nothing was received for {@link #PATIENCE} */
+        private void requireProgress() {
+            if (System.nanoTime() - progressNanos > PATIENCE.toNanos()) {
+                throw new UnreachableException(
+                        "no decision or release for %d s: %,d of %,d requests have no decision, %,d are still queued"
+                                .formatted(PATIENCE.toSeconds(), requests.size() - answered, requests.size(), waiting),
+                        null);
             }
         }
 
@@ -149,15 +174,10 @@ final class DemoCommand implements Callable<Integer> {
             return bar.build();
         }
 
-        /** Returns how many requests are due after a time in seconds. */
-        private static double due(double seconds) {
-            double risen = Math.min(seconds, RAMP_UP_SECONDS);
-            return REQUESTS_PER_SECOND * (risen * risen / (2 * RAMP_UP_SECONDS) + (seconds - risen));
-        }
-
         private void receive(
                 TopicReader<Decision> decisions, TopicReader<Release> releases, Duration timeout, ProgressBar bar) {
             decisions.poll(timeout, decision -> {
+                progressNanos = System.nanoTime();
                 SentRequest request = sent.get(decision.requestId());
                 tally.add(request.tier, decision);
                 if (decision.endsWait()) {
@@ -165,13 +185,14 @@ final class DemoCommand implements Callable<Integer> {
                     return;
                 }
                 waiting += decision.outcome() == Outcome.QUEUED ? 1 : 0;
-                if (request.atNanos >= steadyNanos) {
-                    latenciesMicros.recordValue((System.nanoTime() - request.atNanos) / 1_000);
+                if (pace.isCounted(request.atNanos)) {
+                    latenciesMicros.recordValue((progressNanos - request.atNanos) / 1_000);
                 }
                 answered++;
                 bar.step();
             });
             releases.poll(Duration.ZERO, release -> {
+                progressNanos = System.nanoTime();
                 tally.add(release);
                 waiting--;
             });
@@ -180,16 +201,18 @@ final class DemoCommand implements Callable<Integer> {
         void print(PrintWriter out, Map<String, QueueRules> queues) {
             new StatsPrinter(out).print(StatsTree.of(tally, queues, MAX_CLIENTS));
             out.println();
-            out.printf(
-                    "%,d requests in %.1f s. From request to committed decision, at %,d requests/s after a ramp-up of %d s:"
-                            + " p50 %.1f ms, p99 %.1f ms.%n",
-                    requests.size(),
-                    seconds,
-                    REQUESTS_PER_SECOND,
-                    RAMP_UP_SECONDS,
-                    latenciesMicros.getValueAtPercentile(50) / 1e3,
-                    latenciesMicros.getValueAtPercentile(99) / 1e3);
+            out.printf("%,d requests in %.1f s. %s%n", requests.size(), seconds, latencies());
             out.flush();
+        }
+
+        private String latencies() {
+            return DemoPace.isEnough(latenciesMicros.getTotalCount())
+                    ? "At %,d requests/s, from request to committed decision: p50 %,.0f ms, p99 %,.0f ms."
+                            .formatted(
+                                    pace.rate(),
+                                    latenciesMicros.getValueAtPercentile(50) / 1e3,
+                                    latenciesMicros.getValueAtPercentile(99) / 1e3)
+                    : "This machine was too busy to measure latencies.";
         }
     }
 }

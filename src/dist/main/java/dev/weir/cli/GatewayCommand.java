@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import dev.weir.gateway.Gateway;
 import dev.weir.gateway.GatewayFile;
+import java.time.Duration;
 import java.util.concurrent.Callable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,6 +29,9 @@ final class GatewayCommand implements Callable<Integer>, ServerCommand {
 
     private static final Logger LOG = LoggerFactory.getLogger(GatewayCommand.class);
 
+    /** Longer than a gateway waits for brokers. */
+    private static final Duration START = Duration.ofMinutes(1);
+
     @Mixin
     private ClusterOptions cluster;
 
@@ -50,6 +54,7 @@ final class GatewayCommand implements Callable<Integer>, ServerCommand {
         GatewayFile.Contents read = options.read(cluster.file());
         Gateway gateway = Gateway.open(cluster.withBrokers(read.weir()), read.gateway(), System.getenv());
         Runtime.getRuntime().addShutdownHook(new Thread(gateway::close, "stop"));
+        var unused = gateway.awaitReady(START);
         print("weir gateway is ready: gRPC on port " + gateway.grpcPort() + ", HTTP on " + gateway.url());
         gateway.awaitClose();
         return 0;

@@ -5,14 +5,18 @@ import dev.weir.topics.BootstrapCheck;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /**
- * Prints one line when the brokers stop responding, and one when they respond again. Kafka's consumer only waits. Call
- * it between polls, from one thread.
+ * Prints one line when the brokers are away, and one when they respond again. Kafka's consumer only waits. Call it
+ * between polls, from one thread.
  */
+// A consumer that has received nothing for a while proves nothing: the machine may be busy. So a check of its own
+// connects to the brokers in the background. It fails at once if their ports are closed, and otherwise as late as any
+// command gives up. Meanwhile the consumer goes on, and what it receives makes the result of the check out of date.
 final class OutageReport {
 
-    private static final Duration INTERVAL = Duration.ofSeconds(2);
+    private static final Duration SILENCE = Duration.ofSeconds(2);
 
     private final WeirConfig config;
     private final PrintWriter err;
@@ -20,6 +24,15 @@ final class OutageReport {
     private long fetches = -1;
     private long lastNanos = System.nanoTime();
     private boolean isAway;
+    private Optional<Check> check = Optional.empty(); // at most one at a time
+
+    /**
+     * A check in the background.
+     *
+     * @param fetches the number of fetch responses when it began
+     * @param outage why no broker responds; empty if one does
+     */
+    private record Check(long fetches, CompletableFuture<Optional<String>> outage) {}
 
     /** @param command the name of the command, for the lines */
     OutageReport(WeirConfig config, PrintWriter err, String command) {
@@ -29,7 +42,7 @@ final class OutageReport {
     }
 
     /**
-     * Checks the brokers if they have not responded for 2 seconds. The check takes at most 2 seconds.
+     * Reports changes. Checks the brokers in the background if they have not responded for 2 seconds.
      *
      * @param total the number of fetch responses so far, which also grows while there are no records
      */
@@ -38,20 +51,40 @@ final class OutageReport {
             fetches = total;
             lastNanos = System.nanoTime();
             if (isAway) {
-                err.println(command + ": a broker responds again");
+                print("a broker responds again");
                 isAway = false;
             }
-        } else if (System.nanoTime() - lastNanos >= INTERVAL.toNanos()) {
-            check();
-            lastNanos = System.nanoTime();
+        }
+        if (check.isPresent()) {
+            report(check.get());
+        } else if (!isAway && System.nanoTime() - lastNanos >= SILENCE.toNanos()) {
+            check = Optional.of(new Check(
+                    fetches,
+                    CompletableFuture.supplyAsync(() -> BootstrapCheck.outage(config), OutageReport::inBackground)));
         }
     }
 
-    private void check() {
-        Optional<String> outage = isAway ? Optional.empty() : BootstrapCheck.outage(config);
-        outage.ifPresent(why -> {
-            err.println(command + ": " + why + "; waiting until one responds");
+    private void report(Check running) {
+        if (!running.outage.isDone()) {
+            return;
+        }
+        check = Optional.empty();
+        lastNanos = System.nanoTime();
+        Optional<String> outage = running.outage.join();
+        if (outage.isPresent() && running.fetches == fetches) {
+            print(outage.get() + "; waiting until one responds");
             isAway = true;
-        });
+        }
+    }
+
+    private void print(String line) {
+        err.println(command + ": " + line);
+        err.flush();
+    }
+
+    private static void inBackground(Runnable task) {
+        Thread thread = new Thread(task, "outage-check");
+        thread.setDaemon(true); // the command can end before it
+        thread.start();
     }
 }

@@ -62,6 +62,9 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
     /** How often the progress of a start is logged. A start can take long: it restores the state. */
     private static final Duration PROGRESS_INTERVAL = Duration.ofMinutes(1);
 
+    /** How often a start checks whether it is to end. */
+    private static final Duration CONNECTING = Duration.ofMillis(200);
+
     @Mixin
     private ClusterOptions cluster;
 
@@ -126,6 +129,11 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
             gateway.ifPresent(Gateway::close);
             service.ifPresent(WeirService::close);
             enforcer.close();
+        }
+
+        boolean isConnectedWithin(Duration timeout) throws InterruptedException {
+            return (service.isEmpty() || service.get().awaitDeciding(timeout))
+                    && (gateway.isEmpty() || gateway.get().awaitReady(timeout));
         }
 
         Thread hook() {
@@ -211,7 +219,7 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
 
     /** Returns the ids of the queues in force. Creates missing topics first, so a new cluster has no queues. */
     private Set<String> queues(WeirConfig config) {
-        cluster.requireBrokers(config, LOG::warn);
+        cluster.requireBrokers(config);
         createTopics(config);
         return new PolicyTopic(config).queues();
     }
@@ -264,7 +272,7 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
             Consumer<AutoCloseable> beforeBroker)
             throws FaultsException, InterruptedException {
         if (!dev) {
-            cluster.requireBrokers(config, LOG::warn);
+            cluster.requireBrokers(config);
         }
         createTopics(config);
         checkTopics(config);
@@ -309,9 +317,10 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
         Runtime.getRuntime().addShutdownHook(stop);
         beforeBroker.accept(running);
         service.ifPresent(one -> {
-            one.setHealth(enforcer::health);
+            one.setHealth(enforcer::health, enforcer::missing);
             one.setMetrics(enforcer.metrics()::scrape);
             one.startLiveFeed(enforcer.live(), enforcer::others);
+            one.startDeciding();
         });
         try {
             run(config, running);
@@ -345,10 +354,22 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
             LOG.warn("The enforcer is not ready yet: {}", enforcer.progress());
         }
         running.service().ifPresent(one -> one.attachEnforcer(enforcer.policies(), enforcer.queries()));
+        awaitConnected(running);
         print(out -> out.println("weir is ready: " + where));
         Optional<Throwable> failure = enforcer.awaitEnd();
         throw new UnreachableException(
                 failure.map(Throwable::getMessage).orElse("the enforcer stopped unexpectedly"), failure.orElse(null));
+    }
+
+    /** Waits until what decides in this process is connected, unless the enforcer ends before. */
+    private static void awaitConnected(RunningEnforcer running) throws InterruptedException {
+        long loggedNanos = System.nanoTime();
+        while (!running.isConnectedWithin(CONNECTING) && !running.enforcer().hasEnded()) {
+            if (System.nanoTime() - loggedNanos >= PROGRESS_INTERVAL.toNanos()) {
+                loggedNanos = System.nanoTime();
+                LOG.warn("The enforcer is not ready yet: it has no connection for requests over HTTP");
+            }
+        }
     }
 
     /** Prints to standard output. The enforcer also runs if that fails, for example because it is closed. */

@@ -12,7 +12,7 @@ final class Terminal {
      * Returns whether standard error is a terminal; false if that is unknown, for example because there is no {@code
      * sh}. {@link System#console} depends on standard input and output instead.
      */
-    static boolean isStandardError() throws InterruptedException {
+    static boolean isStandardError() {
         try {
             return new ProcessBuilder("sh", "-c", "test -t 2")
                             .redirectError(Redirect.INHERIT)
@@ -20,6 +20,9 @@ final class Terminal {
                             .waitFor()
                     == 0;
         } catch (IOException e) {
+            return false;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
             return false;
         }
     }

@@ -114,7 +114,9 @@ class QuickStartTest {
                         line -> line.matches("  released .* tokens a second .* for [0-9,]+ keys; the total is 600\\.0"))
                 .allMatch(line -> !line.startsWith("  gaps ")
                         || line.matches("  gaps .* min [1-9][0-9]{2}\\.[0-9] ms, p50 .* by its rate 100\\.0 ms"))
-                .anyMatch(line -> line.matches("30,969 requests in .* p50 .* ms, p99 .* ms\\."));
+                .last()
+                .asString()
+                .matches("30,969 requests in [0-9.]+ s\\. At [0-9,]+ requests/s, .* p50 [0-9,]+ ms, p99 [0-9,]+ ms\\.");
         assertThat(Files.readString(directory.resolve("err")))
                 .as("no progress bar: standard error is a file")
                 .isEmpty();

@@ -190,6 +190,10 @@ class SecuredClusterTest {
                     .findFirst()
                     .orElse(null);
         });
+        assertThat(send(HttpRequest.newBuilder(URI.create(service + "/health/ready")))
+                        .body())
+                .isEqualTo("{\"status\":\"RUNNING\",\"missing\":"
+                        + "[\"POST /v1/decide lacks permissions of the role leased\"]}");
         assertThat(command("rules", "policies", "apply", rules(2))).contains("added      free (version 1)");
         await("rules in force", PATIENCE, () -> isQueued(service));
         Traffic traffic = new Traffic(0);
@@ -618,7 +622,7 @@ class SecuredClusterTest {
         assertThat(untrusting.exit()).isEqualTo(1);
     }
 
-    /** With these settings, a slow login is waited for without a line that says so. */
+    /** With these settings, a command waits longer for a slow login than by default. */
     private static Map<String, String> patient(Map<String, String> client) {
         Map<String, String> settings = new HashMap<>(client);
         settings.put("default.api.timeout.ms", "60000");

@@ -257,6 +257,18 @@ public final class Enforcer implements AutoCloseable {
         return applications.stream().map(StreamsApplication::toString).collect(Collectors.joining(", "));
     }
 
+    /** Returns what is missing until the enforcer is running, in words; empty if nothing is. */
+    public List<String> missing() {
+        return applications.stream()
+                .flatMap(application -> application.missing(STANDSTILL).stream())
+                .toList();
+    }
+
+    /** Returns whether the enforcer was closed or has failed. */
+    public boolean hasEnded() {
+        return ended.isDone();
+    }
+
     /** Returns the health of the enforcer. */
     public Health health() {
         if (ended.isDone() && !mustRestart()) {

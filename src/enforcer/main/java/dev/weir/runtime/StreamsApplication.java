@@ -149,6 +149,21 @@ final class StreamsApplication {
                 .anyMatch(metric -> (double) metric.metricValue() >= forSo.toSeconds());
     }
 
+    /**
+     * Returns what is missing until the application decides, in words; empty if nothing is.
+     *
+     * @param forSo how long a thread that has not polled is {@linkplain #isStalled stalled}
+     */
+    Optional<String> missing(Duration forSo) {
+        if (!isRunning()) {
+            return Optional.of(
+                    streams.state() == KafkaStreams.State.RUNNING ? name + " waits for a thread" : toString());
+        }
+        return isStalled(forSo)
+                ? Optional.of("a thread of " + name + " has not polled for " + forSo.toSeconds() + " s")
+                : Optional.empty();
+    }
+
     @Override
     public String toString() {
         return name + " is " + streams.state();

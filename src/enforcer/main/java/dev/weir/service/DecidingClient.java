@@ -20,11 +20,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.apache.kafka.clients.producer.ProducerConfig;
+import org.apache.kafka.common.errors.AuthenticationException;
+import org.apache.kafka.common.errors.AuthorizationException;
 
 /**
  * The client with which a process decides the requests that it receives over the network: over the topics, or with
- * leases if the policies permit it. An enforcer starts it with the first request, since it has connections and threads
- * of its own. A gateway starts it at once.
+ * leases if the policies permit it. It has connections and threads of its own, so it is started only where callers may
+ * use it: before its process is ready, since a request that waits for connections could time out, and be charged.
  */
 public final class DecidingClient implements RequestDecider, AutoCloseable {
 
@@ -32,7 +34,8 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     public static final int MAX_IN_FLIGHT = 10_000;
 
     private final Supplier<WeirClient> starter;
-    private volatile WeirClient client; // null before the first request; written under the lock
+    private volatile WeirClient client; // null until it is started; written under the lock
+    private volatile boolean isRefused;
     private boolean closed;
 
     DecidingClient(WeirConfig config) {
@@ -53,8 +56,41 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
         DecidingClient deciding = new DecidingClient(() -> start(config, builder -> builder.circuit(
                         CircuitSettings.DEFAULT)
                 .fallbackOnOverload(fallbackOnOverload)));
-        var unused = deciding.client();
+        deciding.start();
         return deciding;
+    }
+
+    /** Starts the client, unless it is started or closed. It connects in the background; see {@link #awaitReady}. */
+    public void start() {
+        var unused = client();
+    }
+
+    /** Waits until the client {@linkplain #isReady is ready}. Returns false if it was not started, or is not in time. */
+    public boolean awaitReady(Duration timeout) throws InterruptedException {
+        WeirClient running = client;
+        return running != null && running.awaitReady(timeout);
+    }
+
+    /**
+     * Returns why the brokers refuse this user what the client needs; empty if they do not. Waiting would not help, and
+     * further attempts would fill the logs, so the client is closed until the next request starts it again.
+     */
+    synchronized Optional<String> closeIfRefused() {
+        Optional<RuntimeException> why = Optional.ofNullable(client)
+                .flatMap(WeirClient::failure)
+                .filter(failure ->
+                        failure instanceof AuthorizationException || failure instanceof AuthenticationException);
+        if (why.isPresent()) {
+            client.close();
+            client = null;
+            isRefused = true;
+        }
+        return why.map(UnreachableException::causeMessage);
+    }
+
+    /** Returns whether the client was {@linkplain #closeIfRefused closed} and was not started again. */
+    boolean isRefused() {
+        return isRefused;
     }
 
     private static WeirClient start(WeirConfig config, UnaryOperator<ClientBuilder> circuit) {
@@ -96,7 +132,7 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     }
 
     /**
-     * Decides a request. The first one starts the client.
+     * Decides a request. The first one starts the client if {@link #start} was not called.
      *
      * @param within how long to wait, at most {@link RequestDecider#MAX_TIMEOUT}. It includes the time until the client is ready
      * @return a future that completes or fails like that of {@link WeirClient#decide(Request, Duration, Fallback)}
@@ -129,10 +165,11 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
                         fallback == Fallback.FAIL_OPEN, Optional.empty(), Optional.of(NoDecisionReason.CLOSED)));
     }
 
-    /** Returns the client, which is started if none is running; empty if this was closed before the first request. */
+    /** Returns the client, which is started if none is running; empty if this was closed before it was started. */
     private synchronized Optional<WeirClient> client() {
         if (client == null && !closed) {
             client = starter.get();
+            isRefused = false;
         }
         return Optional.ofNullable(client);
     }

@@ -1,9 +1,11 @@
 package dev.weir.service;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.service.http.BodyFormat;
 import dev.weir.service.http.ProblemDetails;
 import io.javalin.http.Context;
+import java.util.List;
 import java.util.function.Supplier;
 
 /** The liveness and readiness probes. They need no token and accept any {@code Host}. */
@@ -21,24 +23,23 @@ public final class HealthChecks {
      */
     public void live(Context request) {
         HealthReport report = health.get();
-        answer(request, report, report.isLive());
+        answer(request, report, report.isLive(), List.of());
     }
 
     /** Responds with 200 if the instance can serve requests. */
     public void ready(Context request) {
         HealthReport report = health.get();
-        answer(request, report, report.isReady());
+        answer(request, report, report.isReady(), report.missing());
     }
 
-    private static void answer(Context request, HealthReport report, boolean isGood) {
+    private static void answer(Context request, HealthReport report, boolean isGood, List<String> missing) {
         if (!isGood) {
-            throw ProblemDetails.unavailable(report.description()).exception();
+            throw ProblemDetails.unavailable(report.description(), missing).exception();
         }
-        request.status(200)
-                .contentType(BodyFormat.JSON.contentType())
-                .result(JsonNodeFactory.instance
-                        .objectNode()
-                        .put("status", report.status())
-                        .toString());
+        ObjectNode body = JsonNodeFactory.instance.objectNode().put("status", report.status());
+        if (!missing.isEmpty()) {
+            missing.forEach(body.putArray("missing")::add);
+        }
+        request.status(200).contentType(BodyFormat.JSON.contentType()).result(body.toString());
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.service;
 
 import dev.weir.runtime.Health;
+import java.util.List;
 
 /**
  * What the health checks report.
@@ -9,10 +10,17 @@ import dev.weir.runtime.Health;
  * @param description a short description for users
  * @param isLive whether a restart would not help
  * @param isReady whether requests can be served
+ * @param missing what is missing, in words that name no brokers; empty if nothing is. Something can be missing although
+ *     the process is ready, if waiting for it would not help
  */
-public record HealthReport(String status, String description, boolean isLive, boolean isReady) {
+public record HealthReport(String status, String description, boolean isLive, boolean isReady, List<String> missing) {
 
-    static HealthReport of(Health health) {
-        return new HealthReport(health.name(), health.description(), health != Health.FAILED, health == Health.RUNNING);
+    public HealthReport {
+        missing = List.copyOf(missing);
+    }
+
+    static HealthReport of(Health health, List<String> missing) {
+        return new HealthReport(
+                health.name(), health.description(), health != Health.FAILED, health == Health.RUNNING, missing);
     }
 }

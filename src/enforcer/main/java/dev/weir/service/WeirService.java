@@ -31,18 +31,24 @@ import dev.weir.topics.UnreachableException;
 import dev.weir.wire.PolicyAvro.Kind;
 import io.javalin.config.JavalinConfig;
 import io.javalin.http.Context;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The HTTP service of an instance: definitions, queries, metrics, health checks and the live page. {@code openapi.yaml}
  * describes it.
  */
 public final class WeirService implements AutoCloseable {
+
+    private static final Logger LOG = LoggerFactory.getLogger(WeirService.class);
 
     private static final int MAX_HEALTH_THREADS = 4; // two of them accept and read from connections
 
@@ -62,7 +68,9 @@ public final class WeirService implements AutoCloseable {
     private final ServiceServer server;
     private final ServiceServer healthServer; // has its own port and threads
     private volatile ServedInstance instance;
+    private final boolean decides; // whether a token or the configuration permits /v1/decide
     private volatile Supplier<Health> health = () -> Health.STARTING;
+    private volatile Supplier<List<String>> missing = List::of;
     private volatile Supplier<String> metrics;
     private boolean closed;
 
@@ -81,6 +89,7 @@ public final class WeirService implements AutoCloseable {
         TokenThrottle wrongHealthTokens = new TokenThrottle(MAX_DELAYED_HEALTH_THREADS);
         Function<TokenThrottle, AccessControl> access =
                 throttle -> new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), throttle);
+        decides = isOpenToDecide || tokens.permitDeciding();
         client = new DecidingClient(config);
         topic = PolicyTopic.keepingContents(config);
         peers = new PeerInstances(tokens.peerToken(), tls);
@@ -195,11 +204,37 @@ public final class WeirService implements AutoCloseable {
     }
 
     /**
-     * Starts to serve an enforcer.
+     * Connects to the brokers for {@code /v1/decide}, in the background, if callers may use it. The topics must exist.
+     */
+    public void startDeciding() {
+        if (decides) {
+            client.start();
+        }
+    }
+
+    /**
+     * Waits until {@code /v1/decide} can answer within the timeouts of its callers, after {@link #startDeciding}.
+     * Returns whether it can, or waiting would not help because this user lacks permissions for it.
+     */
+    public boolean awaitDeciding(Duration timeout) throws InterruptedException {
+        if (!decides || client.isRefused() || client.awaitReady(timeout)) {
+            return true;
+        }
+        Optional<String> refusal = client.closeIfRefused();
+        refusal.ifPresent(why -> LOG.info("POST /v1/decide lacks permissions: {}", why));
+        return refusal.isPresent();
+    }
+
+    /**
+     * Starts to serve an enforcer, and to connect as by {@link #startDeciding}.
      *
      * @param live the policies and queues by which the enforcer decides
      */
     public void attachEnforcer(PolicyRegistry live, InstanceQueries queries) {
+        if (decides) {
+            client.start();
+            DecideWarmUp.run(config, queries);
+        }
         instance = new ServedInstance(new RuleService(config, live, topic), queries);
     }
 
@@ -210,6 +245,12 @@ public final class WeirService implements AutoCloseable {
 
     /** Sets the source of the health. Before that, the health is {@link Health#STARTING}. */
     public void setHealth(Supplier<Health> current) {
+        setHealth(current, List::of);
+    }
+
+    /** @param missingNow what is missing until the enforcer is running, in words */
+    public void setHealth(Supplier<Health> current, Supplier<List<String>> missingNow) {
+        missing = missingNow;
         health = current;
     }
 
@@ -227,10 +268,23 @@ public final class WeirService implements AutoCloseable {
         feed.start(own, others);
     }
 
-    /** Returns the health. An enforcer that runs but is not attached yet is starting. */
-    private Health health() {
+    /** An enforcer that runs, but whose requests cannot be served yet, is starting. */
+    private HealthReport health() {
         Health current = health.get();
-        return current == Health.RUNNING && instance == null ? Health.STARTING : current;
+        List<String> lacking = new ArrayList<>(missing.get());
+        boolean isServed = instance != null;
+        if (!isServed) {
+            lacking.add("the HTTP API waits for the enforcer");
+        }
+        if (decides && !client.isReady()) {
+            isServed &= client.isRefused();
+            lacking.add(
+                    client.isRefused()
+                            ? "POST /v1/decide lacks permissions of the role leased"
+                            : "POST /v1/decide has no connection to the brokers yet");
+        }
+        boolean isStarting = current == Health.RUNNING && !isServed;
+        return HealthReport.of(isStarting ? Health.STARTING : current, lacking);
     }
 
     /** Completes the requests that are being processed, and rejects new ones. */
@@ -277,7 +331,7 @@ public final class WeirService implements AutoCloseable {
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
         GatewayFeed gateways = new GatewayFeed(config.service(), peers);
         OpenApiDocument openApi = new OpenApiDocument();
-        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
+        HealthChecks checks = new HealthChecks(this::health);
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
@@ -315,7 +369,7 @@ public final class WeirService implements AutoCloseable {
 
     /** The routes of the port for health checks. */
     private List<Route> healthRoutes() {
-        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
+        HealthChecks checks = new HealthChecks(this::health);
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),

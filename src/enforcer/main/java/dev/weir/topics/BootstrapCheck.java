@@ -38,11 +38,11 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
  */
 public final class BootstrapCheck {
 
-    /** After this time, callers learn that brokers are slow. */
-    private static final Duration NOTICE = Duration.ofSeconds(2);
+    /** After this time, callers learn that the check goes on. */
+    private static final Duration NOTICE = Duration.ofSeconds(5);
 
-    /** How long to wait for slow brokers after the notice. */
-    private static final Duration LIMIT = Duration.ofSeconds(28);
+    /** How long to wait for brokers that are slow, or for a machine that is. */
+    private static final Duration LIMIT = Duration.ofSeconds(30);
 
     private static final Duration DIAGNOSIS = Duration.ofSeconds(10);
 
@@ -53,9 +53,8 @@ public final class BootstrapCheck {
     private final Properties settings;
     private final SecurityProtocol protocol;
     private final List<String> addresses;
-    private final boolean hasOwnLimit; // set by the configuration
     private final Duration limit;
-    private final long deadlineNanos;
+    private final long startNanos = System.nanoTime();
 
     /** Why an address does not respond; empty if it does. */
     private record Result(String address, Optional<BrokerFailure> failure) {}
@@ -72,61 +71,46 @@ public final class BootstrapCheck {
                 .toList();
         addresses.forEach(BrokerAddress::parse);
         String timeout = AdminClientConfig.DEFAULT_API_TIMEOUT_MS_CONFIG;
-        hasOwnLimit = settings.containsKey(timeout);
-        limit = hasOwnLimit ? Duration.ofMillis(parsed.getInt(timeout)) : unlessSet;
-        deadlineNanos = System.nanoTime() + limit.toNanos();
+        limit = settings.containsKey(timeout) ? Duration.ofMillis(parsed.getInt(timeout)) : unlessSet;
     }
 
     /**
      * Requires that a bootstrap server responds and names a broker that accepts connections. Waits up to 30 seconds for
-     * slow brokers.
+     * brokers that do not respond.
      *
-     * @param waiting receives the addresses and reasons if none responds within 2 seconds and the check goes on
+     * @param connecting receives the addresses without a result, once, if the check goes on after 5 seconds
      * @throws UnreachableException if none responds; the message has the addresses, the reasons and what to do
      * @throws KafkaException if Kafka's clients reject the {@code kafka} section
      */
-    public static void require(WeirConfig config, Consumer<String> waiting) {
-        BootstrapCheck check = new BootstrapCheck(config, NOTICE);
-        Optional<Failure> failure = check.failure();
-        if (failure.isPresent() && failure.get().isTimeout() && !check.hasOwnLimit) {
-            waiting.accept(failure.get().message() + "; waiting up to "
-                    + NOTICE.plus(LIMIT).toSeconds() + " s");
-            failure = new BootstrapCheck(config, LIMIT).failure();
-        }
-        failure.ifPresent(last -> {
-            throw new UnreachableException(last.message(), null);
+    public static void require(WeirConfig config, Consumer<String> connecting) {
+        new BootstrapCheck(config, LIMIT).failure(connecting).ifPresent(why -> {
+            throw new UnreachableException(why, null);
         });
     }
 
     /**
-     * Returns why no bootstrap server responds, as in the message of {@link #require}; empty if one does within 2
-     * seconds.
+     * Returns why no bootstrap server responds, as in the message of {@link #require}; empty as soon as one does. Waits
+     * up to 30 seconds for brokers that do not respond.
      */
     public static Optional<String> outage(WeirConfig config) {
-        return new BootstrapCheck(config, NOTICE).failure().map(Failure::message);
+        return new BootstrapCheck(config, LIMIT).failure(waiting -> {});
     }
 
-    /** @param isTimeout whether an address was too slow, so that it may respond later */
-    private record Failure(String message, boolean isTimeout) {}
-
-    private Optional<Failure> failure() {
+    private Optional<String> failure(Consumer<String> connecting) {
         Map<String, Optional<BrokerFailure>> results =
-                results(true, result -> result.failure().isEmpty());
+                results(true, connecting, result -> result.failure().isEmpty());
         if (results.containsValue(Optional.empty())) {
             return Optional.empty();
         }
         KafkaSettings.requireValid(config);
         List<String> reasons = new ArrayList<>();
         Set<String> advice = new LinkedHashSet<>();
-        boolean isTimeout = false;
         for (String address : addresses) {
             BrokerFailure failure = results.get(address).orElseThrow();
             reasons.add(address + " (" + failure.reason() + ")");
             advice.add(failure.advice());
-            isTimeout |= failure.isTimeout();
         }
-        String message = "no broker responds at " + String.join(", ", reasons) + "; " + String.join("; ", advice);
-        return Optional.of(new Failure(message, isTimeout));
+        return Optional.of("no broker responds at " + String.join(", ", reasons) + "; " + String.join("; ", advice));
     }
 
     /**
@@ -136,11 +120,12 @@ public final class BootstrapCheck {
      * @throws KafkaException if Kafka's clients reject the {@code kafka} section
      */
     public static Map<String, Optional<BrokerFailure>> results(WeirConfig config) {
-        return new BootstrapCheck(config, DIAGNOSIS).results(false, result -> false);
+        return new BootstrapCheck(config, DIAGNOSIS).results(false, connecting -> {}, result -> false);
     }
 
     /** @param last whether the results after this one are not needed */
-    private Map<String, Optional<BrokerFailure>> results(boolean withNamedBrokers, Predicate<Result> last) {
+    private Map<String, Optional<BrokerFailure>> results(
+            boolean withNamedBrokers, Consumer<String> connecting, Predicate<Result> last) {
         ExecutorService threads =
                 Executors.newFixedThreadPool(Math.min(addresses.size(), MAX_THREADS), BootstrapCheck::daemon);
         try {
@@ -148,15 +133,24 @@ public final class BootstrapCheck {
             addresses.forEach(address -> checks.submit(() -> new Result(address, failure(address, withNamedBrokers))));
             Map<String, Optional<BrokerFailure>> results = new LinkedHashMap<>();
             addresses.forEach(address -> results.put(address, Optional.of(BrokerFailure.noResponse(limit))));
-            for (int i = 0; i < addresses.size(); i++) {
-                Future<Result> next = checks.poll(remaining().toMillis(), TimeUnit.MILLISECONDS);
-                if (next == null) {
+            Set<String> pending = new LinkedHashSet<>(addresses);
+            boolean isNoticed = limit.compareTo(NOTICE) <= 0;
+            for (int done = 0; done < addresses.size(); ) {
+                Duration wait = left(isNoticed ? limit : NOTICE);
+                Future<Result> next = checks.poll(wait.toNanos(), TimeUnit.NANOSECONDS);
+                if (next != null) {
+                    Result result = next.get();
+                    results.put(result.address(), result.failure());
+                    pending.remove(result.address());
+                    if (last.test(result)) {
+                        return results;
+                    }
+                    done++;
+                } else if (isNoticed) {
                     return results;
-                }
-                Result result = next.get();
-                results.put(result.address(), result.failure());
-                if (last.test(result)) {
-                    return results;
+                } else {
+                    isNoticed = true;
+                    connecting.accept(String.join(", ", pending));
                 }
             }
             return results;
@@ -229,6 +223,11 @@ public final class BootstrapCheck {
     }
 
     private Duration remaining() {
-        return Duration.ofNanos(Math.max(1_000_000, deadlineNanos - System.nanoTime()));
+        return left(limit);
+    }
+
+    /** Returns how long it is until a time after the start, at least 1 ms. */
+    private Duration left(Duration afterStart) {
+        return Duration.ofNanos(Math.max(1_000_000, afterStart.toNanos() - (System.nanoTime() - startNanos)));
     }
 }

@@ -1,5 +1,6 @@
 package dev.weir.service;
 
+import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -56,6 +57,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("broker")
 class WeirServiceTest {
 
+    private static final Duration PATIENCE = Duration.ofMinutes(1);
     private static final String TOKEN = "a-token-of-some-length";
     private static final String LIMITS = "\"limits\":[{\"algorithm\":\"gcra\",\"limit\":%d,\"per\":\"1m\"}]";
     private static final String ANY = "If-Match: *";
@@ -91,7 +93,7 @@ class WeirServiceTest {
         assertThat(early.detail()).isEqualTo("the enforcer is starting");
 
         enforcer = Enforcer.start(config);
-        enforcer.awaitRunning(Duration.ofMinutes(1));
+        enforcer.awaitRunning(PATIENCE);
         service.attachEnforcer(enforcer.policies(), HERE);
         other.attachEnforcer(enforcer.policies(), THERE);
     }
@@ -115,7 +117,11 @@ class WeirServiceTest {
 
     @Test
     void a_running_enforcer_is_ready() throws IOException {
-        service.setHealth(enforcer::health);
+        service.setHealth(enforcer::health, enforcer::missing);
+        await(
+                "/v1/decide is connected",
+                PATIENCE,
+                () -> caller.get("/health/ready").status() == 200);
         for (String path : List.of("/health/live", "/health/ready")) {
             assertThat(caller.get(path).text()).isEqualTo("{\"status\":\"RUNNING\"}");
         }

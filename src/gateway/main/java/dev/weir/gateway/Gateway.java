@@ -53,16 +53,23 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A gateway: a process without state that decides the requests of proxies. It starts without brokers, lets the fallback
- * of each route decide until they respond, and continues if they fail.
+ * A gateway: a process without state that decides the requests of proxies. It is ready when it has connected to the
+ * brokers, or after 10 s without them: then the fallback of each route decides until they respond. It continues if they
+ * fail.
  */
 public final class Gateway implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Gateway.class);
 
+    /** How long a gateway waits for brokers before it is ready without them. */
+    private static final Duration CONNECTING = Duration.ofSeconds(10);
+
     private static final int MAX_THREADS = 16;
 
     private static final int MAX_HEADER_BYTES = 64 << 10;
+
+    private static final List<String> UNCONNECTED =
+            List.of("a connection to the brokers; until then, the fallbacks decide");
 
     private final Duration drain;
     private final ServiceListener listener;
@@ -74,6 +81,8 @@ public final class Gateway implements AutoCloseable {
     private final InFlightRequests inFlight;
     private final EnvoyServer envoy;
     private final ServiceServer server;
+    private final Thread start = new Thread(this::connect, "gateway-start");
+    private final CountDownLatch ready = new CountDownLatch(1);
     private final CountDownLatch stopped = new CountDownLatch(1);
     private volatile boolean isDraining;
     private boolean closed;
@@ -117,6 +126,19 @@ public final class Gateway implements AutoCloseable {
                 settings -> settings.routes.exception(
                         NotFoundResponse.class, (e, request) -> ResponseWriter.write(request, notFound(routes))),
                 Optional.of(inFlight));
+        start.setDaemon(true);
+        start.start();
+    }
+
+    private void connect() {
+        try {
+            var unused = client.awaitReady(CONNECTING);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // the gateway is closed
+        } finally {
+            envoy.reportServing();
+            ready.countDown();
+        }
     }
 
     private static ProblemDetails notFound(List<Route> routes) {
@@ -246,11 +268,23 @@ public final class Gateway implements AutoCloseable {
 
     private HealthReport health() {
         if (isDraining) {
-            return new HealthReport("STOPPING", "the gateway is stopping", true, false);
+            return new HealthReport("STOPPING", "the gateway is stopping", true, false, List.of());
         }
-        return client.isReady()
-                ? new HealthReport("RUNNING", "the gateway is running", true, true)
-                : new HealthReport("NO_BROKERS", "no broker responds, so the fallbacks decide", true, true);
+        if (client.isReady()) {
+            return new HealthReport("RUNNING", "the gateway is running", true, true, List.of());
+        }
+        boolean isReady = ready.getCount() == 0;
+        return isReady
+                ? new HealthReport("NO_BROKERS", "no broker responds, so the fallbacks decide", true, true, UNCONNECTED)
+                : new HealthReport("CONNECTING", "the gateway is connecting", true, false, UNCONNECTED);
+    }
+
+    /**
+     * Waits until the gateway has reached the brokers, 10 s have passed, so that the fallbacks decide, or it is closed.
+     * Returns whether that is so within the timeout.
+     */
+    public boolean awaitReady(Duration timeout) throws InterruptedException {
+        return ready.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
     }
 
     /** Returns whether the gateway has reached the brokers since its start. */
@@ -290,6 +324,7 @@ public final class Gateway implements AutoCloseable {
         }
         envoy.reportStopping();
         isDraining = true; // from now on, connections are closed after their next response
+        start.interrupt();
         try {
             TimeUnit.MILLISECONDS.sleep(drain.toMillis());
             listener.close();

@@ -25,6 +25,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -65,9 +66,14 @@ class GatewayLifecycleTest {
             Reply closed = caller.get("/v1/authorize/three/closed", "X-Api-Key: away");
             assertThat(closed.status()).isEqualTo(503);
             assertThat(closed.header("X-Weir-Fallback")).isNotEmpty();
-            Reply ready = caller.get("/health/ready");
-            assertThat(ready.status()).isEqualTo(200);
-            assertThat(ready.json().get("status").asText()).isEqualTo("NO_BROKERS");
+            await("the gateway waits for brokers no longer", SharedWeir.PATIENCE, () -> {
+                Reply ready = caller.get("/health/ready");
+                assertThat(ready.json().get("missing").toString())
+                        .isEqualTo("[\"a connection to the brokers; until then, the fallbacks decide\"]");
+                return ready.status() == 200
+                        && ready.json().get("status").asText().equals("NO_BROKERS");
+            });
+            assertThat(gateway.awaitReady(Duration.ZERO)).isTrue();
             assertThat(caller.get("/metrics").text())
                     .contains("weir_gateway_connected 0.0")
                     .contains("weir_authorize_requests_total{result=\"FALLBACK_ALLOWED\",route=\"open\"} 1.0")
@@ -249,7 +255,10 @@ class GatewayLifecycleTest {
         try (Gateway gateway = Gateway.open(weir, routes(), Map.of("WEIR_READ_TOKEN", "token-of-a-reader"))) {
             Caller caller = Caller.unchecked(gateway.httpPort());
             assertThat(caller.get("/v1/authorize/three/open").status()).isEqualTo(200);
-            assertThat(caller.get("/health/ready").status()).isEqualTo(200);
+            await(
+                    "the gateway waits for brokers no longer",
+                    SharedWeir.PATIENCE,
+                    () -> caller.get("/health/ready").status() == 200);
             assertThat(caller.get("/metrics").status()).isEqualTo(401);
             assertThat(caller.withToken("token-of-a-reader").get("/metrics").status())
                     .isEqualTo(200);

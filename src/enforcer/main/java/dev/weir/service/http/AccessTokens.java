@@ -40,6 +40,11 @@ public record AccessTokens(
         return changeTokens.isEmpty() && readToken.isEmpty() && decideToken.isEmpty();
     }
 
+    /** Returns whether one of the tokens permits {@link AccessControl#DECIDE_PATH}. */
+    public boolean permitDeciding() {
+        return !changeTokens.isEmpty() || decideToken.isPresent();
+    }
+
     /** Returns the token that this instance sends to other instances. */
     public Optional<AccessToken> peerToken() {
         return changeTokens.stream().findFirst();

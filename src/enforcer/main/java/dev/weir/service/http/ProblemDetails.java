@@ -15,6 +15,7 @@ import java.util.OptionalLong;
  * @param detail a description for people, without internals
  * @param faults the faults of a definition; empty if the problem is another one
  * @param currentVersion the version in force, if it conflicts with the precondition of a change
+ * @param missing what an instance that is not ready waits for; empty if the problem is another one
  * @param headers additional headers of the response
  */
 public record ProblemDetails(
@@ -23,6 +24,7 @@ public record ProblemDetails(
         String detail,
         List<Fault> faults,
         OptionalLong currentVersion,
+        List<String> missing,
         Map<String, String> headers) {
 
     public static final String CONTENT_TYPE = "application/problem+json";
@@ -61,16 +63,17 @@ public record ProblemDetails(
     }
 
     public static ProblemDetails of(int status, String detail, Map<String, String> headers) {
-        return new ProblemDetails(Type.STATUS_ONLY, status, detail, List.of(), OptionalLong.empty(), headers);
+        return new ProblemDetails(
+                Type.STATUS_ONLY, status, detail, List.of(), OptionalLong.empty(), List.of(), headers);
     }
 
     public static ProblemDetails invalid(List<Fault> faults) {
         String detail = "the definition has " + (faults.size() == 1 ? "1 fault" : faults.size() + " faults");
-        return new ProblemDetails(Type.INVALID, 422, detail, faults, OptionalLong.empty(), Map.of());
+        return new ProblemDetails(Type.INVALID, 422, detail, faults, OptionalLong.empty(), List.of(), Map.of());
     }
 
     public static ProblemDetails conflict(String why) {
-        return new ProblemDetails(Type.CONFLICT, 409, why, List.of(), OptionalLong.empty(), Map.of());
+        return new ProblemDetails(Type.CONFLICT, 409, why, List.of(), OptionalLong.empty(), List.of(), Map.of());
     }
 
     public static ProblemDetails versionMismatch(OptionalLong currentVersion) {
@@ -87,15 +90,21 @@ public record ProblemDetails(
     }
 
     public static ProblemDetails unavailable(String why) {
+        return unavailable(why, List.of());
+    }
+
+    /** @param missing what is missing until requests can be served */
+    public static ProblemDetails unavailable(String why, List<String> missing) {
         Map<String, String> headers = Map.of("Retry-After", RETRY_AFTER_SECONDS);
-        return new ProblemDetails(Type.UNAVAILABLE, 503, why, List.of(), OptionalLong.empty(), headers);
+        return new ProblemDetails(
+                Type.UNAVAILABLE, 503, why, List.of(), OptionalLong.empty(), List.copyOf(missing), headers);
     }
 
     private static ProblemDetails ofVersion(Type type, int status, String detail, OptionalLong currentVersion) {
         Map<String, String> headers = currentVersion.isPresent()
                 ? Map.of("ETag", VersionPrecondition.tag(currentVersion.getAsLong()))
                 : Map.of();
-        return new ProblemDetails(type, status, detail, List.of(), currentVersion, headers);
+        return new ProblemDetails(type, status, detail, List.of(), currentVersion, List.of(), headers);
     }
 
     /** Returns whether the policy or queue to be changed does not exist, although the precondition names a version. */
@@ -125,6 +134,9 @@ public record ProblemDetails(
             }
         }
         currentVersion.ifPresent(version -> json.put("currentVersion", version));
+        if (!missing.isEmpty()) {
+            missing.forEach(json.putArray("missing")::add);
+        }
         return BodyFormat.JSON.write(json);
     }
 

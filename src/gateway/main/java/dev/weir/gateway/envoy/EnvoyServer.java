@@ -17,6 +17,7 @@ import io.grpc.protobuf.services.ProtoReflectionServiceV1;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.util.List;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -31,8 +32,9 @@ import java.util.logging.Logger;
  */
 public final class EnvoyServer implements AutoCloseable {
 
-    /** The name under which envoyproxy/ratelimit reports its health. */
-    private static final String HEALTH_OF_REFERENCE = "ratelimit";
+    /** The names under which health is reported: of the whole server, of the service, and of envoyproxy/ratelimit. */
+    private static final List<String> SERVICES =
+            List.of(HealthStatusManager.SERVICE_NAME_ALL_SERVICES, RateLimitServiceGrpc.SERVICE_NAME, "ratelimit");
 
     /** Logs bad messages and connections with stack traces; callers get a status, and {@link #stats} counts them. */
     private static final Logger TRANSPORT_LOG = Logger.getLogger("io.grpc.netty.shaded.io.grpc.netty");
@@ -96,8 +98,9 @@ public final class EnvoyServer implements AutoCloseable {
                 .addService(ProtoReflectionServiceV1.newInstance())
                 .addService(reflectionForOlderClients())
                 .build();
-        health.setStatus(RateLimitServiceGrpc.SERVICE_NAME, ServingStatus.SERVING);
-        health.setStatus(HEALTH_OF_REFERENCE, ServingStatus.SERVING);
+        for (String service : SERVICES) {
+            health.setStatus(service, ServingStatus.NOT_SERVING);
+        }
         try {
             server.start();
         } catch (IOException | RuntimeException e) {
@@ -112,7 +115,7 @@ public final class EnvoyServer implements AutoCloseable {
      * @param config the configuration
      * @param endpoint where to listen
      * @param decider decides the requests
-     * @return a server that accepts calls
+     * @return a server that accepts calls; its health is that it is not serving until {@link #reportServing}
      * @throws IOException if the address cannot be bound
      * @throws IllegalArgumentException if a file for TLS cannot be read
      */
@@ -157,6 +160,13 @@ public final class EnvoyServer implements AutoCloseable {
      */
     public EnvoyStats stats() {
         return counters.stats();
+    }
+
+    /** Reports that the server is serving. Before that, it decides calls, but reports that it is not serving. */
+    public void reportServing() {
+        for (String service : SERVICES) {
+            health.setStatus(service, ServingStatus.SERVING); // has no effect after enterTerminalState
+        }
     }
 
     /**

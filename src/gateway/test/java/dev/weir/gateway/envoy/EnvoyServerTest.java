@@ -519,13 +519,16 @@ class EnvoyServerTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"})
-    void health_is_reported_until_the_server_stops(String service) throws Exception {
+    void health_is_serving_from_its_report_until_the_server_stops(String service) throws Exception {
         start(EnvoyConfig.DEFAULTS);
         HealthGrpc.HealthBlockingStub health = HealthGrpc.newBlockingStub(channel);
         HealthCheckRequest request =
                 HealthCheckRequest.newBuilder().setService(service).build();
+        assertThat(health.check(request).getStatus()).isEqualTo(ServingStatus.NOT_SERVING);
+        server.reportServing();
         assertThat(health.check(request).getStatus()).isEqualTo(ServingStatus.SERVING);
         server.reportStopping();
+        server.reportServing();
         assertThat(health.check(request).getStatus()).isEqualTo(ServingStatus.NOT_SERVING);
     }
 
