@@ -125,6 +125,18 @@ public final class IpAddresses {
     }
 
     /**
+     * Returns the address by which a caller is counted. One user often has all IPv6 addresses with the same prefix, so
+     * for IPv6 it is the first one of the range.
+     *
+     * @param address the address of the caller
+     * @param ipv6PrefixLength how many bits of an IPv6 address identify a caller, 1 to 128
+     * @return the address, without zone
+     */
+    public static InetAddress firstOfRange(InetAddress address, int ipv6PrefixLength) {
+        return address instanceof Inet6Address ? of(prefix(address.getAddress(), ipv6PrefixLength)) : address;
+    }
+
+    /**
      * Returns the text by which a caller is counted. One user often has all IPv6 addresses with the same prefix, so for
      * IPv6 it is that of the range, such as {@code 2001:db8:0:1::/64}.
      *
@@ -137,7 +149,7 @@ public final class IpAddresses {
         if (!(address instanceof Inet6Address) || ipv6PrefixLength == IPV6_BITS) {
             return text(address);
         }
-        return text(of(prefix(address.getAddress(), ipv6PrefixLength))) + "/" + ipv6PrefixLength;
+        return text(firstOfRange(address, ipv6PrefixLength)) + "/" + ipv6PrefixLength;
     }
 
     /**

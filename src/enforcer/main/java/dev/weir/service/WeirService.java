@@ -82,10 +82,12 @@ public final class WeirService implements AutoCloseable {
         client = new DecidingClient(config);
         peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
-        guard = new ConnectionGuard(config.service().requestTimeout());
-        healthGuard = new ConnectionGuard(config.service().requestTimeout());
+        ConnectionGuard.Bounds bounds =
+                ConnectionGuard.Bounds.ofService(config.service().requestTimeout());
+        guard = new ConnectionGuard(bounds);
+        healthGuard = new ConnectionGuard(bounds);
         ownMetrics =
-                new ServiceMetrics(guard::size, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
+                new ServiceMetrics(guard, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
                                 one -> one.validUntil().getEpochSecond())
                         .orElse(0L));
         healthServer = ServiceServer.start(

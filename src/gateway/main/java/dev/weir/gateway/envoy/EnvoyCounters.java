@@ -18,10 +18,10 @@ final class EnvoyCounters {
     private final LongAdder failed = new LongAdder();
     private final LongAdder cancelled = new LongAdder();
     private final LongConsumer durationsNanos;
+    final LongAdder incomplete = new LongAdder();
     final LongAdder untrusted = new LongAdder();
-    final LongAdder tooMany = new LongAdder();
+    final LongAdder resets = new LongAdder();
     final AtomicInteger inProgress = new AtomicInteger();
-    final AtomicInteger connections = new AtomicInteger();
 
     /** @param durationsNanos receives the time from each call to its response */
     EnvoyCounters(LongConsumer durationsNanos) {
@@ -57,11 +57,9 @@ final class EnvoyCounters {
                 fallbacks.sum(),
                 invalid.sum(),
                 exhausted.sum(),
+                incomplete.sum(),
                 failed.sum(),
                 cancelled.sum(),
-                inProgress.get(),
-                connections.get(),
-                untrusted.sum(),
-                tooMany.sum());
+                inProgress.get());
     }
 }
