@@ -20,6 +20,7 @@ final class IncompleteCalls {
     private final Duration timeout;
     private final EnvoyCounters counters;
     private final Set<Incomplete> calls = new LinkedHashSet<>(); // in the order of their arrival; guarded by this
+    private final Set<Incomplete> otherCalls = new LinkedHashSet<>(); // those of other services, likewise
 
     /** @param timeout how long a message may take to arrive */
     IncompleteCalls(Duration timeout, EnvoyCounters counters) {
@@ -56,13 +57,17 @@ final class IncompleteCalls {
     Incomplete add(ServerCall<?, ?> call, CallArrival arrival) {
         Incomplete added = new Incomplete(call, arrival);
         synchronized (this) {
-            calls.add(added);
+            ofKind(added).add(added);
         }
         return added;
     }
 
     private synchronized boolean remove(Incomplete call) {
-        return calls.remove(call);
+        return ofKind(call).remove(call);
+    }
+
+    private Set<Incomplete> ofKind(Incomplete call) {
+        return call.arrival.isRateLimit() ? calls : otherCalls;
     }
 
     /** Closes the call of the rate limit service that has been incomplete for longest. Returns false if none is. */
@@ -75,14 +80,13 @@ final class IncompleteCalls {
     }
 
     private synchronized Optional<Incomplete> removeOldest() {
-        for (Iterator<Incomplete> each = calls.iterator(); each.hasNext(); ) {
-            Incomplete one = each.next();
-            if (one.arrival.isRateLimit()) {
-                each.remove();
-                return Optional.of(one);
-            }
+        Iterator<Incomplete> each = calls.iterator();
+        if (!each.hasNext()) {
+            return Optional.empty();
         }
-        return Optional.empty();
+        Incomplete oldest = each.next();
+        each.remove();
+        return Optional.of(oldest);
     }
 
     /** Closes the calls whose message took too long. */
@@ -94,16 +98,21 @@ final class IncompleteCalls {
     }
 
     private synchronized List<Incomplete> removeTimedOut() {
-        long nowNanos = System.nanoTime();
         List<Incomplete> timedOut = new ArrayList<>();
-        for (Iterator<Incomplete> each = calls.iterator(); each.hasNext(); ) {
+        removeTimedOut(calls, timedOut);
+        removeTimedOut(otherCalls, timedOut);
+        return timedOut;
+    }
+
+    private void removeTimedOut(Set<Incomplete> inOrder, List<Incomplete> timedOut) {
+        long nowNanos = System.nanoTime();
+        for (Iterator<Incomplete> each = inOrder.iterator(); each.hasNext(); ) {
             Incomplete one = each.next();
             if (nowNanos - one.arrival.nanos() <= timeout.toNanos()) {
-                break;
+                return;
             }
             each.remove();
             timedOut.add(one);
         }
-        return timedOut;
     }
 }
