@@ -86,10 +86,9 @@ public final class WeirService implements AutoCloseable {
                 ConnectionGuard.Bounds.ofService(config.service().requestTimeout());
         guard = new ConnectionGuard(bounds);
         healthGuard = new ConnectionGuard(bounds);
-        ownMetrics =
-                new ServiceMetrics(guard, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
-                                one -> one.validUntil().getEpochSecond())
-                        .orElse(0L));
+        ownMetrics = new ServiceMetrics(guard, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
+                        one -> one.validUntil().getEpochSecond())
+                .orElse(0L));
         healthServer = ServiceServer.start(
                 new ServiceServer.Endpoint(healthListener, tls, access.apply(wrongHealthTokens), healthGuard),
                 ServiceServer.Limits.DEFAULTS.withMaxThreads(MAX_HEALTH_THREADS),

@@ -24,10 +24,7 @@ final class ConnectionShares {
         int few = Math.min(max, ConnectionGuard.MAX_INCOMPLETE);
         Share untrusted = new Share(few, Math.max(few, max / UNTRUSTED_PART));
         return new ConnectionGuard.Bounds(
-                timeout,
-                max,
-                address.ipv6PrefixLength(),
-                caller -> address.isTrusted(caller) ? trusted : untrusted);
+                timeout, max, address.ipv6PrefixLength(), caller -> address.isTrusted(caller) ? trusted : untrusted);
     }
 
     /** Returns the bounds of the port for gRPC, of addresses that may connect to it. */

@@ -92,10 +92,11 @@ public final class Gateway implements AutoCloseable {
         TokenThrottle wrongTokens = new TokenThrottle(TokenThrottle.MAX_WAITING);
         AccessControl access =
                 new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), wrongTokens);
-        guard = new ConnectionGuard(ConnectionShares.ofHttp(config, weir.service().requestTimeout()));
-        metrics = new ServiceMetrics(guard, wrongTokens::total, () -> tls.map(
-                        one -> one.validUntil().getEpochSecond())
-                .orElse(0L));
+        guard = new ConnectionGuard(
+                ConnectionShares.ofHttp(config, weir.service().requestTimeout()));
+        metrics = new ServiceMetrics(
+                guard, wrongTokens::total, () -> tls.map(one -> one.validUntil().getEpochSecond())
+                        .orElse(0L));
         processMetrics = new ProcessMetrics(metrics.registry());
         client = DecidingClient.ofGateway(weir);
         client.bindTo(metrics.registry());

@@ -131,7 +131,9 @@ class ConnectionGuardTest {
         start(LONG, 100, new Share(2, 3));
         List<Connection> opened = open(busy("192.0.2.1"), idle("192.0.2.1"), busy("192.0.2.1"), busy("192.0.2.1"));
         assertThat(opened).extracting(one -> one.closed).containsExactly(null, Refusal.TOO_MANY, null, null);
-        assertThat(guard.opened(busy("192.0.2.1"))).as("none can be closed for it").isFalse();
+        assertThat(guard.opened(busy("192.0.2.1")))
+                .as("none can be closed for it")
+                .isFalse();
         assertThat(guard.opened(busy("192.0.2.2"))).isTrue();
         assertThat(guard.size()).isEqualTo(4);
     }
@@ -139,7 +141,8 @@ class ConnectionGuardTest {
     @Test
     void incomplete_connections_are_closed_before_idle_ones_if_there_are_too_many_in_all() {
         start(LONG, 2, new Share(2, 2));
-        List<Connection> opened = open(idle("192.0.2.1"), incomplete("192.0.2.2"), busy("192.0.2.3"), busy("192.0.2.4"));
+        List<Connection> opened =
+                open(idle("192.0.2.1"), incomplete("192.0.2.2"), busy("192.0.2.3"), busy("192.0.2.4"));
         assertThat(opened)
                 .extracting(one -> one.closed)
                 .containsExactly(Refusal.TOO_MANY, Refusal.TOO_MANY, null, null);

@@ -34,8 +34,7 @@ final class CallGate implements ServerInterceptor {
             ServerCall<Q, P> call, Metadata headers, ServerCallHandler<Q, P> next) {
         CallArrival arrival = CallArrival.current();
         CallerConnection connection = call.getAttributes().get(CallerConnection.KEY);
-        Optional<Status> refusal =
-                arrival.isRateLimit() ? admit(arrival, connection) : admitOther(arrival, connection);
+        Optional<Status> refusal = arrival.isRateLimit() ? admit(arrival, connection) : admitOther(arrival, connection);
         if (refusal.isPresent()) {
             if (arrival.isRateLimit()) {
                 counters.failed(refusal.get());

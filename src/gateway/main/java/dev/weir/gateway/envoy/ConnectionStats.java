@@ -10,5 +10,4 @@ package dev.weir.gateway.envoy;
  * @param resets connections that were closed because their caller reset too many calls
  * @param noDescriptors attempts to accept a connection that failed
  */
-public record ConnectionStats(
-        int open, long untrusted, long tooMany, long tooSlow, long resets, long noDescriptors) {}
+public record ConnectionStats(int open, long untrusted, long tooMany, long tooSlow, long resets, long noDescriptors) {}

@@ -58,7 +58,7 @@ public final class EnvoyServer implements AutoCloseable {
      * time of tens of thousands of frames.
      */
     private static final RecvByteBufAllocator SHORT_TURNS =
-            new AdaptiveRecvByteBufAllocator(512, 4 << 10, 16 << 10).maxMessagesPerRead(1);
+            new AdaptiveRecvByteBufAllocator(512, 2 << 10, 2 << 10).maxMessagesPerRead(1);
 
     private final EnvoyConfig config;
     private final EnvoyCounters counters;

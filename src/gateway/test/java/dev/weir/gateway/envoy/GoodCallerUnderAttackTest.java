@@ -51,13 +51,12 @@ class GoodCallerUnderAttackTest {
     @EnumSource(Attack.class)
     void no_call_of_a_good_caller_fails(Attack attack) throws Exception {
         EnvoyConfig config = SectionText.read("{timeout: 300ms, max-connections: 200}");
-        FakeDecider decider = new FakeDecider(request -> completedFuture(
-                SampleDecisions.of(SampleDecisions.allowed("p", SampleDecisions.tenAMinute(7)))));
+        FakeDecider decider = new FakeDecider(request ->
+                completedFuture(SampleDecisions.of(SampleDecisions.allowed("p", SampleDecisions.tenAMinute(7)))));
         List<Thread> attackers = new ArrayList<>();
         try (EnvoyServer server = EnvoyServer.start(
                 config,
-                LoopbackEndpoint.of(
-                        config, InetAddress::isLoopbackAddress, LoopbackEndpoint.TIMEOUT, nanos -> {}),
+                LoopbackEndpoint.of(config, InetAddress::isLoopbackAddress, LoopbackEndpoint.TIMEOUT, nanos -> {}),
                 decider)) {
             for (int i = 0; i < ATTACKERS; i++) {
                 Thread attacker = new Thread(() -> repeat(attack, server.port()), "attacker");
@@ -122,8 +121,7 @@ class GoodCallerUnderAttackTest {
         List<RawHttp2> open = new ArrayList<>();
         while (!isOver && attack != Attack.NONE) {
             try {
-                RawHttp2 connection =
-                        attack == Attack.SILENT_CONNECTIONS ? RawHttp2.silent(port) : RawHttp2.open(port);
+                RawHttp2 connection = attack == Attack.SILENT_CONNECTIONS ? RawHttp2.silent(port) : RawHttp2.open(port);
                 open.add(connection);
                 once(attack, connection);
             } catch (IOException e) {

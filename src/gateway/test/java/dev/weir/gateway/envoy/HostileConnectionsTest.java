@@ -9,9 +9,11 @@ import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.testing.SampleDecisions;
+import dev.weir.testing.TestCertificate;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.net.InetAddress;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +21,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -47,8 +50,8 @@ class HostileConnectionsTest {
 
     private void start(String section, Duration timeout, Predicate<InetAddress> callers) throws Exception {
         EnvoyConfig config = SectionText.read(section);
-        FakeDecider decider = new FakeDecider(request -> completedFuture(
-                SampleDecisions.of(SampleDecisions.allowed("p", SampleDecisions.tenAMinute(7)))));
+        FakeDecider decider = new FakeDecider(request ->
+                completedFuture(SampleDecisions.of(SampleDecisions.allowed("p", SampleDecisions.tenAMinute(7)))));
         server = EnvoyServer.start(config, LoopbackEndpoint.of(config, callers, timeout, nanos -> {}), decider);
         opened.add(server);
     }
@@ -124,11 +127,21 @@ class HostileConnectionsTest {
     }
 
     @Test
+    void a_connection_must_begin_its_tls_handshake_in_time(@TempDir Path directory) throws Exception {
+        TestCertificate files = TestCertificate.make(directory, "server", "EC");
+        start("tls: {certificate: " + files.certificate() + ", key: " + files.key() + "}", SHORT);
+        assertThat(opened(RawHttp2.silent(server.port())).isClosed()).isTrue();
+        assertThat(server.connections().tooSlow()).isOne();
+        assertThat(server.connections().open()).isZero();
+    }
+
+    @Test
     void calls_without_a_message_use_no_more_than_the_share_of_their_connection() throws Exception {
         start("{max-calls: 50, max-calls-per-connection: 20, max-resets: 1000}", LONG);
         RawHttp2 connection = callWithoutMessage(RATE_LIMIT, 100);
         for (int i = 20; i < 100; i++) {
-            assertThat(connection.next(RawHttp2.RST_STREAM).orElseThrow().stream()).isEqualTo(2 * i + 1);
+            assertThat(connection.next(RawHttp2.RST_STREAM).orElseThrow().stream())
+                    .isEqualTo(2 * i + 1);
         }
         assertThat(server.stats().inProgress()).isEqualTo(20);
         assertThat(goodCall()).isEqualTo(Code.OK);
@@ -179,9 +192,8 @@ class HostileConnectionsTest {
             }
         }
         connection.flush();
-        connection
-                .next(RawHttp2.GOAWAY)
-                .ifPresent(last -> assertThat(last.errorOfGoAway()).isEqualTo(RawHttp2.ENHANCE_YOUR_CALM));
+        connection.next(RawHttp2.GOAWAY).ifPresent(last -> assertThat(last.errorOfGoAway())
+                .isEqualTo(RawHttp2.ENHANCE_YOUR_CALM));
         await("it is closed", PATIENCE, () -> server.connections().open() == 0);
         assertThat(server.connections().resets()).isOne();
         await("its calls have ended", PATIENCE, () -> server.stats().inProgress() == 0);

@@ -61,7 +61,11 @@ final class RawHttp2 implements AutoCloseable {
 
     private void frame(int type, int flags, int ofStream, byte[] payload) {
         unsent.writeBytes(new byte[] {
-            (byte) (payload.length >> 16), (byte) (payload.length >> 8), (byte) payload.length, (byte) type, (byte) flags
+            (byte) (payload.length >> 16),
+            (byte) (payload.length >> 8),
+            (byte) payload.length,
+            (byte) type,
+            (byte) flags
         });
         unsent.writeBytes(ByteBuffer.allocate(Integer.BYTES).putInt(ofStream).array());
         unsent.writeBytes(payload);
@@ -72,8 +76,18 @@ final class RawHttp2 implements AutoCloseable {
         stream += 2;
         ByteArrayOutputStream block = new ByteArrayOutputStream();
         String[] fields = {
-            ":method", "POST", ":scheme", "http", ":path", path, ":authority", "x", "content-type", "application/grpc",
-            "te", "trailers"
+            ":method",
+            "POST",
+            ":scheme",
+            "http",
+            ":path",
+            path,
+            ":authority",
+            "x",
+            "content-type",
+            "application/grpc",
+            "te",
+            "trailers"
         };
         for (int i = 0; i < fields.length; i += 2) {
             block.write(0); // a literal, which is not indexed
@@ -87,7 +101,11 @@ final class RawHttp2 implements AutoCloseable {
 
     /** Resets the last call. */
     void reset() {
-        frame(RST_STREAM, 0, stream, ByteBuffer.allocate(Integer.BYTES).putInt(CANCEL).array());
+        frame(
+                RST_STREAM,
+                0,
+                stream,
+                ByteBuffer.allocate(Integer.BYTES).putInt(CANCEL).array());
     }
 
     void flush() throws IOException {
