@@ -12,7 +12,7 @@ package dev.weir.gateway.envoy;
 public record ConnectionBounds(int maxConnections, int maxPerAddress, int maxCalls, int maxResets) {
 
     /** The bounds without a configuration. */
-    public static final ConnectionBounds DEFAULTS = new ConnectionBounds(1_000, 500, 2_500, 1_000);
+    public static final ConnectionBounds DEFAULTS = new ConnectionBounds(1_000, 500, 2_500, 200);
 
     /** Returns a copy with another number of connections. */
     public ConnectionBounds withMaxConnections(int other) {
