@@ -125,11 +125,32 @@ public final class IpAddresses {
     }
 
     /**
-     * Returns the text by which a caller is counted. One user often has all IPv6 addresses with the same prefix, so for
-     * IPv6 it is that of the range, such as {@code 2001:db8:0:1::/64}.
+     * Returns the address by which a caller is counted. One user often has all IPv6 addresses with the same prefix, so
+     * for IPv6 it is the first one of the range.
      *
      * <p>Callers behind IPv4 that reach an IPv6 service through a translator (NAT64) share a prefix, so they are counted
      * by their IPv4 addresses. A host with 6to4 has a prefix of 48 bits, which are counted at most.
+     *
+     * @param address the address of the caller
+     * @param ipv6PrefixLength how many bits of an IPv6 address identify a caller, 1 to 128
+     * @return the address, without zone
+     */
+    public static InetAddress firstOfRange(InetAddress address, int ipv6PrefixLength) {
+        if (!(address instanceof Inet6Address)) {
+            return address;
+        }
+        byte[] bytes = address.getAddress();
+        return TranslatedAddress.ipv4(bytes)
+                .orElseGet(() -> of(prefix(bytes, rangeLength(bytes, ipv6PrefixLength))));
+    }
+
+    private static int rangeLength(byte[] ipv6, int ipv6PrefixLength) {
+        return Math.min(ipv6PrefixLength, TranslatedAddress.maxPrefixLength(ipv6));
+    }
+
+    /**
+     * Returns the text by which a caller is counted: that of {@link #firstOfRange}, for IPv6 with the length of the
+     * range, such as {@code 2001:db8:0:1::/64}.
      *
      * @param address the address of the caller
      * @param ipv6PrefixLength how many bits of an IPv6 address identify a caller, 1 to 128. With 128, the text is that
@@ -140,13 +161,9 @@ public final class IpAddresses {
         if (!(address instanceof Inet6Address)) {
             return text(address);
         }
-        byte[] bytes = address.getAddress();
-        Optional<InetAddress> translated = TranslatedAddress.ipv4(bytes);
-        if (translated.isPresent()) {
-            return text(translated.get());
-        }
-        int length = Math.min(ipv6PrefixLength, TranslatedAddress.maxPrefixLength(bytes));
-        return length == IPV6_BITS ? text(address) : text(of(prefix(bytes, length))) + "/" + length;
+        InetAddress first = firstOfRange(address, ipv6PrefixLength);
+        int length = rangeLength(address.getAddress(), ipv6PrefixLength);
+        return first instanceof Inet6Address && length < IPV6_BITS ? text(first) + "/" + length : text(first);
     }
 
     /**

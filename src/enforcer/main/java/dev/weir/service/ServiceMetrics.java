@@ -1,5 +1,7 @@
 package dev.weir.service;
 
+import dev.weir.service.http.ConnectionGuard;
+import dev.weir.service.http.ConnectionGuard.Refusal;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
@@ -17,16 +19,26 @@ public final class ServiceMetrics {
     private final DecideMetrics deciding = new DecideMetrics(registry.getPrometheusRegistry());
 
     /**
-     * @param connections the number of open connections
+     * @param guard bounds the connections
      * @param wrongTokens the number of requests with a wrong token
      * @param certificateExpiry the expiry of the certificate in seconds since 1970; 0 without TLS
      */
-    public ServiceMetrics(LongSupplier connections, LongSupplier wrongTokens, LongSupplier certificateExpiry) {
+    public ServiceMetrics(ConnectionGuard guard, LongSupplier wrongTokens, LongSupplier certificateExpiry) {
         PrometheusRegistry collectors = registry.getPrometheusRegistry();
         GaugeWithCallback.builder()
                 .name("weir_service_connections")
                 .help("Open connections of the service, without those of the health port")
-                .callback(value -> value.call(connections.getAsLong()))
+                .callback(value -> value.call(guard.size()))
+                .register(collectors);
+        CounterWithCallback.builder()
+                .name("weir_service_connections_refused")
+                .help("Connections of the service that were closed or not accepted, by reason")
+                .labelNames("reason")
+                .callback(value -> {
+                    for (Refusal why : Refusal.values()) {
+                        value.call(guard.refused(why), why.name());
+                    }
+                })
                 .register(collectors);
         CounterWithCallback.builder()
                 .name("weir_service_wrong_tokens")

@@ -94,12 +94,13 @@ public final class WeirService implements AutoCloseable {
         topic = PolicyTopic.keepingContents(config);
         peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
-        guard = new ConnectionGuard(config.service().requestTimeout());
-        healthGuard = new ConnectionGuard(config.service().requestTimeout());
-        ownMetrics =
-                new ServiceMetrics(guard::size, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
-                                one -> one.validUntil().getEpochSecond())
-                        .orElse(0L));
+        ConnectionGuard.Bounds bounds =
+                ConnectionGuard.Bounds.ofService(config.service().requestTimeout());
+        guard = new ConnectionGuard(bounds);
+        healthGuard = new ConnectionGuard(bounds);
+        ownMetrics = new ServiceMetrics(guard, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
+                        one -> one.validUntil().getEpochSecond())
+                .orElse(0L));
         healthServer = ServiceServer.start(
                 new ServiceServer.Endpoint(healthListener, tls, access.apply(wrongHealthTokens), healthGuard),
                 ServiceServer.Limits.DEFAULTS.withMaxThreads(MAX_HEALTH_THREADS),

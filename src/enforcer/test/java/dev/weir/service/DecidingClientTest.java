@@ -10,6 +10,7 @@ import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
+import dev.weir.service.http.ConnectionGuard;
 import dev.weir.service.http.ProblemDetails;
 import dev.weir.service.http.ResponseWriter;
 import dev.weir.testing.SampleDecisions;
@@ -105,7 +106,7 @@ class DecidingClientTest {
             left.set(timeout);
             return CompletableFuture.completedFuture(SampleDecisions.fallback(true, NoDecisionReason.TIMED_OUT));
         };
-        ServiceMetrics metrics = new ServiceMetrics(() -> 0, () -> 0, () -> 0);
+        ServiceMetrics metrics = metrics();
         Javalin server = serve(new DecideApi(WeirConfig.DEFAULTS, decider, metrics.deciding()));
         try {
             post(server.port()).join();
@@ -113,6 +114,12 @@ class DecidingClientTest {
             server.stop();
         }
         assertThat(left.get()).isLessThan(Duration.ofSeconds(10));
+    }
+
+    private static ServiceMetrics metrics() {
+        ConnectionGuard guard = new ConnectionGuard(ConnectionGuard.Bounds.ofService(Duration.ofSeconds(1)));
+        guard.close();
+        return new ServiceMetrics(guard, () -> 0, () -> 0);
     }
 
     private static Javalin serve(DecideApi api) {
@@ -129,7 +136,7 @@ class DecidingClientTest {
     @Test
     void requests_beyond_the_memory_for_waiting_ones_are_rejected() throws Exception {
         DecidingClient client = new DecidingClient(DecidingClientTest::unconnected);
-        ServiceMetrics metrics = new ServiceMetrics(() -> 0, () -> 0, () -> 0);
+        ServiceMetrics metrics = metrics();
         DecideApi api = new DecideApi(WeirConfig.DEFAULTS.requests().rules(), client, metrics.deciding(), 3_000);
         Javalin server = serve(api);
         try (client) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.service.http.BodyLoader;
 import dev.weir.service.http.CallerConnections;
+import dev.weir.testing.TestCertificate;
 import io.javalin.Javalin;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -13,10 +14,12 @@ import java.io.InputStreamReader;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.eclipse.jetty.io.Content;
@@ -28,6 +31,7 @@ import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Callers that are slow, numerous, or incomplete. */
 class HostileCallersTest {
@@ -42,7 +46,10 @@ class HostileCallersTest {
     private WeirService service;
 
     private void open(Duration requestTimeout) {
-        WeirConfig.Service settings = WeirConfig.Service.DEFAULTS.withPort(0).withRequestTimeout(requestTimeout);
+        open(WeirConfig.Service.DEFAULTS.withPort(0).withRequestTimeout(requestTimeout));
+    }
+
+    private void open(WeirConfig.Service settings) {
         service = WeirService.open(
                 WeirConfig.DEFAULTS.toBuilder().service(settings).build(), Map.of());
     }
@@ -178,6 +185,17 @@ class HostileCallersTest {
             }
             assertThat(answer(socket)).as(begun).isNull();
         }
+    }
+
+    @Test
+    void a_tls_handshake_is_aborted_at_the_timeout(@TempDir Path directory) throws Exception {
+        TestCertificate files = TestCertificate.make(directory, "service", "EC");
+        open(WeirConfig.Service.DEFAULTS
+                .withPort(0)
+                .withRequestTimeout(Duration.ofSeconds(1))
+                .withTls(new WeirConfig.Service.Tls(files.certificate(), files.key(), Optional.empty())));
+        assertThat(answer(connect(service.port(), ""))).isNull();
+        assertThat(answer(connect(service.healthPort(), ""))).isNull();
     }
 
     @Test

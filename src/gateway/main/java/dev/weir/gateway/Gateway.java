@@ -101,10 +101,11 @@ public final class Gateway implements AutoCloseable {
         TokenThrottle wrongTokens = new TokenThrottle(TokenThrottle.MAX_WAITING);
         AccessControl access =
                 new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), wrongTokens);
-        guard = new ConnectionGuard(weir.service().requestTimeout(), config.maxConnections(), config.maxConnections());
-        metrics = new ServiceMetrics(guard::size, wrongTokens::total, () -> tls.map(
-                        one -> one.validUntil().getEpochSecond())
-                .orElse(0L));
+        guard = new ConnectionGuard(
+                ConnectionShares.ofHttp(config, weir.service().requestTimeout()));
+        metrics = new ServiceMetrics(
+                guard, wrongTokens::total, () -> tls.map(one -> one.validUntil().getEpochSecond())
+                        .orElse(0L));
         processMetrics = new ProcessMetrics(metrics.registry());
         client = DecidingClient.ofGateway(weir, config.answers().fallbackOnOverload());
         client.bindTo(metrics.registry());
@@ -165,7 +166,7 @@ public final class Gateway implements AutoCloseable {
                     value.call(DecidingClient.MAX_IN_FLIGHT, "requests");
                     value.call(config.maxConnections(), "connections");
                     value.call(calls.maxCalls(), "envoy_calls");
-                    value.call(calls.maxConnections(), "envoy_connections");
+                    value.call(config.envoy().connections().maxConnections(), "envoy_connections");
                 })
                 .register(registry);
     }
@@ -174,7 +175,8 @@ public final class Gateway implements AutoCloseable {
     private EnvoyServer startEnvoy(WeirConfig weir, GatewayConfig config) {
         boolean hasCertificates =
                 config.envoy().tls().flatMap(EnvoyTls::clientCa).isPresent();
-        EnvoyMetrics envoyMetrics = new EnvoyMetrics(metrics.registry().getPrometheusRegistry(), () -> envoy.stats());
+        EnvoyMetrics envoyMetrics = new EnvoyMetrics(
+                metrics.registry().getPrometheusRegistry(), () -> envoy.stats(), () -> envoy.connections());
         int port = config.effectiveGrpcPort();
         UntrustedCallers untrusted = new UntrustedCallers("the gRPC port");
         Predicate<InetAddress> callers = caller -> {
@@ -191,7 +193,11 @@ public final class Gateway implements AutoCloseable {
                             .with(new EntryTexts(
                                     weir.requests().rules().maxAttributeLength(),
                                     config.proxies().address().ipv6PrefixLength())),
-                    new EnvoyServer.Endpoint(new InetSocketAddress(host, port), callers, envoyMetrics),
+                    new EnvoyServer.Endpoint(
+                            new InetSocketAddress(host, port),
+                            callers,
+                            ConnectionShares.ofGrpc(config, weir.service().requestTimeout()),
+                            envoyMetrics),
                     client);
         } catch (IOException e) {
             client.close();
@@ -221,7 +227,7 @@ public final class Gateway implements AutoCloseable {
             ServiceListener listener =
                     ServiceListener.open(weir.service(), config.httpPort(), "gateway.http-port", "--http-port");
             try {
-                return new Gateway(weir, config, tokens, tls, listener);
+                return new Gateway(weir, DescriptorShare.fit(config), tokens, tls, listener);
             } catch (RuntimeException e) {
                 listener.close();
                 throw e;

@@ -2,6 +2,7 @@ package dev.weir.gateway;
 
 import dev.weir.config.Setting;
 import dev.weir.config.WeirConfig.Service;
+import dev.weir.gateway.envoy.ConnectionBounds;
 import dev.weir.gateway.envoy.EnvoyConfig;
 import dev.weir.http.PathRules;
 import java.time.Duration;
@@ -34,10 +35,11 @@ public record GatewayConfig(
     public static final int DEFAULT_GRPC_PORT = 8691;
 
     static final int MAX_ROUTES = 1_000;
+    static final int MIN_CONNECTIONS = 16;
     static final Setting<Integer> HTTP_PORT = Setting.count("gateway.http-port", 0, Service.MAX_PORT);
     static final Setting<Optional<Integer>> GRPC_PORT =
             Setting.count("gateway.grpc-port", 0, Service.MAX_PORT).optional();
-    static final Setting<Integer> MAX_CONNECTIONS = Setting.count("gateway.max-connections", 16, 100_000);
+    static final Setting<Integer> MAX_CONNECTIONS = Setting.count("gateway.max-connections", MIN_CONNECTIONS, 100_000);
     static final Setting<Duration> DRAIN = Setting.durationOrZero("gateway.drain", Duration.ofMinutes(1));
 
     public static final GatewayConfig DEFAULTS = new GatewayConfig(
@@ -90,6 +92,12 @@ public record GatewayConfig(
     /** Returns a copy with another port for gRPC. */
     public GatewayConfig withGrpcPort(int other) {
         return new GatewayConfig(httpPort, Optional.of(other), maxConnections, drain, proxies, answers, envoy);
+    }
+
+    /** Returns a copy with other bounds of connections. */
+    GatewayConfig with(int maxHttpConnections, ConnectionBounds ofGrpc) {
+        return new GatewayConfig(
+                httpPort, grpcPort, maxHttpConnections, drain, address, original, routes, envoy.with(ofGrpc));
     }
 
     /** Returns the port for gRPC, 0 for any free port. */

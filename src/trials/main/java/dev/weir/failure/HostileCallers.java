@@ -27,6 +27,7 @@ final class HostileCallers implements AutoCloseable {
     private static final int SLOW_HEADERS = 300;
     private static final int SLOW_BODIES = 40;
     private static final int SLOW_HEALTH_CHECKS = 60;
+    private static final int SILENT = 600; // more than either port accepts
     private static final int NOT_READING = 40;
     private static final int CROSS_SITE = 16;
 
@@ -69,7 +70,8 @@ final class HostileCallers implements AutoCloseable {
                 healthPort,
                 "GET /health/ready HTTP/1.1\r\n" + HOST + "X-Slow: ",
                 "a");
-        callers.trickle("silent", SLOW_BODIES, port, "", "");
+        callers.trickle("silent", SILENT, port, "", "");
+        callers.trickle("silent health checks", SILENT, healthPort, "", "");
         callers.trickle(
                 "not reading",
                 NOT_READING,

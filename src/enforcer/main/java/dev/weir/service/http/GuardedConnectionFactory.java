@@ -1,6 +1,8 @@
 package dev.weir.service.http;
 
-import java.net.SocketAddress;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.concurrent.TimeoutException;
 import org.eclipse.jetty.io.AbstractEndPoint;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.io.EndPoint;
@@ -12,6 +14,8 @@ import org.eclipse.jetty.server.internal.HttpConnection;
 
 /** Creates HTTP connections that a {@link ConnectionGuard} bounds. */
 public final class GuardedConnectionFactory extends HttpConnectionFactory {
+
+    private static final InetAddress NO_ADDRESS = new InetSocketAddress(0).getAddress();
 
     private final ConnectionGuard guard;
 
@@ -36,12 +40,16 @@ public final class GuardedConnectionFactory extends HttpConnectionFactory {
     }
 
     private final class GuardedHttpConnection extends HttpConnection implements ConnectionGuard.GuardedConnection {
+        private final InetAddress caller;
         private volatile boolean isIncomplete = true; // until its first request has arrived
         private volatile long sinceNanos = System.nanoTime();
         private volatile long bytesBefore;
 
         GuardedHttpConnection(HttpConfiguration http, Connector connector, EndPoint endPoint) {
             super(http, connector, endPoint);
+            caller = endPoint.getRemoteSocketAddress() instanceof InetSocketAddress remote
+                    ? remote.getAddress()
+                    : NO_ADDRESS; // the caller has closed the connection already
         }
 
         @Override
@@ -66,7 +74,9 @@ public final class GuardedConnectionFactory extends HttpConnectionFactory {
 
         @Override
         public void onOpen() {
-            guard.opened(this);
+            if (!guard.opened(this)) {
+                close(ConnectionGuard.Refusal.TOO_MANY);
+            }
             super.onOpen();
         }
 
@@ -104,13 +114,13 @@ public final class GuardedConnectionFactory extends HttpConnectionFactory {
         }
 
         @Override
-        public SocketAddress remote() {
-            return getEndPoint().getRemoteSocketAddress();
+        public InetAddress caller() {
+            return caller;
         }
 
         @Override
-        public void close(Throwable why) {
-            getEndPoint().close(why);
+        public void close(ConnectionGuard.Refusal why) {
+            getEndPoint().close(new TimeoutException(why.text()));
         }
     }
 }

@@ -25,6 +25,9 @@ public final class ServiceListener implements AutoCloseable {
     /** What Netty's native transports write before the message of the system. */
     private static final String NETTY_BIND = "^bind\\(\\.\\.\\) failed[^:]*: ";
 
+    /** How many connections can wait until they are accepted. The operating system may have a lower bound. */
+    private static final int BACKLOG = 1_024;
+
     private final Service service;
     private final Port port;
     private final InetSocketAddress bound;
@@ -120,10 +123,10 @@ public final class ServiceListener implements AutoCloseable {
 
     private void bind(ServerSocketChannel socket) throws IOException {
         try {
-            socket.bind(bound);
+            socket.bind(bound, BACKLOG);
         } catch (BindException e) { // systems other than Linux do not permit it while the reservation is open
             reservation.close();
-            socket.bind(bound);
+            socket.bind(bound, BACKLOG);
         }
     }
 
@@ -138,6 +141,11 @@ public final class ServiceListener implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Returns the full key of the setting with the port. */
+    String setting() {
+        return port.setting;
     }
 
     /** Returns the address that is bound, with its port. */

@@ -12,8 +12,6 @@ import io.javalin.http.Handler;
 import io.javalin.http.HandlerType;
 import io.javalin.http.HttpResponseException;
 import io.javalin.util.JavalinException;
-import java.io.IOException;
-import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -217,12 +215,8 @@ public final class ServiceServer implements AutoCloseable {
                 .map(one ->
                         new ConnectionFactory[] {new SslConnectionFactory(one.server(), plain.getProtocol()), plain})
                 .orElse(new ConnectionFactory[] {plain});
-        ServerConnector connector = new ServerConnector(server, 1, selectors, factories) {
-            @Override
-            protected ServerSocketChannel openAcceptChannel() throws IOException {
-                return endpoint.listener().listen();
-            }
-        };
+        ServerConnector connector =
+                new GuardedConnector(server, selectors, endpoint.listener(), endpoint.guard(), factories);
         connector.setIdleTimeout(IDLE_MS);
         connector.setShutdownIdleTimeout(CLOSE_IDLE_MS);
         return connector;

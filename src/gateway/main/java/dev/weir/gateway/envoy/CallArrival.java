@@ -5,43 +5,33 @@ import io.grpc.Context;
 import io.grpc.Metadata;
 import io.grpc.ServerStreamTracer;
 import io.grpc.Status;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * The arrival of the headers of a call, whose message can follow later. The timeout of the call begins here, and from
- * here until its end it has one of the places for calls in progress. A call that finds no place must be rejected.
+ * here until its end it has its places among the calls in progress.
  */
 final class CallArrival extends ServerStreamTracer {
 
     private static final Context.Key<CallArrival> KEY = Context.key("weir-call-arrival");
+    private static final String SERVICE = RateLimitServiceGrpc.SERVICE_NAME + "/";
+    private static final Runnable NO_PLACES = () -> {};
 
     private final long nanos = System.nanoTime();
-    private final AtomicInteger inProgress;
-    private final AtomicBoolean hasPlace;
+    private final boolean isRateLimit;
+    private final AtomicReference<Runnable> places = new AtomicReference<>(NO_PLACES);
+    private volatile CallerConnection connection; // null before admission
 
-    private CallArrival(AtomicInteger inProgress, int max) {
-        this.inProgress = inProgress;
-        hasPlace = new AtomicBoolean(inProgress.incrementAndGet() <= max);
-        if (!hasPlace.get()) {
-            inProgress.decrementAndGet();
-        }
+    private CallArrival(boolean isRateLimit) {
+        this.isRateLimit = isRateLimit;
     }
 
-    /**
-     * Returns a factory that records the arrivals of calls of the rate limit service.
-     *
-     * @param inProgress counts the calls that have places
-     * @param max the number of places
-     */
-    static ServerStreamTracer.Factory factory(AtomicInteger inProgress, int max) {
-        String service = RateLimitServiceGrpc.SERVICE_NAME + "/";
+    /** Returns a factory that records the arrivals of calls. */
+    static ServerStreamTracer.Factory factory() {
         return new ServerStreamTracer.Factory() {
             @Override
             public ServerStreamTracer newServerStreamTracer(String fullMethodName, Metadata headers) {
-                return fullMethodName.startsWith(service)
-                        ? new CallArrival(inProgress, max)
-                        : new ServerStreamTracer() {};
+                return new CallArrival(fullMethodName.startsWith(SERVICE));
             }
         };
     }
@@ -56,9 +46,9 @@ final class CallArrival extends ServerStreamTracer {
         return context.withValue(KEY, this);
     }
 
-    /** Returns whether the call has a place, until it ends. */
-    boolean hasPlace() {
-        return hasPlace.get();
+    /** Returns whether it is a call of the rate limit service. */
+    boolean isRateLimit() {
+        return isRateLimit;
     }
 
     /** Returns when the call arrived, by {@link System#nanoTime}. */
@@ -66,10 +56,29 @@ final class CallArrival extends ServerStreamTracer {
         return nanos;
     }
 
+    /**
+     * Records that the call was admitted.
+     *
+     * @param its the connection of the call
+     * @param returnPlaces returns the places of the call; runs once, on any thread
+     */
+    void admitted(CallerConnection its, Runnable returnPlaces) {
+        connection = its;
+        places.set(returnPlaces);
+    }
+
+    /** Returns the places of the call, unless they were returned already. */
+    void leave() {
+        places.getAndSet(NO_PLACES).run();
+    }
+
     @Override
     public void streamClosed(Status status) {
-        if (hasPlace.getAndSet(false)) {
-            inProgress.decrementAndGet();
+        leave();
+        boolean isReset =
+                status.getCode() == Status.Code.CANCELLED || status.getCode() == Status.Code.DEADLINE_EXCEEDED;
+        if (isReset && connection != null) {
+            connection.reset();
         }
     }
 }

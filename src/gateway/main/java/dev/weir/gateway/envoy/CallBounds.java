@@ -7,10 +7,9 @@ package dev.weir.gateway.envoy;
  * @param maxEntries the most entries of a descriptor or, if the call is merged, of all its descriptors
  * @param maxMessageBytes the largest message
  * @param maxCalls the most calls at the same time
- * @param maxConnections the most connections
  */
-public record CallBounds(int maxDescriptors, int maxEntries, int maxMessageBytes, int maxCalls, int maxConnections) {
+public record CallBounds(int maxDescriptors, int maxEntries, int maxMessageBytes, int maxCalls) {
 
     /** The bounds without a configuration. */
-    public static final CallBounds DEFAULTS = new CallBounds(32, 32, 1 << 20, 10_000, 1_000);
+    public static final CallBounds DEFAULTS = new CallBounds(32, 32, 1 << 20, 10_000);
 }

@@ -10,6 +10,7 @@ import java.util.Optional;
  * @param mapping how calls become requests
  * @param contents what responses contain
  * @param bounds the bounds of calls
+ * @param connections the bounds of connections
  * @param threads the threads that serve connections and run their calls
  * @param drain the longest time to complete the calls in progress when the server is closed
  * @param tls the files for TLS; empty for plain text
@@ -18,6 +19,7 @@ public record EnvoyConfig(
         EnvoyMapping mapping,
         ResponseContents contents,
         CallBounds bounds,
+        ConnectionBounds connections,
         int threads,
         Duration drain,
         Optional<EnvoyTls> tls) {
@@ -27,6 +29,7 @@ public record EnvoyConfig(
             EnvoyMapping.DEFAULTS,
             ResponseContents.DEFAULTS,
             CallBounds.DEFAULTS,
+            ConnectionBounds.DEFAULTS,
             Math.max(2, Runtime.getRuntime().availableProcessors()),
             RequestDecider.MAX_TIMEOUT,
             Optional.empty());
@@ -34,6 +37,11 @@ public record EnvoyConfig(
     /** Returns a copy that makes other texts of those of descriptors. */
     public EnvoyConfig with(EntryTexts texts) {
         EnvoyMapping other = new EnvoyMapping(mapping.rules(), mapping.otherwise(), mapping.isMerged(), texts);
-        return new EnvoyConfig(other, contents, bounds, threads, drain, tls);
+        return new EnvoyConfig(other, contents, bounds, connections, threads, drain, tls);
+    }
+
+    /** Returns a copy with other bounds of connections. */
+    public EnvoyConfig with(ConnectionBounds other) {
+        return new EnvoyConfig(mapping, contents, bounds, other, threads, drain, tls);
     }
 }

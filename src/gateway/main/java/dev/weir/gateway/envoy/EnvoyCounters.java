@@ -19,10 +19,10 @@ final class EnvoyCounters {
     private final LongAdder failed = new LongAdder();
     private final LongAdder cancelled = new LongAdder();
     private final LongConsumer durationsNanos;
+    final LongAdder incomplete = new LongAdder();
     final LongAdder untrusted = new LongAdder();
-    final LongAdder tooMany = new LongAdder();
+    final LongAdder resets = new LongAdder();
     final AtomicInteger inProgress = new AtomicInteger();
-    final AtomicInteger connections = new AtomicInteger();
 
     /** @param durationsNanos receives the time from each call to its response */
     EnvoyCounters(LongConsumer durationsNanos) {
@@ -60,11 +60,9 @@ final class EnvoyCounters {
                 shed.sum(),
                 invalid.sum(),
                 exhausted.sum(),
+                incomplete.sum(),
                 failed.sum(),
                 cancelled.sum(),
-                inProgress.get(),
-                connections.get(),
-                untrusted.sum(),
-                tooMany.sum());
+                inProgress.get());
     }
 }

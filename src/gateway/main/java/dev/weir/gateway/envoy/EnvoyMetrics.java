@@ -27,9 +27,11 @@ public final class EnvoyMetrics implements LongConsumer {
      * Registers the metrics.
      *
      * @param registry the registry
-     * @param stats returns the counts of the service
+     * @param stats returns the counts of calls
+     * @param connections returns the counts of connections
      */
-    public EnvoyMetrics(PrometheusRegistry registry, Supplier<EnvoyStats> stats) {
+    public EnvoyMetrics(
+            PrometheusRegistry registry, Supplier<EnvoyStats> stats, Supplier<ConnectionStats> connections) {
         registry.register(duration);
         CounterWithCallback.builder()
                 .name("weir_envoy_calls")
@@ -41,6 +43,7 @@ public final class EnvoyMetrics implements LongConsumer {
                     value.call(now.overLimit(), "OVER_LIMIT");
                     value.call(now.invalid(), "INVALID");
                     value.call(now.exhausted(), "EXHAUSTED");
+                    value.call(now.incomplete(), "INCOMPLETE");
                     value.call(now.failed(), "FAILED");
                     value.call(now.cancelled(), "CANCELLED");
                 })
@@ -63,16 +66,19 @@ public final class EnvoyMetrics implements LongConsumer {
         GaugeWithCallback.builder()
                 .name("weir_envoy_connections")
                 .help("Open connections to the rate limit service")
-                .callback(value -> value.call(stats.get().connections()))
+                .callback(value -> value.call(connections.get().open()))
                 .register(registry);
         CounterWithCallback.builder()
                 .name("weir_envoy_connections_refused")
-                .help("Connections that the rate limit service refused, by reason")
+                .help("Connections to the rate limit service that were closed or not accepted, by reason")
                 .labelNames("reason")
                 .callback(value -> {
-                    EnvoyStats now = stats.get();
+                    ConnectionStats now = connections.get();
                     value.call(now.untrusted(), "UNTRUSTED");
                     value.call(now.tooMany(), "TOO_MANY");
+                    value.call(now.tooSlow(), "TOO_SLOW");
+                    value.call(now.resets(), "RESETS");
+                    value.call(now.noDescriptors(), "NO_DESCRIPTORS");
                 })
                 .register(registry);
     }

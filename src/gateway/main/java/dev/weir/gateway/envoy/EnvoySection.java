@@ -52,7 +52,10 @@ public final class EnvoySection {
             "max-entries",
             "max-message",
             "max-calls",
+            "max-calls-per-connection",
             "max-connections",
+            "max-connections-per-address",
+            "max-resets",
             "threads",
             "tls");
 
@@ -65,6 +68,8 @@ public final class EnvoySection {
     private static final int MAX_PATTERNS = 1000;
     private static final int MAX_BODY_LENGTH = 4096;
     private static final int MAX_THREADS = 256;
+    private static final int MAX_CALLS = 1_000_000;
+    private static final int MAX_CONNECTIONS = 100_000;
 
     private EnvoySection() {}
 
@@ -103,11 +108,19 @@ public final class EnvoySection {
                         number(section.get("max-descriptors"), 1, 1000, bounds.maxDescriptors()),
                         number(section.get("max-entries"), 1, 1000, bounds.maxEntries()),
                         read(section.get("max-message"), EnvoySection::messageBytes, bounds.maxMessageBytes()),
-                        number(section.get("max-calls"), 1, 1_000_000, bounds.maxCalls()),
-                        number(section.get("max-connections"), 1, 100_000, bounds.maxConnections())),
+                        number(section.get("max-calls"), 1, MAX_CALLS, bounds.maxCalls())),
+                connections(section, defaults.connections()),
                 number(section.get("threads"), 1, MAX_THREADS, defaults.threads()),
                 defaults.drain(),
                 tls(section.get("tls")));
+    }
+
+    private static ConnectionBounds connections(YamlTree section, ConnectionBounds bounds) {
+        return new ConnectionBounds(
+                number(section.get("max-connections"), 1, MAX_CONNECTIONS, bounds.maxConnections()),
+                number(section.get("max-connections-per-address"), 1, MAX_CONNECTIONS, bounds.maxPerAddress()),
+                number(section.get("max-calls-per-connection"), 1, MAX_CALLS, bounds.maxCalls()),
+                number(section.get("max-resets"), 1, MAX_CALLS, bounds.maxResets()));
     }
 
     private static Optional<EnvoyTls> tls(YamlTree mapping) {

@@ -2,6 +2,8 @@ package dev.weir.gateway.envoy;
 
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.service.RequestDecider;
+import dev.weir.service.http.ConnectionGuard;
+import dev.weir.service.http.ConnectionGuard.Refusal;
 import io.grpc.BindableService;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.MethodDescriptor;
@@ -11,6 +13,10 @@ import io.grpc.ServerServiceDefinition;
 import io.grpc.ServiceDescriptor;
 import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
+import io.grpc.netty.shaded.io.netty.channel.AdaptiveRecvByteBufAllocator;
+import io.grpc.netty.shaded.io.netty.channel.ChannelOption;
+import io.grpc.netty.shaded.io.netty.channel.RecvByteBufAllocator;
+import io.grpc.netty.shaded.io.netty.channel.ServerChannel;
 import io.grpc.protobuf.services.HealthStatusManager;
 import io.grpc.protobuf.services.ProtoReflectionService;
 import io.grpc.protobuf.services.ProtoReflectionServiceV1;
@@ -41,13 +47,27 @@ public final class EnvoyServer implements AutoCloseable {
 
     private static final int MAX_HEADER_BYTES = 16 << 10;
     private static final long MIN_KEEP_ALIVE_SECONDS = 5;
+    private static final long MAX_IDLE_MINUTES = 5;
     private static final long FORCED_CLOSE_SECONDS = 5;
+    private static final long CHECK_INTERVAL_MS = 250;
+
+    /** How many connections can wait until they are accepted. The operating system may have a lower bound. */
+    private static final int BACKLOG = 1_024;
+
+    /**
+     * How much is read from a connection before it is the turn of the next one of the thread: so many bytes, in one read.
+     * Otherwise a connection that sends much would delay the calls of the others: with gRPC's 16 reads of 64 KiB, by the
+     * time of tens of thousands of frames.
+     */
+    private static final RecvByteBufAllocator SHORT_TURNS =
+            new AdaptiveRecvByteBufAllocator(512, 2 << 10, 2 << 10).maxMessagesPerRead(1);
 
     private final EnvoyConfig config;
     private final EnvoyCounters counters;
     private final HealthStatusManager health = new HealthStatusManager();
     private final ScheduledThreadPoolExecutor timer;
     private final EventLoops loops;
+    private final ConnectionGuard guard;
     private final Server server;
     private final AtomicBoolean isStopping = new AtomicBoolean();
 
@@ -56,9 +76,15 @@ public final class EnvoyServer implements AutoCloseable {
      *
      * @param address the address; port 0 for any free port
      * @param callers whether connections from an address are accepted
+     * @param connections the bounds of connections. Their timeout applies to the handshakes of a connection, and to the
+     *     time from the headers of a call to its message
      * @param durationsNanos receives the time from each call to its response, on any thread
      */
-    public record Endpoint(InetSocketAddress address, Predicate<InetAddress> callers, LongConsumer durationsNanos) {}
+    public record Endpoint(
+            InetSocketAddress address,
+            Predicate<InetAddress> callers,
+            ConnectionGuard.Bounds connections,
+            LongConsumer durationsNanos) {}
 
     private EnvoyServer(EnvoyConfig config, Endpoint endpoint, RequestDecider decider) throws IOException {
         this.config = config;
@@ -71,6 +97,7 @@ public final class EnvoyServer implements AutoCloseable {
         });
         timer.setRemoveOnCancelPolicy(true);
         loops = EventLoops.start(config.threads());
+        guard = new ConnectionGuard(endpoint.connections());
         ServerCredentials credentials;
         try {
             credentials = config.tls().isPresent()
@@ -80,19 +107,30 @@ public final class EnvoyServer implements AutoCloseable {
             stopThreads();
             throw e;
         }
-        CallBounds bounds = config.bounds();
+        AcceptFilter accepting = new AcceptFilter(endpoint.callers(), guard, config.connections(), counters);
+        IncompleteCalls incomplete = new IncompleteCalls(guard.timeout(), counters);
+        var unused = timer.scheduleWithFixedDelay(
+                incomplete::closeTimedOut, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS, TimeUnit.MILLISECONDS);
         server = NettyServerBuilder.forAddress(endpoint.address(), credentials)
                 .bossEventLoopGroup(loops.group())
                 .workerEventLoopGroup(loops.group())
-                .channelType(loops.channelType())
+                .channelFactory(() -> {
+                    ServerChannel listening = loops.channels().newChannel();
+                    listening.pipeline().addFirst(accepting);
+                    return listening;
+                })
+                .withOption(ChannelOption.SO_BACKLOG, BACKLOG)
+                .withChildOption(ChannelOption.RCVBUF_ALLOCATOR, SHORT_TURNS)
                 .directExecutor() // calls do not block, and most are answered before they would reach another thread
-                .maxInboundMessageSize(bounds.maxMessageBytes())
+                .maxInboundMessageSize(config.bounds().maxMessageBytes())
                 .maxInboundMetadataSize(MAX_HEADER_BYTES)
-                .maxConcurrentCallsPerConnection(bounds.maxCalls())
+                .maxConcurrentCallsPerConnection(config.connections().maxCalls())
                 .permitKeepAliveTime(MIN_KEEP_ALIVE_SECONDS, TimeUnit.SECONDS)
                 .permitKeepAliveWithoutCalls(true)
-                .addStreamTracerFactory(CallArrival.factory(counters.inProgress, bounds.maxCalls()))
-                .addTransportFilter(new ConnectionBound(bounds.maxConnections(), counters, endpoint.callers()))
+                .maxConnectionIdle(MAX_IDLE_MINUTES, TimeUnit.MINUTES)
+                .addStreamTracerFactory(CallArrival.factory())
+                .addTransportFilter(accepting.ready())
+                .intercept(new CallGate(config.bounds().maxCalls(), incomplete, counters))
                 .addService(service(new RateLimitHandler(config, decider, timer, counters)))
                 .addService(health.getHealthService())
                 .addService(ProtoReflectionServiceV1.newInstance())
@@ -154,7 +192,7 @@ public final class EnvoyServer implements AutoCloseable {
     }
 
     /**
-     * Returns the counts since the start.
+     * Returns the counts of calls since the start.
      *
      * @return the counts, which are read one after the other
      */
@@ -167,6 +205,21 @@ public final class EnvoyServer implements AutoCloseable {
         for (String service : SERVICES) {
             health.setStatus(service, ServingStatus.SERVING); // has no effect after enterTerminalState
         }
+    }
+
+    /**
+     * Returns the counts of connections since the start.
+     *
+     * @return the counts, which are read one after the other
+     */
+    public ConnectionStats connections() {
+        return new ConnectionStats(
+                guard.size(),
+                counters.untrusted.sum(),
+                guard.refused(Refusal.TOO_MANY),
+                guard.refused(Refusal.TOO_SLOW),
+                counters.resets.sum(),
+                guard.refused(Refusal.NO_DESCRIPTORS));
     }
 
     /**
@@ -201,6 +254,7 @@ public final class EnvoyServer implements AutoCloseable {
 
     private void stopThreads() {
         timer.shutdownNow();
+        guard.close();
         loops.stop();
     }
 }

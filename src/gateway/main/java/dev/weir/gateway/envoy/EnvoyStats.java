@@ -1,7 +1,7 @@
 package dev.weir.gateway.envoy;
 
 /**
- * The counts of a rate limit service since its start.
+ * The counts of the calls of a rate limit service since its start.
  *
  * @param ok calls within the limits
  * @param overLimit calls over a limit
@@ -9,12 +9,10 @@ package dev.weir.gateway.envoy;
  * @param shed requests of these calls that were denied because there were too many
  * @param invalid calls that were rejected as invalid
  * @param exhausted calls that were rejected because there were too many
+ * @param incomplete calls that were closed because their message did not arrive
  * @param failed calls that ended with another error
  * @param cancelled calls that ended before their response: the caller cancelled them or their deadline passed
  * @param inProgress calls in progress
- * @param connections open connections
- * @param untrusted connections that were closed because of the address of the caller
- * @param tooMany connections that were closed because there were too many
  */
 public record EnvoyStats(
         long ok,
@@ -23,9 +21,7 @@ public record EnvoyStats(
         long shed,
         long invalid,
         long exhausted,
+        long incomplete,
         long failed,
         long cancelled,
-        int inProgress,
-        int connections,
-        long untrusted,
-        long tooMany) {}
+        int inProgress) {}

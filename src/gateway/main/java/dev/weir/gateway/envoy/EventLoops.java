@@ -1,5 +1,6 @@
 package dev.weir.gateway.envoy;
 
+import io.grpc.netty.shaded.io.netty.channel.ChannelFactory;
 import io.grpc.netty.shaded.io.netty.channel.EventLoopGroup;
 import io.grpc.netty.shaded.io.netty.channel.ServerChannel;
 import io.grpc.netty.shaded.io.netty.channel.epoll.Epoll;
@@ -15,9 +16,9 @@ import java.util.concurrent.TimeUnit;
  * The threads that serve connections, each a part of them.
  *
  * @param group the threads
- * @param channelType the type of the server's channel that fits them
+ * @param channels creates the channel that listens, of the type that fits them
  */
-record EventLoops(EventLoopGroup group, Class<? extends ServerChannel> channelType) {
+record EventLoops(EventLoopGroup group, ChannelFactory<ServerChannel> channels) {
 
     private static final long STOP_SECONDS = 1;
 
@@ -25,8 +26,8 @@ record EventLoops(EventLoopGroup group, Class<? extends ServerChannel> channelTy
     static EventLoops start(int threads) {
         ThreadFactory daemons = new DefaultThreadFactory("weir-envoy", true);
         return Epoll.isAvailable()
-                ? new EventLoops(new EpollEventLoopGroup(threads, daemons), EpollServerSocketChannel.class)
-                : new EventLoops(new NioEventLoopGroup(threads, daemons), NioServerSocketChannel.class);
+                ? new EventLoops(new EpollEventLoopGroup(threads, daemons), EpollServerSocketChannel::new)
+                : new EventLoops(new NioEventLoopGroup(threads, daemons), NioServerSocketChannel::new);
     }
 
     /** Stops the threads, without waiting for their end. */

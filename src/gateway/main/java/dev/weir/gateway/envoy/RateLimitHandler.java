@@ -12,7 +12,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Handles calls of {@code ShouldRateLimit}. Calls above the maximum number are rejected before they are read. */
+/** Handles calls of {@code ShouldRateLimit} that a {@link CallGate} has admitted. */
 final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, EncodedResponse> {
 
     private static final Logger LOG = LoggerFactory.getLogger(RateLimitHandler.class);
@@ -38,14 +38,6 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, Encod
     @Override
     public ServerCall.Listener<ReceivedMessage> startCall(
             ServerCall<ReceivedMessage, EncodedResponse> call, Metadata headers) {
-        if (!CallArrival.current().hasPlace()) {
-            close(
-                    call,
-                    Status.RESOURCE_EXHAUSTED.withDescription(
-                            "the gateway has " + config.bounds().maxCalls()
-                                    + " calls in progress, which is the maximum (gateway.envoy.max-calls)"));
-            return new ServerCall.Listener<>() {};
-        }
         call.request(2); // a second message is a fault
         return new CallListener(call);
     }
@@ -60,6 +52,7 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, Encod
 
         private final ServerCall<ReceivedMessage, EncodedResponse> call;
         private ReceivedMessage message;
+        private boolean hasMore;
         private volatile boolean isClosed;
         private PendingCall pending;
 
@@ -69,19 +62,18 @@ final class RateLimitHandler implements ServerCallHandler<ReceivedMessage, Encod
 
         @Override
         public void onMessage(ReceivedMessage received) {
-            if (message != null && !isClosed) {
-                end(Status.INVALID_ARGUMENT.withDescription("the call has more than one message"));
-            }
+            hasMore = message != null;
             message = received;
         }
 
         @Override
         public void onHalfClose() {
-            if (isClosed || call.isCancelled()) {
+            if (call.isCancelled()) {
                 return;
             }
-            if (message == null) {
-                end(Status.INVALID_ARGUMENT.withDescription("the call has no message"));
+            if (message == null || hasMore) {
+                end(Status.INVALID_ARGUMENT.withDescription(
+                        hasMore ? "the call has more than one message" : "the call has no message"));
                 return;
             }
             try {

@@ -27,7 +27,6 @@ import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
 import java.lang.reflect.Method;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -137,10 +136,10 @@ class EnvoyLiveTest {
     }
 
     private static EnvoyServer serve(String section) throws Exception {
-        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        EnvoyConfig config = SectionText.read(section);
         return EnvoyServer.start(
-                SectionText.read(section),
-                new EnvoyServer.Endpoint(address, InetAddress::isLoopbackAddress, nanos -> {}),
+                config,
+                LoopbackEndpoint.of(config, InetAddress::isLoopbackAddress, LoopbackEndpoint.TIMEOUT, nanos -> {}),
                 decider);
     }
 

@@ -42,6 +42,9 @@ class EnvoySectionTest {
                 max-message: 64KiB
                 max-calls: 7
                 max-connections: 8
+                max-connections-per-address: 4
+                max-calls-per-connection: 3
+                max-resets: 2
                 threads: 9
                 tls: {certificate: a.crt, key: a.key, client-ca: ca.crt}
                 """);
@@ -61,7 +64,8 @@ class EnvoySectionTest {
         assertThat(ruled.fallback()).isEqualTo(Fallback.FAIL_CLOSED);
         assertThat(ruled.timeout()).isEqualTo(Duration.ofMillis(50));
         assertThat(config.contents()).isEqualTo(new ResponseContents(false, false, "slow down"));
-        assertThat(config.bounds()).isEqualTo(new CallBounds(5, 6, 65_536, 7, 8));
+        assertThat(config.bounds()).isEqualTo(new CallBounds(5, 6, 65_536, 7));
+        assertThat(config.connections()).isEqualTo(new ConnectionBounds(8, 4, 3, 2));
         assertThat(config.threads()).isEqualTo(9);
         assertThat(config.tls())
                 .contains(new EnvoyTls(Path.of("a.crt"), Path.of("a.key"), Optional.of(Path.of("ca.crt"))));

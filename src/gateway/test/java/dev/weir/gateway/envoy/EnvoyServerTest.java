@@ -42,7 +42,6 @@ import io.grpc.stub.ClientCalls;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -92,8 +91,8 @@ class EnvoyServerTest {
 
     private RateLimitServiceGrpc.RateLimitServiceBlockingStub start(EnvoyConfig config, Predicate<InetAddress> callers)
             throws Exception {
-        InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
-        server = EnvoyServer.start(config, new EnvoyServer.Endpoint(address, callers, durations::add), decider);
+        server = EnvoyServer.start(
+                config, LoopbackEndpoint.of(config, callers, LoopbackEndpoint.TIMEOUT, durations::add), decider);
         channel = connect();
         opened.add(server);
         return RateLimitServiceGrpc.newBlockingStub(channel);
@@ -143,7 +142,7 @@ class EnvoyServerTest {
         assertThat(decider.asked().get(0).fallback()).isEqualTo(Fallback.FAIL_OPEN);
         assertThat(decider.asked().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(475));
         await("the call has ended", PATIENCE, () -> server.stats().inProgress() == 0);
-        assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0));
+        assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 0, 0));
         assertThat(durations).hasSize(1).allMatch(nanos -> nanos > 0);
     }
 
@@ -319,11 +318,11 @@ class EnvoyServerTest {
                 .withDeadlineAfter(5, TimeUnit.SECONDS)
                 .shouldRateLimit(request(descriptor("a", "1"))));
         assertThat(status.getCode()).isNotEqualTo(Status.Code.DEADLINE_EXCEEDED);
-        assertThat(server.stats().tooMany()).isPositive();
-        assertThat(server.stats().untrusted()).isZero();
+        assertThat(server.connections().tooMany()).isPositive();
+        assertThat(server.connections().untrusted()).isZero();
         second.shutdownNow();
         channel.shutdownNow();
-        await("the connections are closed", PATIENCE, () -> server.stats().connections() == 0);
+        await("the connections are closed", PATIENCE, () -> server.connections().open() == 0);
         ManagedChannel third = connect();
         assertThat(RateLimitServiceGrpc.newBlockingStub(third)
                         .shouldRateLimit(request(descriptor("a", "1")))
@@ -337,9 +336,9 @@ class EnvoyServerTest {
         Status status = failure(() -> stub.shouldRateLimit(request(descriptor("a", "1"))));
         assertThat(status.getCode()).isNotEqualTo(Status.Code.DEADLINE_EXCEEDED);
         assertThat(decider.asked()).isEmpty();
-        await("the connection is closed", PATIENCE, () -> server.stats().connections() == 0);
-        assertThat(server.stats().untrusted()).isPositive();
-        assertThat(server.stats().tooMany()).isZero();
+        await("the connection is closed", PATIENCE, () -> server.connections().open() == 0);
+        assertThat(server.connections().untrusted()).isPositive();
+        assertThat(server.connections().tooMany()).isZero();
     }
 
     @Test
@@ -566,6 +565,7 @@ class EnvoyServerTest {
                 config.mapping(),
                 config.contents(),
                 config.bounds(),
+                config.connections(),
                 config.threads(),
                 Duration.ofMillis(10),
                 config.tls()));

@@ -1,0 +1,36 @@
+package dev.weir.service.http;
+
+import java.nio.channels.SelectableChannel;
+import java.util.concurrent.Semaphore;
+import org.eclipse.jetty.io.SelectorManager;
+
+/**
+ * Lets a connector accept connections no faster than its {@link ConnectionGuard} can bound them. Further ones wait in
+ * the backlog of the operating system, where they need no descriptor of the process.
+ */
+final class AcceptPace implements SelectorManager.AcceptListener {
+
+    private static final int MAX_UNREGISTERED = 64;
+
+    private final Semaphore places = new Semaphore(MAX_UNREGISTERED);
+
+    /** Runs in the thread that accepts connections. */
+    @Override
+    public void onAccepting(SelectableChannel channel) {
+        try {
+            places.acquire();
+        } catch (InterruptedException e) { // the server stops
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
+    public void onAccepted(SelectableChannel channel) {
+        places.release();
+    }
+
+    @Override
+    public void onAcceptFailed(SelectableChannel channel, Throwable cause) {
+        places.release();
+    }
+}
