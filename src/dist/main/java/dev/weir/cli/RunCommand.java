@@ -301,6 +301,7 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
         beforeBroker.accept(running);
         service.ifPresent(one -> {
             one.setHealth(enforcer::health);
+            one.setNotice(enforcer::notice);
             one.setMetrics(enforcer.metrics()::scrape);
             one.startLiveFeed(enforcer.live(), enforcer::others);
         });

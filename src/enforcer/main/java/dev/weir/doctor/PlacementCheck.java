@@ -47,7 +47,7 @@ final class PlacementCheck {
             return;
         }
         RequestPlacement placement = new RequestPlacement(
-                description.partitions().size(), cluster.config().requests().misplaced());
+                description.partitions().size(), cluster.config().requests().misplaced()); // as producers see it
         List<Request> misplaced = recent.stream()
                 .filter(request ->
                         partition(request, placement) != request.source().partition())

@@ -1,6 +1,7 @@
 package dev.weir.service;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.service.http.BodyFormat;
 import dev.weir.service.http.ProblemDetails;
 import io.javalin.http.Context;
@@ -34,11 +35,8 @@ public final class HealthChecks {
         if (!isGood) {
             throw ProblemDetails.unavailable(report.description()).exception();
         }
-        request.status(200)
-                .contentType(BodyFormat.JSON.contentType())
-                .result(JsonNodeFactory.instance
-                        .objectNode()
-                        .put("status", report.status())
-                        .toString());
+        ObjectNode body = JsonNodeFactory.instance.objectNode().put("status", report.status());
+        report.notice().ifPresent(notice -> body.put("notice", notice));
+        request.status(200).contentType(BodyFormat.JSON.contentType()).result(body.toString());
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.service;
 
 import dev.weir.runtime.Health;
+import java.util.Optional;
 
 /**
  * What the health checks report.
@@ -9,10 +10,13 @@ import dev.weir.runtime.Health;
  * @param description a short description for users
  * @param isLive whether a restart would not help
  * @param isReady whether requests can be served
+ * @param notice what an operator should know although requests are served; empty if there is nothing
  */
-public record HealthReport(String status, String description, boolean isLive, boolean isReady) {
+public record HealthReport(
+        String status, String description, boolean isLive, boolean isReady, Optional<String> notice) {
 
-    static HealthReport of(Health health) {
-        return new HealthReport(health.name(), health.description(), health != Health.FAILED, health == Health.RUNNING);
+    static HealthReport of(Health health, Optional<String> notice) {
+        return new HealthReport(
+                health.name(), health.description(), health != Health.FAILED, health == Health.RUNNING, notice);
     }
 }

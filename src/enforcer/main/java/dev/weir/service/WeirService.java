@@ -61,6 +61,7 @@ public final class WeirService implements AutoCloseable {
     private final ServiceServer healthServer; // has its own port and threads
     private volatile ServedInstance instance;
     private volatile Supplier<Health> health = () -> Health.STARTING;
+    private volatile Supplier<Optional<String>> notice = Optional::empty;
     private volatile Supplier<String> metrics;
     private boolean closed;
 
@@ -210,6 +211,11 @@ public final class WeirService implements AutoCloseable {
         health = current;
     }
 
+    /** Sets the source of what health checks report although the instance is ready. */
+    public void setNotice(Supplier<Optional<String>> current) {
+        notice = current;
+    }
+
     /** Sets the source of the metrics. The enforcer may still be starting. */
     public void setMetrics(Supplier<String> current) {
         metrics = current;
@@ -273,7 +279,7 @@ public final class WeirService implements AutoCloseable {
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
         GatewayFeed gateways = new GatewayFeed(config.service(), peers);
         OpenApiDocument openApi = new OpenApiDocument();
-        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
+        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health(), notice.get()));
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
@@ -311,7 +317,7 @@ public final class WeirService implements AutoCloseable {
 
     /** The routes of the port for health checks. */
     private List<Route> healthRoutes() {
-        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
+        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health(), notice.get()));
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),

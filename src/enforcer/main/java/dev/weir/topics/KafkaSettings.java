@@ -50,7 +50,8 @@ public final class KafkaSettings {
 
     private static final int BATCH_BYTES = 128 << 10;
 
-    private static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
+    /** The maximum size of a produce request: a record as large as any, plus its headers. */
+    public static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
 
     private KafkaSettings() {}
 
@@ -126,6 +127,8 @@ public final class KafkaSettings {
         // A member learns of a rebalance with its next heartbeat, and partitions that move pause until all
         // members know.
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 500);
+        // How long partitions that were added to a topic are not read. Producers detect them within five minutes.
+        settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.METADATA_MAX_AGE_CONFIG), 30_000);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), 2);
         // The broker rejects the first batch of a transaction until the markers of the previous one are written. With
         // more requests in flight, the second batch would arrive before the retry of the first and be rejected too, and
@@ -149,6 +152,12 @@ public final class KafkaSettings {
     /** Returns the session timeout of the consumer groups. The brokers must permit it. */
     public static Duration session(WeirConfig config) {
         String key = ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG;
+        return firstOf(deciding(config), StreamsConfig.mainConsumerPrefix(key), StreamsConfig.consumerPrefix(key), key);
+    }
+
+    /** Returns how often an instance looks up the partitions of its topics. */
+    public static Duration metadataAge(WeirConfig config) {
+        String key = ConsumerConfig.METADATA_MAX_AGE_CONFIG;
         return firstOf(deciding(config), StreamsConfig.mainConsumerPrefix(key), StreamsConfig.consumerPrefix(key), key);
     }
 
