@@ -59,6 +59,7 @@ final class IdempotencyMove {
     }
 
     private void copy(ConsumerRecord<byte[], byte[]> record) {
+        writer.commitIfLate();
         if (!KeyCodec.isNote(record.key())) {
             answer = record.value() == null ? null : record;
         } else if (record.value() != null) {
@@ -90,6 +91,7 @@ final class IdempotencyMove {
     void deleteMoved() {
         for (int partition = 0; partition < store.partitions(); partition++) {
             store.read(partition, record -> {
+                writer.commitIfLate();
                 if (!KeyCodec.isNote(record.key())
                         && record.value() != null
                         && clients.target(KeyCodec.clientOfAnswer(record.key()), record.partition())

@@ -21,12 +21,15 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * Writes records to other partitions in transactions. A second writer fences the first one.
  *
- * <p>Every write may be repeated after a crash, so a transaction ends after {@value #BATCH} records. What must be
- * written together is written between {@link #begin} and {@link #commit}.
+ * <p>Every write may be repeated after a crash, so a transaction ends after {@value #BATCH} records or some seconds. What
+ * must be written together is written between {@link #begin} and {@link #commit}.
  */
 final class MoveWriter implements AutoCloseable {
 
     private static final int BATCH = 5_000;
+
+    /** The longest time between writes in a transaction, far below the timeout of Kafka's producer. */
+    private static final long LATE_NANOS = 5_000_000_000L;
 
     private static final byte[] NO_VALUE = {};
 
@@ -37,6 +40,7 @@ final class MoveWriter implements AutoCloseable {
     private final Map<TopicPartition, OffsetAndMetadata> read = new HashMap<>();
     private final ConsumerGroupMetadata group;
     private int records;
+    private long openedNanos;
     private boolean isOpen;
     private boolean isAtomic;
 
@@ -85,6 +89,13 @@ final class MoveWriter implements AutoCloseable {
         isAtomic = true;
     }
 
+    /** Commits if the transaction is open for some seconds. Must be called while records are read that do not move. */
+    void commitIfLate() {
+        if (isOpen && !isAtomic && System.nanoTime() - openedNanos > LATE_NANOS) {
+            commit();
+        }
+    }
+
     /** Returns whether a whole batch was written since the last commit. */
     boolean isFull() {
         return records >= BATCH;
@@ -112,6 +123,7 @@ final class MoveWriter implements AutoCloseable {
             if (!isOpen) {
                 producer.beginTransaction();
                 isOpen = true;
+                openedNanos = System.nanoTime();
             }
             return producer.send(record); // a failure aborts the transaction
         });

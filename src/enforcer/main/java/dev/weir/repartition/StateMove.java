@@ -21,11 +21,13 @@ final class StateMove {
     /** Copies the records that move, in their order, also those that delete. Returns their number. */
     long copy() {
         for (int partition = 0; partition < store.partitions(); partition++) {
-            store.read(partition, record -> clients.target(client(record), record.partition())
-                    .ifPresent(target -> {
-                        writer.copy(record, target, record.key(), record.value());
-                        moved++;
-                    }));
+            store.read(partition, record -> {
+                writer.commitIfLate();
+                clients.target(client(record), record.partition()).ifPresent(target -> {
+                    writer.copy(record, target, record.key(), record.value());
+                    moved++;
+                });
+            });
         }
         return moved;
     }
@@ -34,6 +36,7 @@ final class StateMove {
     void deleteMoved() {
         for (int partition = 0; partition < store.partitions(); partition++) {
             store.read(partition, record -> {
+                writer.commitIfLate();
                 if (record.value() != null
                         && clients.target(client(record), record.partition()).isPresent()) {
                     writer.delete(record);

@@ -8,6 +8,7 @@ import dev.weir.wire.SchemaRegistryProvider;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -62,6 +63,10 @@ public final class KafkaSettings {
         // requests that wait for a response short.
         settings.putIfAbsent(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 10);
+        // How long partitions that were added to the request topic are not read. Kafka's default is five minutes.
+        if (metadataAge(settings).isEmpty()) {
+            settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.METADATA_MAX_AGE_CONFIG), 30_000);
+        }
         addInterceptor(settings, ProducerTimestamps.class);
         settings.put(
                 StreamsConfig.mainConsumerPrefix(ProducerTimestamps.TOPIC),
@@ -127,8 +132,6 @@ public final class KafkaSettings {
         // A member learns of a rebalance with its next heartbeat, and partitions that move pause until all
         // members know.
         settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 500);
-        // How long partitions that were added to a topic are not read. Producers detect them within five minutes.
-        settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.METADATA_MAX_AGE_CONFIG), 30_000);
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.LINGER_MS_CONFIG), 2);
         // The broker rejects the first batch of a transaction until the markers of the previous one are written. With
         // more requests in flight, the second batch would arrive before the retry of the first and be rejected too, and
@@ -157,8 +160,15 @@ public final class KafkaSettings {
 
     /** Returns how often an instance looks up the partitions of its topics. */
     public static Duration metadataAge(WeirConfig config) {
+        return metadataAge(deciding(config)).orElseThrow();
+    }
+
+    private static Optional<Duration> metadataAge(Properties settings) {
         String key = ConsumerConfig.METADATA_MAX_AGE_CONFIG;
-        return firstOf(deciding(config), StreamsConfig.mainConsumerPrefix(key), StreamsConfig.consumerPrefix(key), key);
+        return Stream.of(StreamsConfig.mainConsumerPrefix(key), StreamsConfig.consumerPrefix(key), key)
+                .filter(settings::containsKey)
+                .findFirst()
+                .map(found -> firstOf(settings, found));
     }
 
     /** Returns the transaction timeout of an instance. */

@@ -298,8 +298,7 @@ public final class TopicRequirements {
                 "has " + input.partitions() + " partitions, must have " + changelog.partitions()
                         + " like the state that was built from it (" + name + "): " + splits + " would be split",
                 List.of(
-                        "a topic cannot shrink; wait until the group has read the whole topic, because unread records"
-                                + " would be lost:",
+                        "a topic cannot shrink: delete it, which loses the records that the group has not read:",
                         commands.describeGroup(applicationId + WeirConfig.SHAPING_SUFFIX),
                         commands.deleteTopic(source),
                         "then start Weir with topics.partitions: " + changelog.partitions()

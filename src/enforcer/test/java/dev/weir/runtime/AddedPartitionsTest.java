@@ -4,6 +4,10 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.audit.Audit;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.TestBroker;
@@ -105,11 +109,11 @@ class AddedPartitionsTest {
 
     @ParameterizedTest
     @ValueSource(ints = {4, 5})
-    void requests_on_added_partitions_are_decided_by_the_running_instance_and_by_the_next_one(int partitions)
+    void requests_on_added_partitions_are_decided_by_the_running_instance_and_by_others(int partitions)
             throws Exception {
         try (Enforcer enforcer = Enforcer.start(config)) {
             enforcer.awaitRunning(PATIENCE);
-            sendToEachClient(3);
+            sendToEachClient(2);
             awaitDecisions();
             grow(partitions);
             await("the partitions are reported", PATIENCE, () -> enforcer.notice().isPresent());
@@ -119,16 +123,23 @@ class AddedPartitionsTest {
             sendToEachClient(1);
             awaitDecisions();
             assertThat(enforcer.health()).isEqualTo(Health.RUNNING);
-        }
-        TopicCheck.require(admin, config);
-        try (Enforcer next = Enforcer.start(config)) {
-            next.awaitRunning(PATIENCE);
-            sendToEachClient(3);
-            assertLimitsHold(awaitDecisions());
+            TopicCheck.require(admin, config);
+            try (Enforcer other = Enforcer.start(config.withStateDirectory(directory.resolve("other")))) {
+                other.awaitRunning(PATIENCE); // takes tasks with their added partitions
+                sendToEachClient(1);
+                awaitDecisions();
+                enforcer.close();
+                sendToEachClient(2);
+                assertLimitsHold(awaitDecisions());
+            }
         }
         assertThat(awaitDecisions())
                 .extracting(decision -> decision.source().partition())
                 .contains(2, 3, partitions - 1);
+        List<Mismatch> mismatches = new ArrayList<>();
+        AuditSummary audited = Audit.run(config, new AuditRange(null, null, Duration.ofSeconds(30)), mismatches::add);
+        assertThat(mismatches).isEmpty();
+        assertThat(audited.equal()).isEqualTo(sent);
     }
 
     @ParameterizedTest
