@@ -44,7 +44,8 @@ final class RepartitionCommand implements Callable<Integer> {
         try (Repartition repartition = new Repartition(cluster.connect())) {
             RepartitionPlan plan = repartition.plan();
             if (plan.isDone()) {
-                out.printf("nothing to do: %s and the state of clients have %d partitions%n", plan.requests(), plan.to());
+                out.printf(
+                        "nothing to do: %s and the state of clients have %d partitions%n", plan.requests(), plan.to());
                 return 0;
             }
             out.printf(

@@ -126,8 +126,8 @@ public final class Audit implements AutoCloseable {
         Map<Integer, Long> to = offsets(range.to(), requests, OffsetRange::end);
         RetainedDeadLetters letters = readDeadLetters(deadLetters);
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config);
-        RequestPlacement placement =
-                new RequestPlacement(new RequestPartitions(tasks, partitions), config.requests().misplaced());
+        RequestPlacement placement = new RequestPlacement(
+                new RequestPartitions(tasks, partitions), config.requests().misplaced());
         AuditContext tools = new AuditContext(
                 config.toBuilder()
                         .requests(config.requests().withMisplaced(placement.action()))

@@ -128,7 +128,11 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         long nowMs = context.currentSystemTimeMs();
         early.resumed(nowMs, leases.roundTripMs());
         if (record.value() instanceof Request request) {
-            decide(record, request, request.source().partition() != context.taskId().partition(), nowMs);
+            decide(
+                    record,
+                    request,
+                    request.source().partition() != context.taskId().partition(),
+                    nowMs);
         } else if (record.value() instanceof RoutedRequest routed) {
             decide(record, routed.request(), true, nowMs);
         } else {

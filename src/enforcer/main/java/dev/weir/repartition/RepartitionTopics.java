@@ -19,7 +19,6 @@ import org.apache.kafka.clients.admin.ListOffsetsOptions;
 import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.OffsetSpec;
-import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
@@ -118,7 +117,8 @@ final class RepartitionTopics {
     }
 
     private long length(String topic, int partitions) {
-        Map<TopicPartition, Long> begin = offsets(topic, partitions, OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED);
+        Map<TopicPartition, Long> begin =
+                offsets(topic, partitions, OffsetSpec.earliest(), IsolationLevel.READ_COMMITTED);
         return offsets(topic, partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED).entrySet().stream()
                 .mapToLong(end -> end.getValue() - begin.get(end.getKey()))
                 .sum();

@@ -40,8 +40,8 @@ final class RequestPartitionsWatch implements AutoCloseable {
     }
 
     void start() {
-        var unused =
-                looks.scheduleWithFixedDelay(this::look, interval.toMillis(), interval.toMillis(), TimeUnit.MILLISECONDS);
+        var unused = looks.scheduleWithFixedDelay(
+                this::look, interval.toMillis(), interval.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     private void look() {

@@ -44,8 +44,7 @@ final class WakeableClients implements KafkaClientSupplier {
     @Override
     public Consumer<byte[], byte[]> getConsumer(Map<String, Object> config) {
         if (config.containsKey(AddedPartitionsAssignor.STATE_PARTITIONS)) { // Kafka Streams sets its own assignor
-            config.put(
-                    ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, AddedPartitionsAssignor.class.getName());
+            config.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, AddedPartitionsAssignor.class.getName());
         }
         return wakeable(new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
     }

@@ -15,6 +15,11 @@ import java.util.Optional;
 public record HealthReport(
         String status, String description, boolean isLive, boolean isReady, Optional<String> notice) {
 
+    /** Creates a report without a notice. */
+    public HealthReport(String status, String description, boolean isLive, boolean isReady) {
+        this(status, description, isLive, isReady, Optional.empty());
+    }
+
     static HealthReport of(Health health, Optional<String> notice) {
         return new HealthReport(
                 health.name(), health.description(), health != Health.FAILED, health == Health.RUNNING, notice);

@@ -49,9 +49,11 @@ public final class StatePartitions {
         return Optional.of(
                 requests > state
                         ? new TopicRequirements.Warning(
-                                has + "the state of clients has " + state + ": " + state + " threads decide all requests,"
+                                has + "the state of clients has " + state + ": " + state
+                                        + " threads decide all requests,"
                                         + " and route those of clients whose partition has changed",
-                                List.of("to decide with " + requests + " threads, stop all instances and run:",
+                                List.of(
+                                        "to decide with " + requests + " threads, stop all instances and run:",
                                         "weir repartition"))
                         : new TopicRequirements.Warning(
                                 has + "fewer than the state of clients, which has " + state

@@ -116,7 +116,8 @@ class AddedPartitionsTest {
             sendToEachClient(2);
             awaitDecisions();
             grow(partitions);
-            await("the partitions are reported", PATIENCE, () -> enforcer.notice().isPresent());
+            await("the partitions are reported", PATIENCE, () -> enforcer.notice()
+                    .isPresent());
             assertThat(enforcer.notice().orElseThrow())
                     .contains("requests has " + partitions + " partitions, the state of clients has 2")
                     .endsWith("weir repartition");
@@ -154,7 +155,8 @@ class AddedPartitionsTest {
                     .isInstanceOf(UnreachableException.class)
                     .hasMessage("instances are running: the group " + config.applicationId()
                             + " has members; stop all instances first");
-            await("the partitions are reported", PATIENCE, () -> enforcer.notice().isPresent());
+            await("the partitions are reported", PATIENCE, () -> enforcer.notice()
+                    .isPresent());
             sendToEachClient(1);
             awaitDecisions();
         }
@@ -306,13 +308,16 @@ class AddedPartitionsTest {
         admin.createPartitions(Map.of(topic, NewPartitions.increaseTo(partitions)))
                 .all()
                 .get();
-        await("the partitions are known", PATIENCE, () -> admin.describeTopics(List.of(topic))
-                        .allTopicNames()
-                        .get()
-                        .get(topic)
-                        .partitions()
-                        .size()
-                == partitions);
+        await(
+                "the partitions are known",
+                PATIENCE,
+                () -> admin.describeTopics(List.of(topic))
+                                .allTopicNames()
+                                .get()
+                                .get(topic)
+                                .partitions()
+                                .size()
+                        == partitions);
     }
 
     /** Sends requests with a new producer, which knows all partitions. */

@@ -254,8 +254,11 @@ class TopicCheckTest {
         }
         TopicRequirements rules = new TopicRequirements(config);
         rules.judge(existing, true);
-        assertThat(rules.faults()).singleElement().asString().startsWith(name + ": has 1 partitions, must have at least 2").endsWith(
-                "--alter --topic " + name + " --partitions 2");
+        assertThat(rules.faults())
+                .singleElement()
+                .asString()
+                .startsWith(name + ": has 1 partitions, must have at least 2")
+                .endsWith("--alter --topic " + name + " --partitions 2");
     }
 
     @Test
