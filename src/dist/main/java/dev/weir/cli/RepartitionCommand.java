@@ -58,8 +58,8 @@ final class RepartitionCommand implements Callable<Integer> {
             }
             Repartition.Result result = repartition.run(out::println);
             out.printf(
-                    "the state of clients has %d partitions: copied %d records of usage and %d idempotent answers, moved"
-                            + " %d waiting and %d routed requests%n",
+                    "the state of clients has %d partitions: copied %d records of usage and %d idempotent answers,"
+                            + " moved %d waiting and %d routed requests%n",
                     plan.to(), result.states(), result.answers(), result.waiting(), result.routed());
             out.println("start the instances: weir run");
             return 0;

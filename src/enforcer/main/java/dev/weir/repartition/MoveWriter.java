@@ -21,8 +21,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /**
  * Writes records to other partitions in transactions. A second writer fences the first one.
  *
- * <p>Every write may be repeated after a crash, so a transaction ends after {@value #BATCH} records or some seconds. What
- * must be written together is written between {@link #begin} and {@link #commit}.
+ * <p>Every write may be repeated after a crash, so a transaction ends after {@value #BATCH} records or some seconds.
+ * What must be written together is written between {@link #begin} and {@link #commit}.
  */
 final class MoveWriter implements AutoCloseable {
 

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks up the number of partitions of the request topic while an enforcer is running, as often as its consumers do, and
- * logs a change.
+ * Looks up the number of partitions of the request topic while an enforcer is running, as often as its consumers do,
+ * and logs a change.
  */
 final class RequestPartitionsWatch implements AutoCloseable {
 

@@ -19,8 +19,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.KafkaClientSupplier;
 
 /**
- * A supplier of Kafka clients whose consumers can be woken up: a poll in progress then returns no records. The consumers
- * of an application with {@link AddedPartitionsAssignor#STATE_PARTITIONS} use that assignor.
+ * A supplier of Kafka clients whose consumers can be woken up: a poll in progress then returns no records. The
+ * consumers of an application with {@link AddedPartitionsAssignor#STATE_PARTITIONS} use that assignor.
  */
 final class WakeableClients implements KafkaClientSupplier {
 
