@@ -53,7 +53,8 @@ final class PlacementCheck {
         RequestPlacement before =
                 new RequestPlacement(StatePartitions.of(cluster.admin(), cluster.config()), placement.misplaced());
         List<Request> misplaced = recent.stream()
-                .filter(request -> partition(request, placement) != request.source().partition()
+                .filter(request -> partition(request, placement)
+                                != request.source().partition()
                         && partition(request, before) != request.source().partition())
                 .toList();
         String of = "of the last " + BrokerChecks.count(recent.size(), "request");
