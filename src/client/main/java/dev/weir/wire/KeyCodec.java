@@ -146,6 +146,26 @@ public final class KeyCodec {
     }
 
     /**
+     * Returns whether a key is that of a note, and not of an answer.
+     *
+     * @param key the key of a note or an answer
+     * @return whether it is that of a note
+     */
+    public static boolean isNote(byte[] key) {
+        return key[0] == NOTE;
+    }
+
+    /**
+     * Returns the client of the key of an idempotent answer.
+     *
+     * @param key bytes from {@link #encode(RequestKey)}
+     * @return the client
+     */
+    public static String clientOfAnswer(byte[] key) {
+        return readText(ByteBuffer.wrap(key, 1, key.length - 1));
+    }
+
+    /**
      * Decodes the key of a note.
      *
      * @param key bytes from {@link #note}

@@ -26,6 +26,7 @@ import picocli.CommandLine.Command;
             RunCommand.class,
             GatewayCommand.class,
             DoctorCommand.class,
+            RepartitionCommand.class,
             AuditCommand.class,
             BacktestCommand.class,
             PoliciesCommand.class,

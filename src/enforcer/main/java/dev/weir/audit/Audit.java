@@ -10,10 +10,12 @@ import dev.weir.audit.shared.LeaseUsageAudit;
 import dev.weir.audit.shared.SharedQuotaAudit;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
+import dev.weir.processor.RequestPartitions;
 import dev.weir.processor.RequestPlacement;
 import dev.weir.processor.RequestReader;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.SchemaRegistries;
+import dev.weir.topics.StatePartitions;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DeadLetterHeaders;
@@ -107,15 +109,16 @@ public final class Audit implements AutoCloseable {
     }
 
     private AuditSummary run(Consumer<Mismatch> differences) {
-        int partitions = partitions();
+        int tasks = tasks();
+        int partitions = requestPartitions(tasks);
         // The order matters: effects are read before their causes, so each release that is read has a decision, and
         // each decision a request.
         Map<TopicPartition, Long> decidedTo =
                 committedOffsets(KafkaSettings.deciding(config).getProperty("application.id"));
         boolean queuesDone = areQueuesDone();
-        Set<Integer> routedDone = drainedTasks(decidedTo, partitions);
-        Map<Integer, OffsetRange> releases = offsetRanges(topics.releases(), partitions);
-        Map<Integer, OffsetRange> decisions = offsetRanges(topics.decisions(), partitions);
+        Set<Integer> routedDone = drainedTasks(decidedTo, tasks);
+        Map<Integer, OffsetRange> releases = offsetRanges(topics.releases(), tasks);
+        Map<Integer, OffsetRange> decisions = offsetRanges(topics.decisions(), tasks);
         Map<Integer, OffsetRange> usage = offsetRanges(topics.leaseUsage(), count(topics.leaseUsage()));
         Map<Integer, OffsetRange> deadLetters = offsetRanges(topics.deadLetters(), count(topics.deadLetters()));
         Map<Integer, OffsetRange> requests = offsetRanges(topics.requests(), partitions);
@@ -123,19 +126,21 @@ public final class Audit implements AutoCloseable {
         Map<Integer, Long> to = offsets(range.to(), requests, OffsetRange::end);
         RetainedDeadLetters letters = readDeadLetters(deadLetters);
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config);
+        RequestPlacement placement = new RequestPlacement(
+                new RequestPartitions(tasks, partitions), config.requests().misplaced());
         AuditContext tools = new AuditContext(
-                config,
+                config.toBuilder()
+                        .requests(config.requests().withMisplaced(placement.action()))
+                        .build(),
                 new RequestReader(new RequestCodec(registry), config.requests().rules()),
                 new DecisionCodec(registry),
                 new ReleaseCodec(registry),
                 rules());
-        RequestPlacement placement =
-                new RequestPlacement(partitions, config.requests().misplaced());
         AuditSummary totals = new AuditSummary();
         SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), range, totals, differences);
         PartitionAudit.SharedState shared =
-                new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, differences);
-        for (int partition = 0; partition < partitions; partition++) {
+                new PartitionAudit.SharedState(misplaced(tasks, partitions), sums, totals, differences);
+        for (int partition = 0; partition < tasks; partition++) {
             OffsetRange decided = retained(topics.decisions(), partition, decisions.get(partition));
             OffsetRange released = retained(topics.releases(), partition, releases.get(partition));
             Map<Integer, AuditScope.Bounds> bounds = new HashMap<>();
@@ -198,17 +203,40 @@ public final class Audit implements AutoCloseable {
         }
     }
 
-    private int partitions() {
-        int partitions = count(topics.requests());
+    /** Returns the number of tasks, which write the decisions of their clients to partitions with the same numbers. */
+    private int tasks() {
+        int tasks = StatePartitions.of(admin, config);
         for (String topic : List.of(topics.decisions(), topics.releases())) {
-            if (count(topic) != partitions) {
+            if (count(topic) != tasks) {
                 throw new UnreachableException(
-                        "%s has %d partitions and %s has %d: both topics must have the same number of partitions"
-                                .formatted(topics.requests(), partitions, topic, count(topic)),
+                        "%s has %d partitions, and the state of clients has %d: the audit requires the same number"
+                                .formatted(topic, count(topic), tasks),
                         null);
             }
         }
+        return tasks;
+    }
+
+    private int requestPartitions(int tasks) {
+        int partitions = count(topics.requests());
+        if (partitions < tasks) {
+            throw new UnreachableException(
+                    "%s has %d partitions, fewer than the state of clients, which has %d"
+                            .formatted(topics.requests(), partitions, tasks),
+                    null);
+        }
         return partitions;
+    }
+
+    /** Returns the partitions to read for every task: those that were added, which have no task of their own. */
+    private static MisplacedPartitions misplaced(int tasks, int partitions) {
+        MisplacedPartitions misplaced = new MisplacedPartitions();
+        for (int added = tasks; added < partitions; added++) {
+            for (int task = 0; task < tasks; task++) {
+                misplaced.add(task, added);
+            }
+        }
+        return misplaced;
     }
 
     private int count(String topic) {

@@ -275,6 +275,11 @@ public record WeirConfig(
         public static final int MAX_ATTRIBUTE_LENGTH = 1_000_000;
         public static final long MAX_COST = Limit.MAX_LEVEL;
 
+        /** Returns a copy with another action for misplaced requests. */
+        public Requests withMisplaced(MisplacedAction other) {
+            return new Requests(maxPayloadBytes, maxAttributes, maxAttributeLength, maxCost, other, maxAhead);
+        }
+
         static final Setting<Long> PAYLOAD = Setting.bytes("requests.max-payload", 1, 1L << 20);
         static final Setting<Integer> ATTRIBUTES = Setting.count("requests.max-attributes", 0, MAX_ATTRIBUTES);
         static final Setting<Integer> ATTRIBUTE_LENGTH =

@@ -6,6 +6,7 @@ import dev.weir.backtest.ResultTooLargeException;
 import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.event.Request;
 import dev.weir.processor.RequestPlacement;
+import dev.weir.topics.StatePartitions;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -48,9 +49,13 @@ final class PlacementCheck {
         }
         RequestPlacement placement = new RequestPlacement(
                 description.partitions().size(), cluster.config().requests().misplaced());
+        // If partitions were added, producers use the old number until they have detected them.
+        RequestPlacement before =
+                new RequestPlacement(StatePartitions.of(cluster.admin(), cluster.config()), placement.misplaced());
         List<Request> misplaced = recent.stream()
-                .filter(request ->
-                        partition(request, placement) != request.source().partition())
+                .filter(request -> partition(request, placement)
+                                != request.source().partition()
+                        && partition(request, before) != request.source().partition())
                 .toList();
         String of = "of the last " + BrokerChecks.count(recent.size(), "request");
         if (misplaced.isEmpty()) {

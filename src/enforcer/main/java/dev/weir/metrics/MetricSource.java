@@ -2,6 +2,7 @@ package dev.weir.metrics;
 
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.RequestPartitions;
 import dev.weir.shape.QueueView;
 import dev.weir.storage.CacheBudget;
 import java.util.List;
@@ -18,6 +19,7 @@ import org.apache.kafka.streams.KafkaStreams;
  * @param memory the budget of the caches
  * @param queues returns the current views of this process's queues
  * @param health returns the current health
+ * @param partitions the partitions of the request topic and of the state
  */
 public record MetricSource(
         Map<String, KafkaStreams> applications,
@@ -25,4 +27,5 @@ public record MetricSource(
         PolicyRegistry policies,
         CacheBudget memory,
         Supplier<List<QueueView>> queues,
-        Supplier<? extends Enum<?>> health) {}
+        Supplier<? extends Enum<?>> health,
+        RequestPartitions partitions) {}

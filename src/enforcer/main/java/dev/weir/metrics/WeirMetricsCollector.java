@@ -34,6 +34,12 @@ final class WeirMetricsCollector implements MultiCollector {
                 new MetricFamily("weir_requests_misplaced", "Requests that were not in the partition of their client")
                         .add((double) counts.misplacedRequests())
                         .counter(),
+                new MetricFamily("weir_request_partitions", "Partitions of the request topic")
+                        .add((double) source.partitions().requests())
+                        .gauge(),
+                new MetricFamily("weir_state_partitions", "Partitions of the state of clients")
+                        .add((double) source.partitions().state())
+                        .gauge(),
                 new MetricFamily("weir_replies_ignored", "Decisions whose reply partition does not exist")
                         .add((double) counts.repliesIgnored())
                         .counter(),

@@ -128,8 +128,13 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         long nowMs = context.currentSystemTimeMs();
         early.resumed(nowMs, leases.roundTripMs());
         if (record.value() instanceof Request request) {
-            maintenance.observe(request.timestampMs());
-            decide(record, request, nowMs);
+            decide(
+                    record,
+                    request,
+                    request.source().partition() != context.taskId().partition(),
+                    nowMs);
+        } else if (record.value() instanceof RoutedRequest routed) {
+            decide(record, routed.request(), true, nowMs);
         } else {
             LedgerResponse granted = (LedgerResponse) record.value();
             leases.respond(granted.key(), granted.response(), nowMs);
@@ -160,8 +165,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         }
     }
 
-    private void decide(Record<byte[], Object> record, Request request, long nowMs) {
-        boolean isRouted = request.source().partition() != context.taskId().partition();
+    /** @param isRouted whether the request is not in the task's own partition, whose offsets order the decisions */
+    private void decide(Record<byte[], Object> record, Request request, boolean isRouted, long nowMs) {
+        maintenance.observe(request.timestampMs());
         if (!isRouted) {
             sequence.advanceTo(request.source().offset());
         }

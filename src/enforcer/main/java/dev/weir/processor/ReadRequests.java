@@ -11,9 +11,9 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /**
- * Reads the records of the request topic. A request in the partition of its client is forwarded with the client as the
- * key. A request in another partition is misplaced: it is routed to its partition or rejected, as configured. A record
- * that is not a valid request is rejected. Rejected records become dead letters with the reason in headers.
+ * Reads the records of the request topic. A request of a client of this task is forwarded with the client as the key.
+ * Any other request is misplaced: it is routed to its task or rejected, as configured. A record that is not a valid
+ * request is rejected. Rejected records become dead letters with the reason in headers.
  */
 public final class ReadRequests implements Processor<byte[], byte[], byte[], Object> {
 
@@ -71,12 +71,12 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
         }
         byte[] client = RequestReader.utf8(request.client(), record.key());
         int partition = placement.partitionOf(client);
-        if (partition == metadata.partition()) {
+        if (partition == context.taskId().partition()) {
             context.forward(new Record<>(client, request, record.timestamp(), record.headers()), outlets.requests);
             return;
         }
         metrics.misplaced();
-        if (placement.misplaced() == MisplacedAction.ROUTE) {
+        if (placement.action() == MisplacedAction.ROUTE) {
             RecordOrigin origin = new RecordOrigin(source, record.timestamp(), record.key());
             context.forward(
                     new Record<>(client, record.value(), record.timestamp(), origin.addTo(record.headers())),

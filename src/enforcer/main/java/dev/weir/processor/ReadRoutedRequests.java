@@ -56,11 +56,10 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
     @Override
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
-        Optional<RecordOrigin> origin = RecordOrigin.read(record.headers())
-                .filter(read -> placement.isMisplaced(read.source().partition(), metadata.partition()));
+        Optional<RecordOrigin> origin = RecordOrigin.read(record.headers());
         if (origin.isEmpty()) {
             String detail = "the last header of a routed request must be " + RecordOrigin.HEADER
-                    + ", with another partition, the offset and the timestamp of the original record";
+                    + ", with the partition, offset and timestamp of the original record";
             rejections.reject(record, Rejection.INVALID_ROUTING, detail);
             return;
         }
@@ -84,7 +83,8 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
         byte[] client = RequestReader.utf8(request.client(), original.key());
         int partition = placement.partitionOf(client);
         if (partition == here) {
-            context.forward(new Record<>(client, request, original.timestamp(), original.headers()), outlets.requests);
+            RoutedRequest routed = new RoutedRequest(request);
+            context.forward(new Record<>(client, routed, original.timestamp(), original.headers()), outlets.requests);
         } else {
             String detail = "the request was routed to partition " + here + ", but the client belongs in partition "
                     + partition;

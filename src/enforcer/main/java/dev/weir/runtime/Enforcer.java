@@ -10,6 +10,7 @@ import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.ReplyPartitions;
+import dev.weir.processor.RequestPartitions;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.PartitionOwners;
 import dev.weir.query.QueryService;
@@ -18,6 +19,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.RequestTopic;
 import dev.weir.topics.RetryingRegistry;
 import dev.weir.topics.SchemaRegistries;
+import dev.weir.topics.StatePartitions;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.topology.WeirTopology;
@@ -38,6 +40,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.state.HostInfo;
@@ -78,6 +81,7 @@ public final class Enforcer implements AutoCloseable {
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
     private final ClockWatch clock;
     private final Duration maxBehindMs;
+    private final RequestPartitionsWatch partitions;
     private final ScheduledExecutorService looks = Executors.newSingleThreadScheduledExecutor(Enforcer::checkingClock);
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
@@ -94,17 +98,19 @@ public final class Enforcer implements AutoCloseable {
         StateDirectoryCheck.requireSafe(config.state().directory());
         id = InstanceId.of(config.state().directory());
         ReplyPartitions replies = new ReplyPartitions(RequestTopic.replyPartitions(config));
+        RequestPartitions requests = new RequestPartitions(StatePartitions.of(config), RequestTopic.partitions(config));
+        partitions = new RequestPartitionsWatch(config, requests);
         StreamsApplication deciding = new StreamsApplication(
                 "deciding",
                 WeirTopology.deciding(
                         config,
-                        new WeirTopology.TopicPartitions(RequestTopic.partitions(config), replies),
+                        new WeirTopology.TopicPartitions(requests, replies),
                         policies,
                         counts,
                         memory,
                         registry,
                         () -> steps.observe(System::nanoTime, System::currentTimeMillis)),
-                of(id, address, KafkaSettings.deciding(config)));
+                of(id, address, withTasks(requests.state(), KafkaSettings.deciding(config))));
         StreamsApplication shaping;
         try {
             shaping = new StreamsApplication(
@@ -131,7 +137,8 @@ public final class Enforcer implements AutoCloseable {
                 policies,
                 memory,
                 () -> queues.views(MOST_QUEUES, PATIENCE),
-                this::health);
+                this::health,
+                requests);
         metrics = new PrometheusMetrics(source, restores);
         live = new Sampler(source, address, Topics.of(config).policies());
         applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
@@ -142,6 +149,11 @@ public final class Enforcer implements AutoCloseable {
     private static Properties of(String id, String address, Properties settings) {
         settings.putIfAbsent(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, id);
         settings.put(StreamsConfig.APPLICATION_SERVER_CONFIG, address);
+        return settings;
+    }
+
+    private static Properties withTasks(int number, Properties settings) {
+        settings.put(StreamsConfig.mainConsumerPrefix(AddedPartitionsAssignor.STATE_PARTITIONS), number);
         return settings;
     }
 
@@ -197,6 +209,7 @@ public final class Enforcer implements AutoCloseable {
     /** Starts the applications, which restore their state first. If this method throws, close the enforcer too. */
     public void begin() {
         var unused = looks.scheduleWithFixedDelay(this::checkClock, 0, CLOCK_CHECK_MS, TimeUnit.MILLISECONDS);
+        partitions.start();
         applications.forEach(StreamsApplication::start);
     }
 
@@ -257,10 +270,14 @@ public final class Enforcer implements AutoCloseable {
         return applications.stream().map(StreamsApplication::toString).collect(Collectors.joining(", "));
     }
 
-    /** Returns what is missing until the enforcer is running, in words; empty if nothing is. */
+    /**
+     * Returns what is missing, in words: what the enforcer waits for, and what an operator should do although it is
+     * running, with the command to run. Empty if nothing is missing.
+     */
     public List<String> missing() {
-        return applications.stream()
-                .flatMap(application -> application.missing(STANDSTILL).stream())
+        return Stream.concat(
+                        applications.stream().flatMap(application -> application.missing(STANDSTILL).stream()),
+                        partitions.missing().stream())
                 .toList();
     }
 
@@ -347,6 +364,7 @@ public final class Enforcer implements AutoCloseable {
             LOG.info("Instance {} has stopped", id);
         }
         looks.shutdownNow();
+        partitions.close();
         live.close();
         metrics.close();
     }

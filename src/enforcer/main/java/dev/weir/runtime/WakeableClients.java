@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -17,7 +18,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.KafkaClientSupplier;
 
-/** A supplier of Kafka clients whose consumers can be woken up: a poll in progress then returns no records. */
+/**
+ * A supplier of Kafka clients whose consumers can be woken up: a poll in progress then returns no records. The
+ * consumers of an application with {@link AddedPartitionsAssignor#STATE_PARTITIONS} use that assignor.
+ */
 final class WakeableClients implements KafkaClientSupplier {
 
     private final List<Polling> consumers = new CopyOnWriteArrayList<>();
@@ -39,6 +43,9 @@ final class WakeableClients implements KafkaClientSupplier {
 
     @Override
     public Consumer<byte[], byte[]> getConsumer(Map<String, Object> config) {
+        if (config.containsKey(AddedPartitionsAssignor.STATE_PARTITIONS)) { // Kafka Streams sets its own assignor
+            config.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, AddedPartitionsAssignor.class.getName());
+        }
         return wakeable(new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
     }
 

@@ -41,6 +41,11 @@ public final class KafkaCommands {
         return "kafka-topics.sh" + cluster + " --delete --topic " + topic;
     }
 
+    /** Returns the command that adds partitions to a topic. */
+    public String addPartitions(String topic, int total) {
+        return "kafka-topics.sh" + cluster + " --alter --topic " + topic + " --partitions " + total;
+    }
+
     public String describeTopic(String topic) {
         return "kafka-topics.sh" + cluster + " --describe --topic " + topic;
     }

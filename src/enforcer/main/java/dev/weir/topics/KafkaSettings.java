@@ -8,6 +8,7 @@ import dev.weir.wire.SchemaRegistryProvider;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -50,7 +51,8 @@ public final class KafkaSettings {
 
     private static final int BATCH_BYTES = 128 << 10;
 
-    private static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
+    /** The maximum size of a produce request: a record as large as any, plus its headers. */
+    public static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
 
     private KafkaSettings() {}
 
@@ -61,6 +63,10 @@ public final class KafkaSettings {
         // requests that wait for a response short.
         settings.putIfAbsent(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 10);
+        // How long partitions that were added to the request topic are not read. Kafka's default is five minutes.
+        if (metadataAge(settings).isEmpty()) {
+            settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.METADATA_MAX_AGE_CONFIG), 30_000);
+        }
         addInterceptor(settings, ProducerTimestamps.class);
         settings.put(
                 StreamsConfig.mainConsumerPrefix(ProducerTimestamps.TOPIC),
@@ -150,6 +156,19 @@ public final class KafkaSettings {
     public static Duration session(WeirConfig config) {
         String key = ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG;
         return firstOf(deciding(config), StreamsConfig.mainConsumerPrefix(key), StreamsConfig.consumerPrefix(key), key);
+    }
+
+    /** Returns how often an instance looks up the partitions of its topics. */
+    public static Duration metadataAge(WeirConfig config) {
+        return metadataAge(deciding(config)).orElseThrow();
+    }
+
+    private static Optional<Duration> metadataAge(Properties settings) {
+        String key = ConsumerConfig.METADATA_MAX_AGE_CONFIG;
+        return Stream.of(StreamsConfig.mainConsumerPrefix(key), StreamsConfig.consumerPrefix(key), key)
+                .filter(settings::containsKey)
+                .findFirst()
+                .map(found -> firstOf(settings, found));
     }
 
     /** Returns the transaction timeout of an instance. */

@@ -43,8 +43,7 @@ public record RequestTopic(int partitions, Map<String, String> retention) {
     }
 
     /**
-     * Returns the number of partitions of the request topic. State is partitioned in the same way, so the number cannot
-     * change while an enforcer is running: Kafka Streams fails if the topic grows.
+     * Returns the number of partitions of the request topic.
      *
      * @throws UnreachableException if the topic does not exist or no broker responds
      */

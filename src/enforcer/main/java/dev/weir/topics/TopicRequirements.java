@@ -79,6 +79,7 @@ public final class TopicRequirements {
     private final Topics topics;
     private final KafkaCommands commands;
     private final String applicationId;
+    private final String sizeOfState;
     private final Map<String, String> changelogs = new TreeMap<>();
     private final Map<String, Existing> existing = new HashMap<>();
     private final Set<String> miscounted = new HashSet<>();
@@ -91,6 +92,7 @@ public final class TopicRequirements {
         topics = Topics.of(config);
         commands = new KafkaCommands(config);
         applicationId = config.applicationId();
+        sizeOfState = StatePartitions.changelog(config);
         OF_REQUESTS.forEach(store -> changelogs.put(changelog(applicationId, store), topics.requests()));
         String shapingId = KafkaSettings.shapingId(config);
         OF_ADMISSIONS.forEach(store -> changelogs.put(changelog(shapingId, store), topics.admissions()));
@@ -129,21 +131,7 @@ public final class TopicRequirements {
             judgeSize(name, TopicSetup.MAX_RECORD_BYTES);
         }
         judgeAppendTime(topics.leaseUsage());
-        judgeAsManyAsRequests(
-                topics.leaseResponses(),
-                "each task reads the responses to its lease requests in its own partition",
-                List.of(
-                        commands.deleteTopic(topics.leaseResponses()),
-                        "then start Weir again, which creates the topic; outstanding leases are returned when they"
-                                + " expire"));
-        judgeAsManyAsRequests(
-                topics.routedRequests(),
-                "a request is routed to the partition that has its client's state",
-                List.of(
-                        "wait until the group has read the whole topic, because unread records would be lost:",
-                        commands.describeGroup(applicationId),
-                        commands.deleteTopic(topics.routedRequests()),
-                        "then start Weir again, which creates the topic"));
+        judgePartitionsOfState();
         judgeRetention();
         judgePartitions(topics.policies(), NEW_TOPIC_FIX);
         judgePartitions(topics.policyHistory(), WITHOUT_HISTORY);
@@ -238,15 +226,36 @@ public final class TopicRequirements {
         }
     }
 
-    private void judgeAsManyAsRequests(String name, String why, List<String> mend) {
-        Existing topic = existing.get(name);
+    /** Checks the topics of the deciding application, which has one task for each partition of its state. */
+    private void judgePartitionsOfState() {
         Existing requests = existing.get(topics.requests());
-        if (topic != null && requests != null && topic.partitions() != requests.partitions()) {
-            faults.add(new Fault(
-                    name,
-                    "has " + topic.partitions() + " partitions, must have " + requests.partitions() + " like "
-                            + requests.name() + ": " + why,
-                    mend));
+        Existing state = existing.getOrDefault(sizeOfState, existing.get(topics.routedRequests()));
+        if (requests == null || state == null) {
+            return;
+        }
+        changelogs.forEach((changelog, source) -> {
+            Existing other = existing.get(changelog);
+            if (source.equals(topics.requests()) && other != null && other.partitions() != state.partitions()) {
+                faults.add(new Fault(
+                        changelog,
+                        "has " + other.partitions() + " partitions, " + state.name() + " has " + state.partitions()
+                                + ": a repartitioning is unfinished",
+                        List.of("stop all instances and run:", "weir repartition")));
+            }
+        });
+        for (String read : List.of(topics.requests(), topics.routedRequests(), topics.leaseResponses())) {
+            Existing topic = existing.get(read);
+            if (topic != null && topic.partitions() < state.partitions()) {
+                faults.add(new Fault(
+                        read,
+                        "has " + topic.partitions() + " partitions, must have at least " + state.partitions()
+                                + ", one for each partition of the state",
+                        List.of(commands.addPartitions(read, state.partitions()))));
+            }
+        }
+        if (requests.partitions() > state.partitions()) {
+            StatePartitions.difference(requests.name(), requests.partitions(), state.partitions(), commands)
+                    .ifPresent(warnings::add);
         }
     }
 
@@ -276,24 +285,21 @@ public final class TopicRequirements {
         judgeCompacted(name);
         Existing changelog = existing.get(name);
         Existing input = existing.get(source);
-        if (changelog == null
+        if (source.equals(topics.requests())
+                || changelog == null
                 || input == null
                 || changelog.partitions() == input.partitions()
                 || !miscounted.add(source)) {
             return;
         }
-        String group = source.equals(topics.requests()) ? applicationId : applicationId + WeirConfig.SHAPING_SUFFIX;
-        String splits = source.equals(topics.requests())
-                ? "the usage of a client"
-                : source.equals(topics.admissions()) ? "a queue" : "a shared limit";
+        String splits = source.equals(topics.admissions()) ? "a queue" : "a shared limit";
         faults.add(new Fault(
                 source,
                 "has " + input.partitions() + " partitions, must have " + changelog.partitions()
                         + " like the state that was built from it (" + name + "): " + splits + " would be split",
                 List.of(
-                        "a topic cannot shrink; wait until the group has read the whole topic, because unread records"
-                                + " would be lost:",
-                        commands.describeGroup(group),
+                        "a topic cannot shrink: delete it, which loses the records that the group has not read:",
+                        commands.describeGroup(applicationId + WeirConfig.SHAPING_SUFFIX),
                         commands.deleteTopic(source),
                         "then start Weir with topics.partitions: " + changelog.partitions()
                                 + ", which creates the topic")));

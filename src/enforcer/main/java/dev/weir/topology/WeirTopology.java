@@ -16,6 +16,7 @@ import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRoutedRequests;
 import dev.weir.processor.RecordOrigin;
 import dev.weir.processor.ReplyPartitions;
+import dev.weir.processor.RequestPartitions;
 import dev.weir.processor.RequestPlacement;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.RequestTimestamps;
@@ -151,10 +152,6 @@ public final class WeirTopology {
     /** Timestamp 0 for responses of ledgers, so that they are processed before requests, which may wait for them. */
     private static final TimestampExtractor AT_ONCE = (record, partitionTime) -> 0;
 
-    /** Selects the partition of the client. The partitioner in the {@code kafka} section has no effect. */
-    private static final StreamPartitioner<byte[], byte[]> TO_CLIENT = (topic, client, value, partitions) ->
-            Optional.of(Set.of(BuiltInPartitioner.partitionForKey(client, partitions)));
-
     private static final StreamPartitioner<byte[], LeaseResponseAvro.Addressed> TO_HOLDER =
             (topic, key, answer, partitions) -> Optional.of(Set.of(Math.min(answer.partition(), partitions - 1)));
 
@@ -181,10 +178,10 @@ public final class WeirTopology {
     /**
      * The partitions of existing topics.
      *
-     * @param requests the number of partitions of the request topic and of the topic of routed requests
+     * @param requests the partitions of the request topic and of the state
      * @param replies the partitions of the topic of replies, updated by the topology
      */
-    public record TopicPartitions(int requests, ReplyPartitions replies) {}
+    public record TopicPartitions(RequestPartitions requests, ReplyPartitions replies) {}
 
     private WeirTopology() {}
 
@@ -192,7 +189,7 @@ public final class WeirTopology {
     public static Topology deciding(
             WeirConfig config, int partitions, PolicyRegistry policies, EnforcerMetrics counts) {
         CacheBudget memory = new CacheBudget(config.state().hotMemoryBytes());
-        TopicPartitions both = new TopicPartitions(partitions, replies(config));
+        TopicPartitions both = new TopicPartitions(new RequestPartitions(partitions, partitions), replies(config));
         return deciding(config, both, policies, counts, memory, Optional.empty(), () -> 0);
     }
 
@@ -289,7 +286,7 @@ public final class WeirTopology {
                         DECIDE)
                 .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
                 .addSink(LEASE_REQUESTS_OUT, topics.leaseRequests(), BYTES_OUT, leaseRequests(), DECIDE)
-                .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, TO_CLIENT, READ_REQUESTS)
+                .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, toTask(placement), READ_REQUESTS)
                 .addSink(
                         DEAD_LETTERS,
                         topics.deadLetters(),
@@ -403,6 +400,11 @@ public final class WeirTopology {
         DecisionCodec codec = new DecisionCodec(
                 registry, Topics.of(config).decisions(), config.topics().outputFormat());
         return (topic, decision) -> codec.encode(decision);
+    }
+
+    /** Selects the partition that the task of the client reads. The partitioner in {@code kafka} has no effect. */
+    private static StreamPartitioner<byte[], byte[]> toTask(RequestPlacement placement) {
+        return (topic, client, value, partitions) -> Optional.of(Set.of(placement.partitionOf(client)));
     }
 
     /** Returns the partitions of a topic of replies that was created with a configuration. */

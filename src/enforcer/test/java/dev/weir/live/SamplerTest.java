@@ -8,6 +8,7 @@ import dev.weir.metrics.MetricSource;
 import dev.weir.processor.Counting;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.RequestPartitions;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.TierShare;
@@ -38,7 +39,8 @@ class SamplerTest {
                     new PolicyRegistry(),
                     new CacheBudget(0),
                     () -> List.copyOf(queues),
-                    () -> Health.RUNNING),
+                    () -> Health.RUNNING,
+                    new RequestPartitions(1, 1)),
             "a:1",
             "weir.policies");
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.event.Rejection;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.RequestPartitions;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.TierShare;
@@ -38,7 +39,8 @@ class WeirMetricsCollectorTest {
                 new PolicyRegistry(),
                 new CacheBudget(0),
                 () -> List.of(queue),
-                () -> Health.WELL);
+                () -> Health.WELL,
+                new RequestPartitions(1, 1));
 
         GaugeSnapshot waiting = (GaugeSnapshot) new WeirMetricsCollector(source)
                 .collect().stream()
@@ -54,7 +56,13 @@ class WeirMetricsCollectorTest {
     @Test
     void every_reason_of_dead_letters_is_there_from_the_start() {
         MetricSource source = new MetricSource(
-                Map.of(), new EnforcerMetrics(), new PolicyRegistry(), new CacheBudget(0), List::of, () -> Health.WELL);
+                Map.of(),
+                new EnforcerMetrics(),
+                new PolicyRegistry(),
+                new CacheBudget(0),
+                List::of,
+                () -> Health.WELL,
+                new RequestPartitions(1, 1));
         CounterSnapshot letters = (CounterSnapshot) new WeirMetricsCollector(source)
                 .collect().stream()
                         .filter(snapshot -> snapshot.getMetadata().getName().equals("weir_dead_letters"))

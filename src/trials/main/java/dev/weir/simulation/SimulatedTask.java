@@ -19,6 +19,7 @@ import dev.weir.processor.RecordOrigin;
 import dev.weir.processor.ReplyPartitions;
 import dev.weir.processor.RequestPlacement;
 import dev.weir.processor.RequestReader;
+import dev.weir.processor.RoutedRequest;
 import dev.weir.processor.Shape;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
@@ -382,9 +383,15 @@ final class SimulatedTask {
     private void decide(byte[] key, Record<?, ?> record) {
         Object seen = record.value();
         if (seen instanceof Request request) {
-            seen = flaw == InjectedFlaw.CLOCK_DECIDES ? at(request, instance.nowMs()) : flaw.seen(request);
+            seen = seen(request);
+        } else if (seen instanceof RoutedRequest routed) {
+            seen = new RoutedRequest(seen(routed.request()));
         }
         decide.process(new Record<>(key, seen, record.timestamp(), record.headers()));
+    }
+
+    private Request seen(Request request) {
+        return flaw == InjectedFlaw.CLOCK_DECIDES ? at(request, instance.nowMs()) : flaw.seen(request);
     }
 
     /** Records by what a request was decided, which may be after a wait. */
