@@ -15,6 +15,7 @@ import dev.weir.topics.TopicCheck;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
+import dev.weir.watch.ClusterProblem;
 import dev.weir.wire.ChangeAuthor;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -301,6 +302,8 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
         beforeBroker.accept(running);
         service.ifPresent(one -> {
             one.setHealth(enforcer::health);
+            one.setProblems(() ->
+                    enforcer.problems().stream().map(ClusterProblem::toString).toList());
             one.setMetrics(enforcer.metrics()::scrape);
             one.startLiveFeed(enforcer.live(), enforcer::others);
         });

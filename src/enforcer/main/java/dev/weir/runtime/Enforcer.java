@@ -3,6 +3,7 @@ package dev.weir.runtime;
 import dev.weir.config.WeirConfig;
 import dev.weir.lease.ClockStepDetector;
 import dev.weir.live.Sampler;
+import dev.weir.metrics.ClusterProblemMetrics;
 import dev.weir.metrics.MetricSource;
 import dev.weir.metrics.PrometheusMetrics;
 import dev.weir.metrics.RestoreProgress;
@@ -21,9 +22,12 @@ import dev.weir.topics.SchemaRegistries;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.topology.WeirTopology;
+import dev.weir.watch.ClusterProblem;
+import dev.weir.watch.ClusterWatch;
 import dev.weir.wire.SchemaRegistry;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -39,6 +43,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.state.HostInfo;
 import org.slf4j.Logger;
@@ -74,6 +79,7 @@ public final class Enforcer implements AutoCloseable {
     private final PrometheusMetrics metrics;
     private final Sampler live;
     private final PartitionOwners owners;
+    private final ClusterWatch watch;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
     private final ClockWatch clock;
@@ -132,11 +138,28 @@ public final class Enforcer implements AutoCloseable {
                 memory,
                 () -> queues.views(MOST_QUEUES, PATIENCE),
                 this::health);
-        metrics = new PrometheusMetrics(source, restores);
+        watch = new ClusterWatch(config, () -> readPartitions(restores));
+        metrics = new PrometheusMetrics(
+                source,
+                List.of(restores, new ClusterProblemMetrics(ClusterProblem.Kind.values(), this::countedProblems)));
         live = new Sampler(source, address, Topics.of(config).policies());
         applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
         AtomicInteger starting = new AtomicInteger(applications.size());
         applications.forEach(application -> watch(application, starting));
+    }
+
+    /** Returns the partitions that the tasks of this instance read or restore from. */
+    private Set<TopicPartition> readPartitions(RestoreProgress restores) {
+        Set<TopicPartition> read = new HashSet<>(restores.restoring());
+        applications.forEach(application -> read.addAll(application.inputs()));
+        return read;
+    }
+
+    private List<ClusterProblemMetrics.CountedProblem> countedProblems() {
+        return watch.problems().stream()
+                .map(problem ->
+                        new ClusterProblemMetrics.CountedProblem(problem.kind().name(), problem.topic()))
+                .toList();
     }
 
     private static Properties of(String id, String address, Properties settings) {
@@ -197,6 +220,7 @@ public final class Enforcer implements AutoCloseable {
     /** Starts the applications, which restore their state first. If this method throws, close the enforcer too. */
     public void begin() {
         var unused = looks.scheduleWithFixedDelay(this::checkClock, 0, CLOCK_CHECK_MS, TimeUnit.MILLISECONDS);
+        watch.begin();
         applications.forEach(StreamsApplication::start);
     }
 
@@ -262,6 +286,9 @@ public final class Enforcer implements AutoCloseable {
         if (ended.isDone() && !mustRestart()) {
             return Health.FAILED;
         }
+        if (problems().stream().anyMatch(problem -> problem.kind() == ClusterProblem.Kind.TOPIC_DELETED)) {
+            return Health.TOPIC_DELETED;
+        }
         if (ended.isDone() || !running.isDone()) {
             return Health.STARTING;
         }
@@ -271,6 +298,11 @@ public final class Enforcer implements AutoCloseable {
         return applications.stream().anyMatch(application -> application.isStalled(STANDSTILL))
                 ? Health.STANDSTILL
                 : Health.RUNNING;
+    }
+
+    /** Returns the problems of the cluster that stop the enforcer, or a part of it, until they are fixed. */
+    public List<ClusterProblem> problems() {
+        return watch.problems();
     }
 
     /**
@@ -335,6 +367,7 @@ public final class Enforcer implements AutoCloseable {
             LOG.info("Instance {} has stopped", id);
         }
         looks.shutdownNow();
+        watch.close();
         live.close();
         metrics.close();
     }

@@ -9,6 +9,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
@@ -147,6 +148,14 @@ final class StreamsApplication {
                 .filter(metric -> metric.metricName().name().equals("last-poll-seconds-ago"))
                 .filter(metric -> consumers.contains(metric.metricName().tags().get("client-id")))
                 .anyMatch(metric -> (double) metric.metricValue() >= forSo.toSeconds());
+    }
+
+    /** Returns the input partitions of the active tasks of this instance. */
+    Set<TopicPartition> inputs() {
+        return streams.metadataForLocalThreads().stream()
+                .flatMap(thread -> thread.activeTasks().stream())
+                .flatMap(task -> task.topicPartitions().stream())
+                .collect(Collectors.toSet());
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.weir.service;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.service.http.BodyFormat;
 import dev.weir.service.http.ProblemDetails;
 import io.javalin.http.Context;
@@ -32,13 +33,18 @@ public final class HealthChecks {
 
     private static void answer(Context request, HealthReport report, boolean isGood) {
         if (!isGood) {
-            throw ProblemDetails.unavailable(report.description()).exception();
+            throw ProblemDetails.unavailable(detail(report)).exception();
         }
-        request.status(200)
-                .contentType(BodyFormat.JSON.contentType())
-                .result(JsonNodeFactory.instance
-                        .objectNode()
-                        .put("status", report.status())
-                        .toString());
+        ObjectNode body = JsonNodeFactory.instance.objectNode().put("status", report.status());
+        if (!report.problems().isEmpty()) {
+            report.problems().forEach(body.putArray("problems")::add);
+        }
+        request.status(200).contentType(BodyFormat.JSON.contentType()).result(body.toString());
+    }
+
+    private static String detail(HealthReport report) {
+        return report.problems().isEmpty()
+                ? report.description()
+                : report.description() + ": " + String.join(" ", report.problems());
     }
 }

@@ -61,6 +61,7 @@ public final class WeirService implements AutoCloseable {
     private final ServiceServer healthServer; // has its own port and threads
     private volatile ServedInstance instance;
     private volatile Supplier<Health> health = () -> Health.STARTING;
+    private volatile Supplier<List<String>> problems = List::of;
     private volatile Supplier<String> metrics;
     private boolean closed;
 
@@ -210,6 +211,11 @@ public final class WeirService implements AutoCloseable {
         health = current;
     }
 
+    /** Sets the source of the problems that the health checks report, each with its fix. */
+    public void setProblems(Supplier<List<String>> current) {
+        problems = current;
+    }
+
     /** Sets the source of the metrics. The enforcer may still be starting. */
     public void setMetrics(Supplier<String> current) {
         metrics = current;
@@ -228,6 +234,10 @@ public final class WeirService implements AutoCloseable {
     private Health health() {
         Health current = health.get();
         return current == Health.RUNNING && instance == null ? Health.STARTING : current;
+    }
+
+    private HealthReport report() {
+        return HealthReport.of(health(), problems.get());
     }
 
     /** Completes the requests that are being processed, and rejects new ones. */
@@ -273,7 +283,7 @@ public final class WeirService implements AutoCloseable {
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
         GatewayFeed gateways = new GatewayFeed(config.service(), peers);
         OpenApiDocument openApi = new OpenApiDocument();
-        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
+        HealthChecks checks = new HealthChecks(this::report);
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
@@ -311,7 +321,7 @@ public final class WeirService implements AutoCloseable {
 
     /** The routes of the port for health checks. */
     private List<Route> healthRoutes() {
-        HealthChecks checks = new HealthChecks(() -> HealthReport.of(health()));
+        HealthChecks checks = new HealthChecks(this::report);
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
