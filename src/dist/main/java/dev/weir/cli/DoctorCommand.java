@@ -6,17 +6,20 @@ import dev.weir.config.WeirConfig;
 import dev.weir.doctor.Doctor;
 import dev.weir.doctor.Finding;
 import dev.weir.doctor.Finding.Verdict;
+import dev.weir.doctor.HangingTransactionFix;
 import dev.weir.fault.FaultsException;
 import dev.weir.fault.SafeText;
 import dev.weir.wire.Json;
 import java.io.PrintWriter;
 import java.net.URI;
 import java.net.http.HttpClient;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Scanner;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
@@ -31,12 +34,12 @@ import picocli.CommandLine.Spec;
         description = {
             "Checks a deployment and prints a fix for each problem.",
             "The checks cover this machine, brokers, topics, permissions, policies, instances and clocks. They change"
-                    + " nothing."
+                    + " nothing, unless --fix is given."
         },
         footer = {
             "",
             "Use the configuration and credentials of `weir run`, so that the permissions are the same.",
-            "Exit codes: 0 if no check fails (warnings are possible), 1 if a check fails.",
+            "Exit codes: 0 if no check fails (warnings are possible), 1 if a check fails; with --fix, 0 if all is fixed.",
             "",
             "Examples:",
             "  weir doctor -c weir.yaml",
@@ -65,6 +68,20 @@ final class DoctorCommand implements Callable<Integer> {
                     + " or those that Java trusts).")
     private Path serviceCa;
 
+    @Option(
+            names = "--fix",
+            paramLabel = "PROBLEM",
+            description =
+                    "Fix a problem instead of running the checks: ${COMPLETION-CANDIDATES}. Transactions that their"
+                            + " coordinator has ended are ended in the partitions that lack the marker. Asks before each"
+                            + " change.")
+    private Fix fix;
+
+    @Option(
+            names = "--yes",
+            description = "With --fix: do not ask. Transactions whose end is not known are left alone.")
+    private boolean yes;
+
     @Mixin
     private OutputOption output;
 
@@ -73,10 +90,23 @@ final class DoctorCommand implements Callable<Integer> {
 
     private String lastGroup = "";
 
+    /** The problems that can be fixed. */
+    private enum Fix {
+        HANGING_TRANSACTIONS;
+
+        @Override
+        public String toString() {
+            return "hanging-transactions";
+        }
+    }
+
     @Override
     public Integer call() throws FaultsException {
         WeirConfig config = cluster.read();
         PrintWriter out = spec.commandLine().getOut();
+        if (fix != null) {
+            return fixTransactions(config, out);
+        }
         boolean areNamed = !services.isEmpty() || ServiceUrl.ofEnvironment().isPresent();
         List<Finding> findings = Doctor.run(config, services(config), areNamed, http(config), finding -> {
             if (output.isTable()) {
@@ -86,6 +116,20 @@ final class DoctorCommand implements Callable<Integer> {
         });
         output.print(tree(findings), DoctorCommand::printCounts);
         return findings.stream().anyMatch(finding -> finding.verdict() == Verdict.FAIL) ? 1 : 0;
+    }
+
+    private int fixTransactions(WeirConfig config, PrintWriter out) {
+        Scanner in = new Scanner(System.in, StandardCharsets.UTF_8);
+        HangingTransactionFix.Result result =
+                HangingTransactionFix.run(config, question -> yes || isConfirmed(question, in, out), yes, out::println);
+        out.println(result.ended() + " ended, " + result.left() + " left");
+        return result.left() == 0 ? 0 : 1;
+    }
+
+    private static boolean isConfirmed(String question, Scanner in, PrintWriter out) {
+        out.print(SafeText.of(question) + " [y/N] ");
+        out.flush();
+        return in.hasNextLine() && in.nextLine().trim().equalsIgnoreCase("y");
     }
 
     private HttpClient http(WeirConfig config) {

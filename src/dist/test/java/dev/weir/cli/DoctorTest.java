@@ -8,13 +8,20 @@ import com.fasterxml.jackson.dataformat.yaml.YAMLMapper;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.EmbeddedBroker.BrokerOptions;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.runtime.Enforcer;
 import dev.weir.service.WeirService;
+import dev.weir.testing.HangingTransaction;
+import dev.weir.testing.HangingTransaction.End;
+import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
+import dev.weir.transaction.BrokerConnection;
 import dev.weir.wire.RequestCodec;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,7 +47,6 @@ import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.FeatureUpdate;
 import org.apache.kafka.clients.admin.FeatureUpdate.UpgradeType;
 import org.apache.kafka.clients.admin.NewPartitions;
-import org.apache.kafka.clients.admin.ProducerState;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -50,6 +56,7 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.tools.ConfigCommand;
 import org.junit.jupiter.api.AfterAll;
@@ -71,8 +78,6 @@ class DoctorTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Pattern SET = Pattern.compile(
             "kafka-configs\\.sh --bootstrap-server (\\S+) --alter --entity-type topics --entity-name (\\S+) --add-config ([^=]+)=(\\S+)");
-    private static final Pattern ABORT = Pattern.compile(
-            "kafka-transactions\\.sh --bootstrap-server (\\S+) abort --topic (\\S+) --partition (\\d+) --start-offset (\\d+)");
 
     private static final String RULES = """
             policies:
@@ -96,7 +101,12 @@ class DoctorTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start();
+        broker = EmbeddedBroker.start(
+                0, // accepts records of transactions that have ended
+                new BrokerOptions(
+                        SecurityProtocol.PLAINTEXT,
+                        Map.of("transaction.partition.verification.enable", "false"),
+                        List.of()));
         admin = Admin.create(Map.of("bootstrap.servers", broker.bootstrapServers()));
     }
 
@@ -290,32 +300,75 @@ class DoctorTest {
     }
 
     @Test
-    @SuppressWarnings("try") // the producer of the hanging transaction is not used
-    void a_hanging_transaction_is_reported_with_the_command_that_aborts_it() throws Exception {
+    void hanging_transactions_are_reported_and_ended_as_their_coordinator_did() throws Exception {
         String requests = name + ".requests";
         set(requests, "message.timestamp.type", "CreateTime");
-        long now = System.currentTimeMillis();
-        try (KafkaProducer<byte[], byte[]> hanging =
-                        begin(requests, 1, now - Duration.ofMinutes(20).toMillis());
-                KafkaProducer<byte[], byte[]> slow =
-                        begin(requests, 0, now - Duration.ofMinutes(2).toMillis())) {
+        String id = config("").applicationId() + "-1";
+        hang(name + ".decisions", id, End.COMMITTED);
+        hang(name + ".releases", id, End.ABORTED);
+        long old = System.currentTimeMillis() - Duration.ofMinutes(20).toMillis();
+        try (KafkaProducer<byte[], byte[]> slow = begin(requests, 0, old)) {
             List<Found> found = of(doctor(1, ""), "topics", "transactions");
-            assertThat(found).hasSize(2);
-            assertThat(found.get(0).verdict).isEqualTo("WARN");
-            assertThat(found.get(0).found)
-                    .startsWith(requests + "-0: a transaction has been open since offset 0, and last wrote 2 min ago");
-            assertThat(found.get(0).advice)
+            assertThat(found).hasSize(3);
+            assertThat(only(found, name + ".decisions").verdict).isEqualTo("FAIL");
+            assertThat(only(found, name + ".decisions").found)
+                    .contains("its coordinator has committed the transaction of " + id + ", but the marker is missing");
+            assertThat(only(found, name + ".decisions").advice)
+                    .containsExactly("weir doctor --fix hanging-transactions");
+            assertThat(only(found, name + ".releases").found)
+                    .contains("its coordinator has aborted the transaction of " + id);
+            assertThat(only(found, requests).verdict).isEqualTo("WARN");
+            assertThat(only(found, requests).found)
+                    .startsWith(requests + "-0: a transaction has been open since offset 0, and last wrote 20 min ago");
+            assertThat(only(found, requests).advice)
                     .containsExactly("kafka-transactions.sh --bootstrap-server " + broker.bootstrapServers()
                             + " describe-producers --topic " + requests + " --partition 0");
-            assertThat(found.get(1).verdict).isEqualTo("FAIL");
-            assertThat(found.get(1).found)
-                    .startsWith(requests + "-1: a transaction has been open since offset 0, and last wrote 20 min ago");
-            abortAsTold(found.get(1).advice.get(0));
+
+            CapturedRun refused = fix("n\nn\n");
+            assertThat(refused.exit()).isEqualTo(1);
+            assertThat(refused.out())
+                    .contains("Commit it there? [y/N]", "Abort it there? [y/N]", "0 ended, 2 left")
+                    .doesNotContain(requests);
+            CapturedRun asked = fix("y\ny\n");
+            assertThat(asked.exit()).as(asked.out()).isZero();
+            assertThat(asked.out())
+                    .containsPattern(name + "\\.decisions-0 since offset 0: committed")
+                    .containsPattern(name + "\\.releases-0 since offset 0: aborted")
+                    .contains("2 ended, 0 left");
+            assertThat(fix("", "--yes").out()).isEqualToIgnoringNewLines("0 ended, 0 left");
             slow.abortTransaction();
             await("no transaction is open", PATIENCE, () -> Shell.run(args(""))
                     .out()
                     .contains("no transaction has been open for more than 1m"));
         }
+    }
+
+    private CapturedRun fix(String input, String... options) throws Exception {
+        InputStream before = System.in;
+        System.setIn(new ByteArrayInputStream(input.getBytes(StandardCharsets.UTF_8)));
+        try {
+            return Shell.run(Stream.concat(
+                            Stream.of("doctor", "-c", file(""), "--fix", "hanging-transactions"), Stream.of(options))
+                    .toArray(String[]::new));
+        } finally {
+            System.setIn(before);
+        }
+    }
+
+    private static Found only(List<Found> found, String topic) {
+        List<Found> ofTopic =
+                found.stream().filter(one -> one.found.startsWith(topic + "-")).toList();
+        assertThat(ofTopic).as(found.toString()).hasSize(1);
+        return ofTopic.get(0);
+    }
+
+    private void hang(String topic, String transactionalId, End end) throws Exception {
+        HangingTransaction.create(
+                broker.bootstrapServers(),
+                new BrokerConnection(KafkaSettings.admin(config("")))::send,
+                new TopicPartition(topic, 0),
+                transactionalId,
+                end);
     }
 
     /** As an instance writes to its changelogs while it processes a backlog. */
@@ -380,26 +433,6 @@ class DoctorTest {
         var unused = producer.send(new ProducerRecord<>(topic, partition, timestamp, null, new byte[] {1}));
         producer.flush();
         return producer;
-    }
-
-    /** Does what the command does: finds the producer by the first offset of its transaction, and aborts it. */
-    private static void abortAsTold(String advice) throws Exception {
-        Matcher command = ABORT.matcher(advice);
-        assertThat(command.matches()).as(advice).isTrue();
-        TopicPartition partition = new TopicPartition(command.group(2), Integer.parseInt(command.group(3)));
-        ProducerState state =
-                admin.describeProducers(List.of(partition)).partitionResult(partition).get().activeProducers().stream()
-                        .filter(one ->
-                                one.currentTransactionStartOffset().orElse(-1) == Long.parseLong(command.group(4)))
-                        .findFirst()
-                        .orElseThrow();
-        admin.abortTransaction(new AbortTransactionSpec(
-                        partition,
-                        state.producerId(),
-                        (short) state.producerEpoch(),
-                        state.coordinatorEpoch().orElse(0)))
-                .all()
-                .get();
     }
 
     @Test

@@ -2,6 +2,8 @@ package dev.weir.metrics;
 
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import io.prometheus.metrics.model.registry.MultiCollector;
+import java.util.List;
 
 /**
  * The Prometheus metrics of an instance: Weir's own, selected ones of Kafka Streams and RocksDB, and those of the JVM.
@@ -12,11 +14,11 @@ public final class PrometheusMetrics implements AutoCloseable {
     private final PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
     private final ProcessMetrics process = new ProcessMetrics(registry);
 
-    /** @param restores the restore listener of the applications */
-    public PrometheusMetrics(MetricSource source, RestoreProgress restores) {
+    /** @param others further collectors */
+    public PrometheusMetrics(MetricSource source, List<MultiCollector> others) {
         registry.getPrometheusRegistry().register(new WeirMetricsCollector(source));
         registry.getPrometheusRegistry().register(new StreamsMetricsCollector(source.applications()));
-        registry.getPrometheusRegistry().register(restores);
+        others.forEach(registry.getPrometheusRegistry()::register);
     }
 
     /** Returns all metrics in Prometheus' text format 0.0.4. */

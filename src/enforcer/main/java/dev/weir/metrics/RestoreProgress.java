@@ -3,8 +3,10 @@ package dev.weir.metrics;
 import io.prometheus.metrics.model.registry.MultiCollector;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.processor.StateRestoreListener;
 
@@ -51,6 +53,11 @@ public final class RestoreProgress implements StateRestoreListener, MultiCollect
         if (ended != null) {
             of(nanos, store).add(System.nanoTime() - ended.sinceNanos);
         }
+    }
+
+    /** Returns the partitions from which state is being restored. */
+    public Set<TopicPartition> restoring() {
+        return running.keySet().stream().map(Changelog::partition).collect(Collectors.toSet());
     }
 
     private static LongAdder of(Map<String, LongAdder> counts, String store) {

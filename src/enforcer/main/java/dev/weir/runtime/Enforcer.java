@@ -3,6 +3,7 @@ package dev.weir.runtime;
 import dev.weir.config.WeirConfig;
 import dev.weir.lease.ClockStepDetector;
 import dev.weir.live.Sampler;
+import dev.weir.metrics.ClusterProblemMetrics;
 import dev.weir.metrics.MetricSource;
 import dev.weir.metrics.PrometheusMetrics;
 import dev.weir.metrics.RestoreProgress;
@@ -23,9 +24,12 @@ import dev.weir.topics.StatePartitions;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.topology.WeirTopology;
+import dev.weir.watch.ClusterProblem;
+import dev.weir.watch.ClusterWatch;
 import dev.weir.wire.SchemaRegistry;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -42,6 +46,7 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.state.HostInfo;
 import org.slf4j.Logger;
@@ -77,6 +82,7 @@ public final class Enforcer implements AutoCloseable {
     private final PrometheusMetrics metrics;
     private final Sampler live;
     private final PartitionOwners owners;
+    private final ClusterWatch watch;
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
     private final ClockWatch clock;
@@ -139,11 +145,28 @@ public final class Enforcer implements AutoCloseable {
                 () -> queues.views(MOST_QUEUES, PATIENCE),
                 this::health,
                 requests);
-        metrics = new PrometheusMetrics(source, restores);
+        watch = new ClusterWatch(config, () -> readPartitions(restores));
+        metrics = new PrometheusMetrics(
+                source,
+                List.of(restores, new ClusterProblemMetrics(ClusterProblem.Kind.values(), this::countedProblems)));
         live = new Sampler(source, address, Topics.of(config).policies());
         applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
         AtomicInteger starting = new AtomicInteger(applications.size());
         applications.forEach(application -> watch(application, starting));
+    }
+
+    /** Returns the partitions that the tasks of this instance read or restore from. */
+    private Set<TopicPartition> readPartitions(RestoreProgress restores) {
+        Set<TopicPartition> read = new HashSet<>(restores.restoring());
+        applications.forEach(application -> read.addAll(application.inputs()));
+        return read;
+    }
+
+    private List<ClusterProblemMetrics.CountedProblem> countedProblems() {
+        return watch.problems().stream()
+                .map(problem ->
+                        new ClusterProblemMetrics.CountedProblem(problem.kind().name(), problem.topic()))
+                .toList();
     }
 
     private static Properties of(String id, String address, Properties settings) {
@@ -210,6 +233,7 @@ public final class Enforcer implements AutoCloseable {
     public void begin() {
         var unused = looks.scheduleWithFixedDelay(this::checkClock, 0, CLOCK_CHECK_MS, TimeUnit.MILLISECONDS);
         partitions.start();
+        watch.begin();
         applications.forEach(StreamsApplication::start);
     }
 
@@ -277,7 +301,7 @@ public final class Enforcer implements AutoCloseable {
     public List<String> missing() {
         return Stream.concat(
                         applications.stream().flatMap(application -> application.missing(STANDSTILL).stream()),
-                        partitions.missing().stream())
+                        Stream.concat(partitions.missing().stream(), problems().stream().map(ClusterProblem::toString)))
                 .toList();
     }
 
@@ -291,6 +315,9 @@ public final class Enforcer implements AutoCloseable {
         if (ended.isDone() && !mustRestart()) {
             return Health.FAILED;
         }
+        if (problems().stream().anyMatch(problem -> problem.kind() == ClusterProblem.Kind.TOPIC_DELETED)) {
+            return Health.TOPIC_DELETED;
+        }
         if (ended.isDone() || !running.isDone()) {
             return Health.STARTING;
         }
@@ -300,6 +327,11 @@ public final class Enforcer implements AutoCloseable {
         return applications.stream().anyMatch(application -> application.isStalled(STANDSTILL))
                 ? Health.STANDSTILL
                 : Health.RUNNING;
+    }
+
+    /** Returns the problems of the cluster that stop the enforcer, or a part of it, until they are fixed. */
+    public List<ClusterProblem> problems() {
+        return watch.problems();
     }
 
     /**
@@ -365,6 +397,7 @@ public final class Enforcer implements AutoCloseable {
         }
         looks.shutdownNow();
         partitions.close();
+        watch.close();
         live.close();
         metrics.close();
     }

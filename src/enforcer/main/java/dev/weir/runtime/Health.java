@@ -17,6 +17,9 @@ public enum Health {
     /** A stream thread has stalled, for example because it waits for disk space or brokers. */
     STANDSTILL("a stream thread has stalled; check the free disk space and the brokers"),
 
+    /** A topic that the enforcer needs was deleted. It stays so until the instances are restarted. */
+    TOPIC_DELETED("a topic was deleted while the enforcer was running"),
+
     /** An application has failed, and the process is about to end. */
     FAILED("the enforcer has failed");
 

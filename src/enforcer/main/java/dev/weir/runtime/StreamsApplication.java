@@ -9,6 +9,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsConfig;
@@ -162,6 +163,14 @@ final class StreamsApplication {
         return isStalled(forSo)
                 ? Optional.of("a thread of " + name + " has not polled for " + forSo.toSeconds() + " s")
                 : Optional.empty();
+    }
+
+    /** Returns the input partitions of the active tasks of this instance. */
+    Set<TopicPartition> inputs() {
+        return streams.metadataForLocalThreads().stream()
+                .flatMap(thread -> thread.activeTasks().stream())
+                .flatMap(task -> task.topicPartitions().stream())
+                .collect(Collectors.toSet());
     }
 
     @Override

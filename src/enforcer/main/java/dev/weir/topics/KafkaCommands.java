@@ -69,11 +69,6 @@ public final class KafkaCommands {
         return "kafka-metadata-quorum.sh" + cluster + " describe --status";
     }
 
-    public String abortTransaction(String topic, int partition, long startOffset) {
-        return "kafka-transactions.sh" + cluster + " abort --topic " + topic + " --partition " + partition
-                + " --start-offset " + startOffset;
-    }
-
     public String describeProducers(String topic, int partition) {
         return "kafka-transactions.sh" + cluster + " describe-producers --topic " + topic + " --partition " + partition;
     }

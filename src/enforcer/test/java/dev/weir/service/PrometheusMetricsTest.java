@@ -190,7 +190,7 @@ class PrometheusMetricsTest {
         assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 5.0", "{kind=\"queue\"} 2.0");
         assertThat(scrape.lines("weir_health"))
                 .contains("{state=\"RUNNING\"} 1.0", "{state=\"STARTING\"} 0.0")
-                .hasSize(5);
+                .hasSize(6);
         assertThat(scrape.lines("weir_threads"))
                 .containsExactly(
                         "{application=\"deciding\",state=\"RUNNING\"} 1.0",

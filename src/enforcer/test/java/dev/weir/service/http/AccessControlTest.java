@@ -85,6 +85,7 @@ class AccessControlTest {
         "RUNNING, 200, 503", // no enforcer is attached yet
         "REBALANCING, 200, 503",
         "STANDSTILL, 200, 503",
+        "TOPIC_DELETED, 200, 503",
         "FAILED, 503, 503"
     })
     void liveness_and_readiness_follow_the_health(Health health, int live, int ready) throws IOException {

@@ -1,0 +1,171 @@
+package dev.weir.transaction;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.topics.KafkaSettings;
+import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.NeverJoined;
+import dev.weir.transaction.TransactionVerdict.Running;
+import dev.weir.transaction.TransactionVerdict.Undecided;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.DescribeProducersResult;
+import org.apache.kafka.clients.admin.ListTransactionsOptions;
+import org.apache.kafka.clients.admin.TransactionDescription;
+import org.apache.kafka.clients.admin.TransactionListing;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.TopicAuthorizationException;
+import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
+
+/**
+ * Finds transactions that are open in partitions, asks the coordinator and its log about them, and writes missing
+ * markers.
+ */
+public final class TransactionInspector {
+
+    private static final int TIMEOUT_SECONDS = 20;
+
+    private final Admin admin;
+    private final WeirConfig config;
+
+    public TransactionInspector(Admin admin, WeirConfig config) {
+        this.admin = admin;
+        this.config = config;
+    }
+
+    /**
+     * Returns the open transactions of partitions.
+     *
+     * @param refused receives the topics whose producers this user may not describe, which needs READ
+     * @throws KafkaException if a broker rejects the request for another reason, or does not respond
+     */
+    public List<OpenTransaction> open(Collection<TopicPartition> partitions, Set<String> refused) {
+        DescribeProducersResult answers = admin.describeProducers(partitions);
+        List<OpenTransaction> found = new ArrayList<>();
+        for (TopicPartition partition : partitions) {
+            try {
+                await(answers.partitionResult(partition)).activeProducers().stream()
+                        .flatMap(producer -> OpenTransaction.of(partition, producer).stream())
+                        .forEach(found::add);
+            } catch (TopicAuthorizationException e) {
+                refused.add(partition.topic());
+            }
+        }
+        return found;
+    }
+
+    /**
+     * Judges an open transaction. Reads the coordinator's log only if the coordinator does not know the transaction any
+     * more.
+     *
+     * @throws KafkaException if the brokers do not respond
+     */
+    public TransactionVerdict judge(OpenTransaction open) {
+        Optional<CoordinatorState> coordinator = coordinator(open.producerId());
+        if (coordinator.isEmpty() || HangingTransactions.isRunning(open, coordinator.get())) {
+            return HangingTransactions.judge(open, coordinator, List.of());
+        }
+        try {
+            List<TransactionEnd> ends = new TransactionLog(KafkaSettings.consumer(config))
+                    .ends(coordinator.get().transactionalId(), open.producerId());
+            return HangingTransactions.judge(open, coordinator, ends);
+        } catch (AuthorizationException e) {
+            return new Undecided("this user is not permitted to read the log of the coordinator of "
+                    + coordinator.get().transactionalId() + "; grant READ on " + TransactionLog.TOPIC);
+        }
+    }
+
+    private Optional<CoordinatorState> coordinator(long producerId) {
+        for (TransactionListing listing :
+                await(admin.listTransactions(new ListTransactionsOptions().filterProducerIds(Set.of(producerId)))
+                        .all())) {
+            String id = listing.transactionalId();
+            try {
+                TransactionDescription found =
+                        await(admin.describeTransactions(List.of(id)).description(id));
+                return Optional.of(new CoordinatorState(
+                        id, found.state(), found.producerId(), (short) found.producerEpoch(), found.topicPartitions()));
+            } catch (TransactionalIdNotFoundException e) {
+                // it has expired since
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** Returns whether a transactional id is one of this application, so that an instance may end its transactions. */
+    public boolean isOwn(String transactionalId) {
+        return transactionalId.startsWith(config.applicationId() + "-");
+    }
+
+    /**
+     * Ends a transaction in its partition as the coordinator decided: commits it if the coordinator did, and aborts it
+     * otherwise. Does nothing if the broker has seen a newer transaction of the producer.
+     *
+     * @return the action, for a log: {@code committed} or {@code aborted}
+     * @throws IllegalArgumentException if the verdict is not that the transaction has ended
+     * @throws KafkaException if the broker rejects the marker; needs ALTER on the cluster
+     */
+    public String repair(OpenTransaction open, TransactionVerdict verdict) {
+        boolean isCommitted = isCommitted(verdict);
+        TransactionMarkers.write(admin, config, open, isCommitted);
+        return isCommitted ? "committed" : "aborted";
+    }
+
+    /**
+     * Aborts a transaction whose end is not known. If the coordinator has committed it, its records in the partition are
+     * lost.
+     *
+     * @throws KafkaException if the broker rejects the marker; needs ALTER on the cluster
+     */
+    public void abort(OpenTransaction open) {
+        TransactionMarkers.write(admin, config, open, false);
+    }
+
+    private static boolean isCommitted(TransactionVerdict verdict) {
+        if (verdict instanceof MarkerMissing missing) {
+            return missing.isCommitted();
+        }
+        if (verdict instanceof NeverJoined) {
+            return false;
+        }
+        throw new IllegalArgumentException("has not ended: " + verdict);
+    }
+
+    /** Describes a verdict for an operator, in one clause. */
+    public static String describe(TransactionVerdict verdict) {
+        if (verdict instanceof Running running) {
+            return "the transaction of " + running.transactionalId() + " is running; its coordinator ends it after its"
+                    + " timeout";
+        }
+        if (verdict instanceof MarkerMissing missing) {
+            return "its coordinator has " + (missing.isCommitted() ? "committed" : "aborted") + " the transaction of "
+                    + missing.transactionalId() + ", but the marker is missing here";
+        }
+        if (verdict instanceof NeverJoined never) {
+            return "the records were never part of a transaction of " + never.transactionalId();
+        }
+        return "how it ended is not known: " + ((Undecided) verdict).reason();
+    }
+
+    private static <T> T await(KafkaFuture<T> answer) {
+        try {
+            return answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof KafkaException refusal ? refusal : new KafkaException(e.getCause());
+        } catch (TimeoutException e) {
+            throw new KafkaException("no response within " + TIMEOUT_SECONDS + " s", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new KafkaException("interrupted", e);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+package dev.weir.transaction;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.Set;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.Utils;
+
+/**
+ * Reads the decisions of transaction coordinators from their log, the topic {@code __transaction_state}. It is
+ * compacted, but the broker does not compact the newest segment, so recent decisions are there.
+ */
+final class TransactionLog {
+
+    static final String TOPIC = "__transaction_state";
+
+    /** The maximum number of records that are read, from the end. */
+    static final int MAX_RECORDS = 500_000;
+
+    private static final Duration MAX_TIME = Duration.ofSeconds(60);
+    private static final Duration POLL = Duration.ofMillis(200);
+
+    private static final byte PREPARE_COMMIT = 2;
+    private static final byte PREPARE_ABORT = 3;
+
+    /** The first version of the values with tagged fields. */
+    private static final short FLEXIBLE = 1;
+
+    private static final int VERSION_TAG = 2;
+
+    private final Properties settings;
+
+    /** @param settings the properties of a consumer */
+    TransactionLog(Properties settings) {
+        this.settings = new Properties();
+        this.settings.putAll(settings);
+        this.settings.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        this.settings.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
+        this.settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);
+        this.settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
+        this.settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, false);
+        this.settings.remove(ConsumerConfig.GROUP_ID_CONFIG);
+        this.settings.remove(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG);
+    }
+
+    /**
+     * Returns the decisions about the transactions of a producer, as far as they are among the newest
+     * {@value #MAX_RECORDS} records of the log.
+     *
+     * @throws KafkaException if the log cannot be read, for example because this user lacks READ on it
+     */
+    List<TransactionEnd> ends(String transactionalId, long producerId) {
+        try (Consumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings)) {
+            int count = consumer.partitionsFor(TOPIC).size();
+            TopicPartition partition = new TopicPartition(TOPIC, Utils.abs(transactionalId.hashCode()) % count);
+            List<TopicPartition> assigned = List.of(partition);
+            consumer.assign(assigned);
+            long end = consumer.endOffsets(assigned).get(partition);
+            long begin = consumer.beginningOffsets(assigned).get(partition);
+            consumer.seek(partition, Math.max(begin, end - MAX_RECORDS));
+            List<TransactionEnd> ends = new ArrayList<>();
+            long deadlineNanos = System.nanoTime() + MAX_TIME.toNanos();
+            while (consumer.position(partition) < end) {
+                if (System.nanoTime() - deadlineNanos > 0) {
+                    throw new TimeoutException(TOPIC + " was not read within " + MAX_TIME.toSeconds() + " s");
+                }
+                for (ConsumerRecord<byte[], byte[]> one : consumer.poll(POLL)) {
+                    if (one.key() != null && one.value() != null && transactionalId.equals(id(one.key()))) {
+                        end(one.value())
+                                .filter(found -> found.producerId() == producerId)
+                                .ifPresent(ends::add);
+                    }
+                }
+            }
+            return ends;
+        }
+    }
+
+    /** Returns the transactional id of a key of version 0. */
+    private static String id(byte[] key) {
+        ByteBuffer bytes = ByteBuffer.wrap(key);
+        return bytes.getShort() == 0 ? string(bytes, bytes.getShort()) : "";
+    }
+
+    /** Returns the decision in a value of version 0 or 1 ({@code TransactionLogValue} of Kafka); empty if it has none. */
+    static Optional<TransactionEnd> end(byte[] value) {
+        ByteBufferAccessor bytes = new ByteBufferAccessor(ByteBuffer.wrap(value));
+        short format = bytes.readShort();
+        if (format < 0 || format > FLEXIBLE) {
+            return Optional.empty();
+        }
+        boolean isFlexible = format == FLEXIBLE;
+        long producerId = bytes.readLong();
+        short epoch = bytes.readShort();
+        bytes.readInt(); // the timeout
+        byte status = bytes.readByte();
+        if (status != PREPARE_COMMIT && status != PREPARE_ABORT) {
+            return Optional.empty();
+        }
+        Set<TopicPartition> partitions = new HashSet<>();
+        int topics = length(bytes, isFlexible);
+        for (int i = 0; i < topics; i++) {
+            String topic = bytes.readString(isFlexible ? bytes.readUnsignedVarint() - 1 : bytes.readShort());
+            int count = length(bytes, isFlexible);
+            for (int j = 0; j < count; j++) {
+                partitions.add(new TopicPartition(topic, bytes.readInt()));
+            }
+            skipTags(bytes, isFlexible);
+        }
+        bytes.readLong(); // the time of the update
+        bytes.readLong(); // the time of the start
+        return Optional.of(new TransactionEnd(
+                producerId, epoch, isFlexible ? version(bytes) : 0, status == PREPARE_COMMIT, partitions));
+    }
+
+    private static int length(ByteBufferAccessor bytes, boolean isFlexible) {
+        return isFlexible ? bytes.readUnsignedVarint() - 1 : bytes.readInt(); // -1 is null
+    }
+
+    private static void skipTags(ByteBufferAccessor bytes, boolean isFlexible) {
+        if (isFlexible) {
+            int tags = bytes.readUnsignedVarint();
+            for (int i = 0; i < tags; i++) {
+                bytes.readUnsignedVarint();
+                bytes.readByteBuffer(bytes.readUnsignedVarint());
+            }
+        }
+    }
+
+    /** Returns the tagged {@code ClientTransactionVersion}; 0 if it is absent. */
+    private static short version(ByteBufferAccessor bytes) {
+        int tags = bytes.readUnsignedVarint();
+        for (int i = 0; i < tags; i++) {
+            int tag = bytes.readUnsignedVarint();
+            ByteBuffer field = bytes.readByteBuffer(bytes.readUnsignedVarint());
+            if (tag == VERSION_TAG) {
+                return field.getShort();
+            }
+        }
+        return 0;
+    }
+
+    private static String string(ByteBuffer bytes, int length) {
+        byte[] text = new byte[length];
+        bytes.get(text);
+        return new String(text, StandardCharsets.UTF_8);
+    }
+}
