@@ -48,6 +48,7 @@ import java.util.Properties;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.util.ClassSecurityValidator;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -97,6 +98,7 @@ class RegistryTest {
 
     @BeforeAll
     static void start() throws Exception {
+        trustGeneratedClasses();
         broker = TestBroker.shared();
         String unpacked = System.getProperty("weir.registry");
         if (unpacked == null) {
@@ -341,6 +343,14 @@ class RegistryTest {
             serializer.configure(apicurio(), false);
             return serializer.serialize(topic, event);
         }
+    }
+
+    /** As an application must that uses generated classes itself. */
+    private static void trustGeneratedClasses() {
+        String trusted = RequestEvent.class.getPackageName();
+        ClassSecurityValidator.setGlobal(
+                ClassSecurityValidator.composite(ClassSecurityValidator.getGlobal(), type -> type.getPackageName()
+                        .equals(trusted)));
     }
 
     private static RequestEvent event(String requestId) {
