@@ -17,16 +17,15 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicReader;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
+import java.io.OutputStream;
+import java.io.PrintStream;
 import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import me.tongfei.progressbar.DelegatingProgressBarConsumer;
-import me.tongfei.progressbar.ProgressBar;
-import me.tongfei.progressbar.ProgressBarBuilder;
-import me.tongfei.progressbar.ProgressBarStyle;
 import org.HdrHistogram.Histogram;
 import org.apache.kafka.clients.admin.Admin;
 import picocli.CommandLine.Command;
@@ -118,7 +117,7 @@ final class DemoCommand implements Callable<Integer> {
             try (TopicReader<Decision> decisions = TopicReader.decisions(config, TopicReader.From.END, true);
                     TopicReader<Release> releases = TopicReader.releases(config, TopicReader.From.END, true);
                     RequestSender sender = new RequestSender(config);
-                    ProgressBar bar = progressBar()) {
+                    ProgressLine progress = progress()) {
                 long startNanos = System.nanoTime();
                 pace = new DemoPace(startNanos);
                 progressNanos = startNanos;
@@ -130,11 +129,11 @@ final class DemoCommand implements Callable<Integer> {
                         sent.put(request.requestId(), new SentRequest(request.tier(), System.nanoTime()));
                         sender.send(request);
                     }
-                    receive(decisions, releases, Duration.ofMillis(1), bar);
+                    receive(decisions, releases, Duration.ofMillis(1), progress);
                     requireProgress();
                 }
                 while (answered < requests.size() || waiting != 0) {
-                    receive(decisions, releases, Duration.ofMillis(10), bar);
+                    receive(decisions, releases, Duration.ofMillis(10), progress);
                     requireProgress();
                 }
                 seconds = (System.nanoTime() - startNanos) / 1e9;
@@ -161,21 +160,19 @@ final class DemoCommand implements Callable<Integer> {
             }
         }
 
-        /** Returns a progress bar, which is drawn only on a terminal. */
-        private ProgressBar progressBar() throws InterruptedException {
-            ProgressBarBuilder bar = new ProgressBarBuilder()
-                    .setTaskName("Decided")
-                    .setInitialMax(requests.size())
-                    .setStyle(ProgressBarStyle.ASCII)
-                    .setMaxRenderedLength(100);
-            if (!Terminal.isStandardError()) {
-                bar.setConsumer(new DelegatingProgressBarConsumer(frame -> {}));
-            }
-            return bar.build();
+        /** Starts the line of progress, which is drawn only on a terminal. */
+        private ProgressLine progress() throws InterruptedException {
+            PrintStream terminal = Terminal.isStandardError()
+                    ? System.err
+                    : new PrintStream(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8);
+            return new ProgressLine(terminal, "Decided", requests.size());
         }
 
         private void receive(
-                TopicReader<Decision> decisions, TopicReader<Release> releases, Duration timeout, ProgressBar bar) {
+                TopicReader<Decision> decisions,
+                TopicReader<Release> releases,
+                Duration timeout,
+                ProgressLine progress) {
             decisions.poll(timeout, decision -> {
                 progressNanos = System.nanoTime();
                 SentRequest request = sent.get(decision.requestId());
@@ -189,7 +186,7 @@ final class DemoCommand implements Callable<Integer> {
                     latenciesMicros.recordValue((progressNanos - request.atNanos) / 1_000);
                 }
                 answered++;
-                bar.step();
+                progress.step();
             });
             releases.poll(Duration.ZERO, release -> {
                 progressNanos = System.nanoTime();

@@ -12,9 +12,11 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewPartitions;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Tests the command with a real broker, on topics without state. */
+@Tag("broker")
 class RepartitionCommandTest {
 
     @Test

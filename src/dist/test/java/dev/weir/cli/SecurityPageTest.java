@@ -69,9 +69,9 @@ class SecurityPageTest {
                 new AccessControlEntry(matcher.group(1), "*", operation(matcher.group(2)), AclPermissionType.ALLOW));
     }
 
-    private static AclOperation operation(String nameInCommands) {
+    private static AclOperation operation(String nameInCommand) {
         return Stream.of(AclOperation.values())
-                .filter(operation -> AclTable.nameInCommands(operation).equals(nameInCommands))
+                .filter(one -> one.name().replace("_", "").equalsIgnoreCase(nameInCommand.replace("_", "")))
                 .findAny()
                 .orElseThrow();
     }

@@ -38,17 +38,4 @@ public record CommandRun(boolean succeeded, String output) {
         }
         return new CommandRun(ended && process.exitValue() == 0, Files.readString(output));
     }
-
-    /** Installs the npm packages of {@code package-lock.json} in a directory. */
-    public static CommandRun npmInstall(Path directory) throws IOException, InterruptedException {
-        return of(
-                directory,
-                "npm",
-                "ci",
-                "--ignore-scripts",
-                "--prefer-offline",
-                "--fetch-retries=1",
-                "--no-audit",
-                "--no-fund");
-    }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.CommandRun;
+import dev.weir.dev.NodePackages;
 import dev.weir.dev.TestBroker;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.topics.KafkaSettings;
@@ -93,7 +94,7 @@ class OtherLanguagesTest {
     private static void assertTwoAreAllowed(String... command) throws Exception {
         for (String expected :
                 List.of("ALLOWED WITHIN_LIMITS 200", "ALLOWED WITHIN_LIMITS 200", "DENIED LIMIT_EXCEEDED 429")) {
-            CommandRun run = CommandRun.of(directory, command);
+            CommandRun run = CommandRun.of(directory, NodePackages.environment(), command);
             assertThat(run.output().strip()).isEqualTo(expected);
             assertThat(run.succeeded()).isTrue();
         }
@@ -139,21 +140,6 @@ class OtherLanguagesTest {
                 "Python is not tested: install Debian's python3-confluent-kafka and python3-avro");
     }
 
-    private static void installPackages() throws Exception {
-        assumeTrue(
-                Files.isExecutable(Path.of("/usr/bin/npm"))
-                        || CommandRun.of(directory, "npm", "--version").succeeded(),
-                "Node is not tested: install Node.js and npm");
-        for (String file : List.of("package.json", "package-lock.json")) {
-            Files.copy(
-                    Path.of("src/enforcer/test/node", file),
-                    directory.resolve(file),
-                    StandardCopyOption.REPLACE_EXISTING);
-        }
-        CommandRun install = CommandRun.npmInstall(directory);
-        assumeTrue(install.succeeded(), "npm cannot install the packages: " + install.output());
-    }
-
     @Test
     void python_decides_in_json() throws Exception {
         assumePython("confluent_kafka");
@@ -169,14 +155,14 @@ class OtherLanguagesTest {
 
     @Test
     void node_decides_in_json() throws Exception {
-        installPackages();
+        NodePackages.assumeInstalled();
         Path program = example("js", 0, "in-json.");
         assertTwoAreAllowed("node", asAnotherClient(program).toString());
     }
 
     @Test
     void node_decides_in_avro() throws Exception {
-        installPackages();
+        NodePackages.assumeInstalled();
         copySchemas();
         Path program = example("js", 1, "in-avro.");
         assertTwoAreAllowed("node", asAnotherClient(program).toString());

@@ -1,7 +1,6 @@
 package dev.weir.service;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -9,34 +8,17 @@ import com.networknt.schema.JsonSchema;
 import com.networknt.schema.JsonSchemaFactory;
 import com.networknt.schema.SpecVersion.VersionFlag;
 import dev.weir.config.WeirConfig;
-import dev.weir.dev.CommandRun;
-import java.io.IOException;
-import java.lang.module.ModuleDescriptor.Version;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiConsumer;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/**
- * The served API description and the policy schema pass Redocly, Spectral and Ajv in strict mode. The first tests check
- * the main rules of these linters and always run; the last one runs the linters if Node.js and npm are installed.
- */
+/** Rules for the served API description. {@link LintersTest} runs linters with further ones. */
 class DocumentLintTest {
-
-    private static final Map<String, String> QUIET =
-            Map.of("REDOCLY_TELEMETRY", "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
-
-    private static final Path LINTERS = Path.of("src/enforcer/test/lint");
-    private static final String NODE = "20.19.0";
 
     /** Keys whose values are data, not parts of the description. */
     private static final Set<String> VALUES = Set.of("examples", "example", "default", "enum", "const");
@@ -134,48 +116,6 @@ class DocumentLintTest {
         });
         assertThat(invalid).isEmpty();
         assertThat(examples[0]).isGreaterThan(40);
-    }
-
-    @Test
-    @Tag("full")
-    void the_linters_report_nothing() throws Exception {
-        Path directory = Files.createDirectories(Path.of("target/lint"));
-        assumeTrue(isInstalled(directory), "the linters need npm and Node.js " + NODE + " or later");
-        try (Stream<Path> files = Files.list(LINTERS)) {
-            for (Path file : files.filter(Files::isRegularFile).toList()) {
-                Files.copy(file, directory.resolve(file.getFileName()), StandardCopyOption.REPLACE_EXISTING);
-            }
-        }
-        Files.writeString(
-                directory.resolve("openapi.json"),
-                caller.get("/v1/openapi.json").text());
-        Files.writeString(
-                directory.resolve("openapi.yaml"),
-                caller.get("/v1/openapi.yaml").text());
-        Files.copy(
-                Path.of("src/client/main/resources/policies.schema.json"),
-                directory.resolve("policies.schema.json"),
-                StandardCopyOption.REPLACE_EXISTING);
-
-        CommandRun install = CommandRun.npmInstall(directory);
-        assertThat(install.output())
-                .as("package-lock.json does not fit package.json")
-                .doesNotContain("EUSAGE");
-        assumeTrue(install.succeeded(), "npm cannot install the linters: " + install.output());
-
-        CommandRun lint = CommandRun.of(directory, QUIET, "npm", "run", "lint");
-        assertThat(lint.succeeded()).as(lint.output()).isTrue();
-    }
-
-    private static boolean isInstalled(Path directory) throws InterruptedException {
-        try {
-            CommandRun node = CommandRun.of(directory, "node", "--version");
-            return node.succeeded()
-                    && Version.parse(node.output().strip().substring(1)).compareTo(Version.parse(NODE)) >= 0
-                    && CommandRun.of(directory, "npm", "--version").succeeded();
-        } catch (IOException e) {
-            return false;
-        }
     }
 
     private static JsonNode document() {

@@ -13,10 +13,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** When an instance is ready, and what it lacks until then. */
+@Tag("broker")
 class ReadinessTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);

@@ -33,9 +33,11 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** On a broker that accepts records of transactions that have ended. */
+@Tag("full")
 class TransactionInspectorTest {
 
     private static EmbeddedBroker broker;

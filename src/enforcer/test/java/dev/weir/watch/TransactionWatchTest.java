@@ -29,10 +29,12 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** On a broker that accepts records of transactions that have ended. */
+@Tag("full")
 class TransactionWatchTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);

@@ -15,11 +15,13 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Clients with more requests than are decided in time, and clients whose ledgers do not answer. */
-class OverloadTest {
+@Tag("broker")
+class LoadSheddingTest {
 
     private static final Duration SHORT = Duration.ofMillis(200);
 
