@@ -140,8 +140,7 @@ public final class IpAddresses {
             return address;
         }
         byte[] bytes = address.getAddress();
-        return TranslatedAddress.ipv4(bytes)
-                .orElseGet(() -> of(prefix(bytes, rangeLength(bytes, ipv6PrefixLength))));
+        return TranslatedAddress.ipv4(bytes).orElseGet(() -> of(prefix(bytes, rangeLength(bytes, ipv6PrefixLength))));
     }
 
     private static int rangeLength(byte[] ipv6, int ipv6PrefixLength) {

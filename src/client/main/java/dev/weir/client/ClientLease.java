@@ -95,12 +95,7 @@ final class ClientLease {
     record Place(StateKey key, long number, AnswerClock ledger) {}
 
     /** Creates an instance without leases. */
-    ClientLease(
-            Place place,
-            ClientPolicyRegistry.Rule rule,
-            UsageAggregator usage,
-            LeaseSession session,
-            long nowMs) {
+    ClientLease(Place place, ClientPolicyRegistry.Rule rule, UsageAggregator usage, LeaseSession session, long nowMs) {
         this.place = place;
         this.keys = rule.keys();
         this.policy = rule.policy();

@@ -54,7 +54,11 @@ final class ClientMetrics {
      * @param keysHeld keys with leases
      */
     record Present(
-            int inFlight, int queued, int keysHeld, CircuitSettings.State circuit, CircuitSettings.State leaseCircuit) {}
+            int inFlight,
+            int queued,
+            int keysHeld,
+            CircuitSettings.State circuit,
+            CircuitSettings.State leaseCircuit) {}
 
     ClientStats stats(Present now) {
         return new ClientStats(

@@ -73,8 +73,7 @@ public final class ClientMetricsBinder {
                         Tags.of("state", state.name()),
                         stats -> stats.circuit() == state ? 1 : 0);
             }
-            for (CircuitSettings.State state :
-                    List.of(CircuitSettings.State.CLOSED, CircuitSettings.State.OPEN)) {
+            for (CircuitSettings.State state : List.of(CircuitSettings.State.CLOSED, CircuitSettings.State.OPEN)) {
                 figures.gauge(
                         "weir.client.lease.circuit",
                         Tags.of("state", state.name()),

@@ -63,11 +63,7 @@ final class DecisionAttempt implements WritableLeases {
      * @param wake wakes the thread that requests leases
      */
     DecisionAttempt(
-            ClientLeases leases,
-            LeaseSession session,
-            ClientPolicyRegistry policies,
-            Waits waits,
-            Runnable wake) {
+            ClientLeases leases, LeaseSession session, ClientPolicyRegistry policies, Waits waits, Runnable wake) {
         this.leases = leases;
         this.session = session;
         this.policies = policies;

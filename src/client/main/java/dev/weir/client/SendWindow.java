@@ -166,9 +166,7 @@ final class SendWindow<R> {
      * arrived in the second half of its time.
      */
     synchronized boolean wasCrowdedOut(Ticket<R> ticket) {
-        return !ticket.isSent
-                && hasDecision
-                && decidedNanos - (ticket.startNanos + ticket.withinNanos / 2) >= 0;
+        return !ticket.isSent && hasDecision && decidedNanos - (ticket.startNanos + ticket.withinNanos / 2) >= 0;
     }
 
     /** Removes a request that has ended. Must be called once. Then {@link #beginDrain} is due. */

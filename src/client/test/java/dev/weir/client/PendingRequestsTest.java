@@ -12,8 +12,8 @@ class PendingRequestsTest {
     void a_number_is_recent_until_five_seconds_of_marks_have_passed() {
         try (PendingRequests pending = new PendingRequests(10, Duration.ZERO)) {
             pending.mark();
-            PendingRequest request = new PendingRequest(
-                    null, RequestBuilder.of("alice").build(), List.of(), Duration.ofMinutes(1));
+            PendingRequest request =
+                    new PendingRequest(null, RequestBuilder.of("alice").build(), List.of(), Duration.ofMinutes(1));
             assertThat(pending.add(request, () -> {})).isTrue();
             for (int i = 0; i < Duration.ofSeconds(5).dividedBy(PendingRequests.MARK); i++) {
                 assertThat(pending.isRecent(request.number())).isTrue();

@@ -28,8 +28,7 @@ class SendWindowTest {
     }
 
     private Ticket<Integer> offer(double atMs, long withinMs) {
-        Ticket<Integer> ticket =
-                new Ticket<>(++number, at(atMs), TimeUnit.MILLISECONDS.toNanos(withinMs));
+        Ticket<Integer> ticket = new Ticket<>(++number, at(atMs), TimeUnit.MILLISECONDS.toNanos(withinMs));
         if (window.offer(ticket, at(atMs))) {
             drain(atMs);
         } else {
@@ -181,7 +180,8 @@ class SendWindowTest {
         }
         assertThat(shed).isEmpty();
         Ticket<Integer> last = all.get(MAX - 1);
-        assertThat(window.wasCrowdedOut(last)).isFalse(); // the enforcer is away, so it has timed out like the sent ones
+        assertThat(window.wasCrowdedOut(last))
+                .isFalse(); // the enforcer is away, so it has timed out like the sent ones
         end(all.get(0), End.DECIDED, 360);
         assertThat(window.wasCrowdedOut(last)).isFalse();
         end(all.get(1), End.DECIDED, 362);

@@ -15,7 +15,6 @@ import dev.weir.topics.TopicCheck;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
-import dev.weir.watch.ClusterProblem;
 import dev.weir.wire.ChangeAuthor;
 import java.io.PrintWriter;
 import java.nio.file.Path;

@@ -148,7 +148,7 @@ class GatewayCommandTest {
         String block = page.substring(start, page.indexOf("```", start));
         GatewayFile.Contents shown = GatewayFile.read("gateway.md", block);
         GatewayFile.Contents defaults = GatewayFile.read("gateway.md", "gateway:");
-        assertThat(shown.gateway().routes()).hasSize(1);
+        assertThat(shown.gateway().answers().routes()).hasSize(1);
         assertThat(GatewayFile.read("gateway.md", block.replaceFirst("(?s)\n  routes:.*", "\n"))
                         .gateway())
                 .isEqualTo(defaults.gateway());

@@ -301,7 +301,9 @@ public final class Enforcer implements AutoCloseable {
     public List<String> missing() {
         return Stream.concat(
                         applications.stream().flatMap(application -> application.missing(STANDSTILL).stream()),
-                        Stream.concat(partitions.missing().stream(), problems().stream().map(ClusterProblem::toString)))
+                        Stream.concat(
+                                partitions.missing().stream(),
+                                problems().stream().map(ClusterProblem::toString)))
                 .toList();
     }
 

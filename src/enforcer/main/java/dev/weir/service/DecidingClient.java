@@ -53,9 +53,8 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
      * @param fallbackOnOverload whether the fallback decides requests that are shed; otherwise they are denied
      */
     public static DecidingClient ofGateway(WeirConfig config, boolean fallbackOnOverload) {
-        DecidingClient deciding = new DecidingClient(() -> start(config, builder -> builder.circuit(
-                        CircuitSettings.DEFAULT)
-                .fallbackOnOverload(fallbackOnOverload)));
+        DecidingClient deciding = new DecidingClient(() -> start(
+                config, builder -> builder.circuit(CircuitSettings.DEFAULT).fallbackOnOverload(fallbackOnOverload)));
         deciding.start();
         return deciding;
     }

@@ -71,7 +71,8 @@ class LoadSheddingTest {
             Enforcer started = live.enforce();
             try (started) {
                 for (int i = 0; i < all.size(); i++) {
-                    assertThat(get(all.get(i)).decision().orElseThrow().remaining()).isEqualTo(100_000 - 1 - i);
+                    assertThat(get(all.get(i)).decision().orElseThrow().remaining())
+                            .isEqualTo(100_000 - 1 - i);
                 }
             }
             assertThat(weir.stats().queued()).isZero();
@@ -80,8 +81,11 @@ class LoadSheddingTest {
 
     @Test
     void without_decisions_requests_that_wait_to_be_sent_time_out_like_the_others() throws Exception {
-        try (WeirClient weir = LiveWeir.ready(
-                weir("away.").client().timeout(SHORT).fallback(Fallback.FAIL_OPEN).noCircuit())) {
+        try (WeirClient weir = LiveWeir.ready(weir("away.")
+                .client()
+                .timeout(SHORT)
+                .fallback(Fallback.FAIL_OPEN)
+                .noCircuit())) {
             List<CompletableFuture<ClientDecision>> all = new ArrayList<>();
             for (int i = 0; i < 2 * SendWindow.INITIAL; i++) {
                 all.add(weir.decide(request("alice", "/own")));
@@ -96,14 +100,11 @@ class LoadSheddingTest {
     void requests_that_are_shed_are_refused_unless_the_fallback_is_to_decide() throws Exception {
         LiveWeir live = weir("shed.");
         for (boolean isFallback : new boolean[] {false, true}) {
-            try (WeirClient weir = LiveWeir.ready(live.client()
-                    .maxInFlight(1)
-                    .fallback(Fallback.FAIL_OPEN)
-                    .fallbackOnOverload(isFallback))) {
+            try (WeirClient weir = LiveWeir.ready(
+                    live.client().maxInFlight(1).fallback(Fallback.FAIL_OPEN).fallbackOnOverload(isFallback))) {
                 CompletableFuture<ClientDecision> waits = weir.decide(request("alice", "/own"));
                 assertThat(weir.decide(request("alice", "/own")))
-                        .isCompletedWithValue(
-                                ClientDecision.fallback(isFallback, NoDecisionReason.TOO_MANY_WAITING));
+                        .isCompletedWithValue(ClientDecision.fallback(isFallback, NoDecisionReason.TOO_MANY_WAITING));
                 assertThat(waits).isNotDone();
                 assertThat(weir.stats().shedClosed()).isEqualTo(isFallback ? 0 : 1);
                 assertThat(weir.stats().failedOpen()).isEqualTo(isFallback ? 1 : 0);
@@ -126,10 +127,8 @@ class LoadSheddingTest {
         Enforcer started = live.enforce();
         try (started) {
             await("a round without a pause of the machine", LiveWeir.PATIENCE, () -> {
-                try (WeirClient weir = LiveWeir.ready(live.client()
-                        .rules(lax)
-                        .fallback(Fallback.FAIL_OPEN)
-                        .circuit(SENSITIVE))) {
+                try (WeirClient weir = LiveWeir.ready(
+                        live.client().rules(lax).fallback(Fallback.FAIL_OPEN).circuit(SENSITIVE))) {
                     return isClosedAfterTimeouts(weir, lost);
                 } catch (InterruptedException e) {
                     throw new IllegalStateException(e);
@@ -163,8 +162,8 @@ class LoadSheddingTest {
     @Test
     void requests_do_not_wait_for_leases_while_no_ledger_answers() throws Exception {
         LiveWeir live = weir("ledgers.");
-        try (WeirClient weir = LiveWeir.ready(
-                live.client().leased(true).timeout(SHORT).fallback(Fallback.FAIL_OPEN))) {
+        try (WeirClient weir =
+                LiveWeir.ready(live.client().leased(true).timeout(SHORT).fallback(Fallback.FAIL_OPEN))) {
             assertThat(get(weir.decide(request("first", "/lent"))))
                     .isEqualTo(ClientDecision.fallback(true, NoDecisionReason.NO_LEASE));
             int[] number = {0};
@@ -180,13 +179,14 @@ class LoadSheddingTest {
             Enforcer started = live.enforce();
             try (started) {
                 for (String client : List.of("first", "new0", "later")) {
-                    await(client + " is decided", LiveWeir.PATIENCE, () -> get(
-                                    weir, request(client, "/lent"))
+                    await(client + " is decided", LiveWeir.PATIENCE, () -> get(weir, request(client, "/lent"))
                             .decision()
                             .isPresent());
                 }
-                await("ledgers answer", LiveWeir.PATIENCE, () -> weir.stats().leaseCircuit()
-                        == CircuitSettings.State.CLOSED);
+                await(
+                        "ledgers answer",
+                        LiveWeir.PATIENCE,
+                        () -> weir.stats().leaseCircuit() == CircuitSettings.State.CLOSED);
             }
             assertThat(weir.stats().noLedger()).isPositive();
         }

@@ -121,7 +121,8 @@ class AddedPartitionsTest {
             grow(partitions);
             await("the partitions are reported", PATIENCE, () -> !enforcer.missing()
                     .isEmpty());
-            assertThat(enforcer.missing()).singleElement(STRING)
+            assertThat(enforcer.missing())
+                    .singleElement(STRING)
                     .contains("requests has " + partitions + " partitions, the state of clients has 2")
                     .endsWith("weir repartition");
             sendToEachClient(1);

@@ -96,8 +96,7 @@ public record GatewayConfig(
 
     /** Returns a copy with other bounds of connections. */
     GatewayConfig with(int maxHttpConnections, ConnectionBounds ofGrpc) {
-        return new GatewayConfig(
-                httpPort, grpcPort, maxHttpConnections, drain, proxies, answers, envoy.with(ofGrpc));
+        return new GatewayConfig(httpPort, grpcPort, maxHttpConnections, drain, proxies, answers, envoy.with(ofGrpc));
     }
 
     /** Returns the port for gRPC, 0 for any free port. */

@@ -27,9 +27,6 @@ public class WeirHealthAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean(name = "weirHealthIndicator")
     public WeirHealthIndicator weirHealthIndicator(WeirClient weir) {
-        return new WeirHealthIndicator(
-                () -> weir.isReady(),
-                () -> weir.stats(),
-                () -> weir.failure());
+        return new WeirHealthIndicator(() -> weir.isReady(), () -> weir.stats(), () -> weir.failure());
     }
 }

@@ -21,9 +21,7 @@ public final class WeirHealthIndicator extends AbstractHealthIndicator {
     private final Supplier<Optional<RuntimeException>> failure;
 
     WeirHealthIndicator(
-            BooleanSupplier ready,
-            Supplier<ClientStats> stats,
-            Supplier<Optional<RuntimeException>> failure) {
+            BooleanSupplier ready, Supplier<ClientStats> stats, Supplier<Optional<RuntimeException>> failure) {
         super("Weir health check failed");
         this.ready = ready;
         this.stats = stats;

@@ -248,11 +248,35 @@ class WeirAutoConfigurationTest {
         return all.toString();
     }
 
-    private static ClientStats stats(
-            CircuitSettings.State circuit, CircuitSettings.State leaseCircuit, int inFlight) {
+    private static ClientStats stats(CircuitSettings.State circuit, CircuitSettings.State leaseCircuit, int inFlight) {
         return new ClientStats(
-                0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, inFlight, 0, 0, circuit, leaseCircuit,
-                Duration.ZERO, Duration.ZERO, Duration.ZERO);
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                inFlight,
+                0,
+                0,
+                circuit,
+                leaseCircuit,
+                Duration.ZERO,
+                Duration.ZERO,
+                Duration.ZERO);
     }
 
     @ParameterizedTest

@@ -101,7 +101,8 @@ final class PendingCall {
             long waitNanos = timing.waitNanos(request.mapping().timeout());
             decisions.add(
                     RequestDecider.isOver(request.mapping().timeout(), timing.arrivedNanos)
-                            ? decider.decideAtOnce(request.request(), request.mapping().fallback())
+                            ? decider.decideAtOnce(
+                                    request.request(), request.mapping().fallback())
                             : decision(decider, request, waitNanos));
             longestNanos = Math.max(longestNanos, waitNanos);
         }
