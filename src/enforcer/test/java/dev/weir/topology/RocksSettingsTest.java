@@ -19,6 +19,7 @@ import org.rocksdb.LiveFileMetaData;
 import org.rocksdb.Options;
 import org.rocksdb.RocksDB;
 import org.rocksdb.RocksDBException;
+import org.rocksdb.WriteOptions;
 
 class RocksSettingsTest {
 
@@ -66,8 +67,9 @@ class RocksSettingsTest {
     void an_idle_store_allocates_little_of_the_disk(@TempDir Path directory) throws Exception {
         try (Options options = options().setCreateIfMissing(true)) {
             settings.setConfig("store", options, configs);
-            try (RocksDB store = RocksDB.open(options, directory.toString())) {
-                store.put(key(1), new byte[100]);
+            try (RocksDB store = RocksDB.open(options, directory.toString());
+                    WriteOptions unlogged = new WriteOptions().setDisableWAL(true)) { // as Kafka Streams writes
+                store.put(unlogged, key(1), new byte[100]);
                 flush(store);
                 Process du = new ProcessBuilder("du", "-sk", directory.toString()).start();
                 String printed = new String(du.getInputStream().readAllBytes(), UTF_8);
