@@ -129,7 +129,7 @@ class AuthorizeTest {
             /x/%2e%2E/three/a      , the path has a dot segment
             /;v/three/a            , the path has a segment with parameters only
             /three%5Ca             , 'the path has an encoded backslash, %5C'
-            /three/a%00            , 'the path has an escaped control character, %00'
+            /three/a%01            , 'the path has an escaped control character, %01'
             """)
     void a_path_that_applications_understand_in_different_ways_is_refused(String path, String reason) throws Exception {
         for (Reply reply : List.of(caller.get("/v1/authorize" + path, key("unclear")), ask(path, key("unclear")))) {
