@@ -3,13 +3,17 @@ package dev.weir;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.File;
+import java.nio.file.FileSystems;
 import java.nio.file.Path;
+import java.nio.file.PathMatcher;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.apache.logging.log4j.LogManager;
@@ -83,21 +87,23 @@ class BuildTest {
 
     @Test
     void the_jar_has_rocksdb_for_linux_and_macos_only() throws Exception {
-        List<String> included = rocksDbIncludes();
-        assertThat(included.stream().filter(each -> each.startsWith("librocksdbjni")))
-                .containsExactlyInAnyOrderElementsOf(NATIVES);
-        assertThat(included).contains("org/rocksdb/**");
+        List<PathMatcher> excluded = texts(pom("src/dist/pom.xml").getDocumentElement(), "exclude").stream()
+                .map(each -> each.startsWith("**/") ? "{**/,}" + each.substring("**/".length()) : each)
+                .map(each -> FileSystems.getDefault().getPathMatcher("glob:" + each))
+                .toList();
+        try (JarFile rocksDb = new JarFile(rocksDbJar())) {
+            assertThat(rocksDb.stream()
+                            .map(JarEntry::getName)
+                            .filter(each -> each.startsWith("librocksdbjni"))
+                            .filter(each -> excluded.stream().noneMatch(one -> one.matches(Path.of(each)))))
+                    .containsExactlyInAnyOrderElementsOf(NATIVES);
+        }
     }
 
     /** If a new version of RocksDB renamed a native library, the jar would lack it without a build error. */
     @Test
     void rocksdb_has_the_native_libraries_that_the_jar_takes() throws Exception {
-        Path jar = Path.of(RocksDB.class
-                .getProtectionDomain()
-                .getCodeSource()
-                .getLocation()
-                .toURI());
-        try (JarFile rocksDb = new JarFile(jar.toFile())) {
+        try (JarFile rocksDb = new JarFile(rocksDbJar())) {
             assertThat(NATIVES)
                     .allSatisfy(each -> assertThat(rocksDb.getEntry(each)).isNotNull());
         }
@@ -157,15 +163,13 @@ class BuildTest {
         return "";
     }
 
-    private static List<String> rocksDbIncludes() throws Exception {
-        NodeList filters = pom("pom.xml").getElementsByTagName("filter");
-        for (int i = 0; i < filters.getLength(); i++) {
-            Element filter = (Element) filters.item(i);
-            if (texts(filter, "artifact").contains("org.rocksdb:rocksdbjni")) {
-                return texts(filter, "include");
-            }
-        }
-        return List.of();
+    private static File rocksDbJar() throws Exception {
+        return Path.of(RocksDB.class
+                        .getProtectionDomain()
+                        .getCodeSource()
+                        .getLocation()
+                        .toURI())
+                .toFile();
     }
 
     private static List<String> texts(Element element, String tag) {

@@ -117,15 +117,16 @@ final class RecordFuzz implements FuzzRunner.Case {
     }
 
     /**
-     * Checks that Avro rejects the record with the same message. Messages of index errors are not compared, because the
-     * JVM omits them after many such errors.
+     * Checks that Avro rejects the record with the same message. Messages of index errors are not compared: the JVM
+     * omits them after many such errors, and Avro words them differently for unions and enumerations.
      */
     private static void refusedByAvro(byte[] bytes, UnreadableException refused) {
         assertThatThrownBy(() -> ByAvro.decodeRequest(bytes, TIMESTAMP_MS, SOURCE))
                 .isInstanceOfSatisfying(UnreadableException.class, avro -> {
                     assertThat(avro.rejection()).isEqualTo(refused.rejection());
-                    if (!avro.getMessage().equals(WITHOUT_MESSAGE)) {
-                        assertThat(refused).hasMessage(avro.getMessage());
+                    String message = avro.getMessage();
+                    if (!message.equals(WITHOUT_MESSAGE) && !message.contains("out of range")) {
+                        assertThat(refused).hasMessage(message);
                     }
                 });
     }

@@ -547,7 +547,7 @@ class AuditTest {
     void a_failed_audit_prints_one_line_and_exits_with_2() throws Exception {
         assertThat(audit("-c", configFile("nowhere.")))
                 .isEqualTo(new CapturedRun(
-                        2, "", "weir audit: topic nowhere.requests does not exist; `weir run` creates it\n"));
+                        2, "", "weir audit: topic nowhere.decisions does not exist; `weir run` creates it\n"));
         assertThat(audit("--from", "yesterday").exit()).isEqualTo(2);
         assertThat(audit("--from", "2026-11-21T00:00:00Z", "--to", "2026-11-20T00:00:00Z")
                         .exit())

@@ -36,7 +36,7 @@ class GoodCallerUnderAttackTest {
     /** Between the connections of an attacker, which shares the processors with the server. */
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-    /** What each attacker repeats until it is told to stop. */
+    /** What each attacker repeats until it is stopped. */
     enum Attack {
         NONE,
         SILENT_CONNECTIONS,

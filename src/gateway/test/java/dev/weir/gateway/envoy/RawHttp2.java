@@ -14,7 +14,7 @@ import java.nio.ByteBuffer;
 import java.util.Optional;
 
 /**
- * An HTTP/2 connection that sends frames as it is told, and nothing else: it does not acknowledge settings either, so
+ * An HTTP/2 connection that sends the given frames and nothing else: it does not acknowledge settings either, so
  * that its caller has not agreed to any limit.
  */
 final class RawHttp2 implements AutoCloseable {
