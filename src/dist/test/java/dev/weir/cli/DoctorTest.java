@@ -69,7 +69,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code weir doctor} on a real broker, with one problem after the other. */
-@Tag("broker")
+@Tag("full")
 @Timeout(240)
 class DoctorTest {
 

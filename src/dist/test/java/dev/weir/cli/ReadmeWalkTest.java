@@ -77,7 +77,8 @@ class ReadmeWalkTest {
         assertThat(Files.readString(Path.of("pom.xml")))
                 .contains("<mainClass>${main.class}</mainClass>", ">" + Main.class.getName() + "<");
         assertThat(next("mvn verify")).isNotNull();
-        assertThat(Files.readString(Path.of("src/dist/pom.xml"))).contains("<outputFile>${weir.root}/target/weir.jar</outputFile>");
+        assertThat(Files.readString(Path.of("src/dist/pom.xml")))
+                .contains("<outputFile>${weir.root}/target/weir.jar</outputFile>");
 
         firstDecision();
         firstChange();

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-@Tag("broker")
+@Tag("full")
 class RecentRequestsTest {
 
     private static final int REQUESTS = 3_000;

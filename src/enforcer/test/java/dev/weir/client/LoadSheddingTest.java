@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Clients with more requests than are decided in time, and clients whose ledgers do not answer. */
-@Tag("broker")
+@Tag("full")
 class LoadSheddingTest {
 
     private static final Duration SHORT = Duration.ofMillis(200);

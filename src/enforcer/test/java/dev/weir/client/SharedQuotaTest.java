@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests a limit that all clients of all partitions share, with a real broker. */
-@Tag("broker")
+@Tag("full")
 class SharedQuotaTest {
 
     private static EmbeddedBroker broker;

@@ -85,7 +85,7 @@ import org.junit.jupiter.api.io.TempDir;
  * Audits a real run, with every algorithm, queues, policy changes that take effect at once and bad records; and
  * forged copies of the run.
  */
-@Tag("broker")
+@Tag("full")
 class AuditTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Reads the topics of a real run, with a restart and a policy change, and checks the records with the oracle. */
-@Tag("broker")
+@Tag("full")
 class EvidenceTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

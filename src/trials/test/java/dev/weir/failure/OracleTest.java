@@ -24,11 +24,13 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Tests that each invariant holds for a run without failures, and is violated if the records are tampered with. */
+@Tag("full")
 class OracleTest {
 
     private static final DecisionCodec DECISIONS = new DecisionCodec();
