@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Properties;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -28,6 +29,9 @@ final class GroupLock implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofSeconds(20);
 
     private static final Duration POLL = Duration.ofMillis(100);
+
+    /** The time between two attempts: the broker answers at once, and Kafka logs each rejection as an error. */
+    private static final Duration RETRY = Duration.ofSeconds(1);
 
     private final KafkaConsumer<byte[], byte[]> member;
 
@@ -81,6 +85,7 @@ final class GroupLock implements AutoCloseable {
                     throw new UnreachableException(
                             "instances are running: the group " + group + " has members; stop all instances first", e);
                 }
+                LockSupport.parkNanos(RETRY.toNanos());
             } catch (KafkaException e) {
                 throw new UnreachableException(
                         "cannot join the group " + group + ": " + UnreachableException.causeMessage(e), e);
