@@ -107,12 +107,19 @@ final class PendingRequest implements LeasedDecisions.Waiter {
         return isAdded;
     }
 
-    /** Leaves the window, if it is in one, and lets others be sent. */
+    /** Leaves the window, if it is in one. Then {@link #letOthersBeSent} is due. */
     void leaveWindow(SendWindow.End how) {
         SendWindow.Ticket<PendingRequest> left = ticket.getAndSet(null);
         if (left != null) {
             window.end(left, how, System.nanoTime());
-            dispatcher.drain(window);
+        }
+    }
+
+    /** Sends others of the window that it was in, if it was in one. */
+    void letOthersBeSent() {
+        SendWindow<PendingRequest> left = window;
+        if (left != null) {
+            dispatcher.drain(left);
         }
     }
 
