@@ -52,6 +52,19 @@ class RequestDispatcherTest {
         return requests;
     }
 
+    @Test
+    void only_answers_of_its_own_ledger_make_a_late_lease_an_overload() {
+        AnswerClock own = new AnswerClock();
+        PendingRequest request = new PendingRequest(dispatcher, REQUEST, List.of(), Duration.ofMinutes(10));
+        AnswerClock first = new AnswerClock();
+        assertThat(request.enter(first)).isTrue();
+        request.waitFor(own);
+        first.answered(System.nanoTime());
+        assertThat(request.atTimeout()).isEqualTo(NoDecisionReason.NO_LEASE);
+        own.answered(System.nanoTime());
+        assertThat(request.atTimeout()).isEqualTo(NoDecisionReason.OVERLOADED);
+    }
+
     private static NoDecisionReason reason(PendingRequest request) {
         assertThat(request.future).isCompletedExceptionally();
         return ((NoDecisionException) request.future.handle((decision, e) -> e).join()).reason();
