@@ -125,6 +125,12 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
         return isReady;
     }
 
+    /** Returns whether the client {@linkplain WeirClient#hasStopped has stopped}, so that a restart is needed. */
+    public boolean hasStopped() {
+        WeirClient running = client;
+        return running != null && running.hasStopped();
+    }
+
     /** Returns the counts of the client; empty if it has not started. */
     public Optional<ClientStats> stats() {
         return Optional.ofNullable(client).map(WeirClient::stats);

@@ -479,6 +479,7 @@ class WeirClientTest {
             await("the client is not ready", LiveWeir.PATIENCE, () -> !weir.isReady());
             assertThat(weir.failure())
                     .hasValueSatisfying(failure -> assertThat(failure).hasCauseInstanceOf(OutOfMemoryError.class));
+            assertThat(weir.hasStopped()).isTrue();
             assertThat(unread).isNotDone();
             assertThatThrownBy(() -> get(weir.decide(request("rita"))))
                     .cause()
