@@ -379,6 +379,11 @@ public final class ClientBuilder {
         return settings;
     }
 
+    /** Returns whether the producer may block the thread that sends a request. */
+    boolean mayBlock() {
+        return millis(producer(), ProducerConfig.MAX_BLOCK_MS_CONFIG, ConfigDef.Type.LONG) > 0;
+    }
+
     /** Returns a setting, at most {@link Integer#MAX_VALUE}. Like Kafka, it throws if the setting is not a number. */
     private static long millis(Map<String, Object> settings, String name, ConfigDef.Type type) {
         Number value = (Number) ConfigDef.parseType(name, settings.get(name), type);

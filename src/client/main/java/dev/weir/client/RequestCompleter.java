@@ -24,6 +24,7 @@ final class RequestCompleter implements AutoCloseable {
     private final PendingRequests pending;
     private final ClientMetrics metrics;
     private final AnswerClock decisions;
+    private final boolean mayBlock;
     private final Function<NoDecisionReason, Optional<RuntimeException>> knownFailure;
     private final Optional<ForkJoinPool> ownExecutor;
     private final Executor executor;
@@ -46,6 +47,7 @@ final class RequestCompleter implements AutoCloseable {
         this.pending = pending;
         this.metrics = metrics;
         this.decisions = decisions;
+        mayBlock = options.mayBlock();
         this.knownFailure = knownFailure;
         ownExecutor = options.executor().isPresent()
                 ? Optional.empty()
@@ -75,7 +77,7 @@ final class RequestCompleter implements AutoCloseable {
         request.leaveWindow(SendWindow.End.DECIDED);
         metrics.answered(nanos);
         execute(() -> request.future.complete(decision));
-        request.letOthersBeSent();
+        runSending(request::letOthersBeSent);
     }
 
     /** Ends a request with a decision by leases. */
@@ -110,7 +112,7 @@ final class RequestCompleter implements AutoCloseable {
         PendingRequest request = pending.remove(number);
         if (request != null) {
             end(request, why, cause);
-            request.letOthersBeSent();
+            runSending(request::letOthersBeSent);
         }
     }
 
@@ -119,7 +121,7 @@ final class RequestCompleter implements AutoCloseable {
         PendingRequest request = pending.remove(number);
         if (request != null) { // nothing sends it from here on, so what it says about that holds
             end(request, request.atTimeout(), null);
-            request.letOthersBeSent();
+            runSending(request::letOthersBeSent);
         }
     }
 
@@ -143,6 +145,15 @@ final class RequestCompleter implements AutoCloseable {
             request.future.completeExceptionally(failure); // all requests have ended when the client is closed
         } else {
             execute(() -> request.future.completeExceptionally(failure));
+        }
+    }
+
+    /** Runs a task that sends requests, so that a thread such as that of time-outs does not wait for the producer. */
+    void runSending(Runnable task) {
+        if (mayBlock) {
+            execute(task);
+        } else {
+            task.run();
         }
     }
 

@@ -324,7 +324,7 @@ final class RequestDispatcher {
                 }
             }
             report.run();
-            drain(window);
+            completer.runSending(() -> drain(window));
         }
 
         void report() {

@@ -65,6 +65,24 @@ class RequestDispatcherTest {
         assertThat(request.atTimeout()).isEqualTo(NoDecisionReason.OVERLOADED);
     }
 
+    @Test
+    void a_producer_that_may_block_is_used_on_the_executor() {
+        for (int maxBlockMs : new int[] {0, 1_000}) {
+            List<Runnable> queued = new ArrayList<>();
+            List<Runnable> run = new ArrayList<>();
+            Runnable sending = () -> run.add(null);
+            ClientBuilder blocking = WeirClient.builder(
+                            Map.of("bootstrap.servers", "127.0.0.1:1", "producer.max.block.ms", maxBlockMs))
+                    .executor(queued::add);
+            try (RequestCompleter onExecutor = new RequestCompleter(
+                    blocking, blocking.breaker(), pending, metrics, decisions, why -> Optional.empty())) {
+                onExecutor.runSending(sending);
+            }
+            assertThat(queued).hasSize(maxBlockMs == 0 ? 0 : 1);
+            assertThat(run).hasSize(maxBlockMs == 0 ? 1 : 0);
+        }
+    }
+
     private static NoDecisionReason reason(PendingRequest request) {
         assertThat(request.future).isCompletedExceptionally();
         return ((NoDecisionException) request.future.handle((decision, e) -> e).join()).reason();
