@@ -114,8 +114,7 @@ class DecidingClientTest {
     }
 
     @Test
-    void a_request_that_starts_a_refused_client_again_does_not_make_the_instance_unready()
-            throws IOException {
+    void a_request_that_starts_a_refused_client_again_does_not_make_the_instance_unready() throws IOException {
         AtomicInteger starts = new AtomicInteger();
         try (ServerSocket broker = withoutTls();
                 DecidingClient client = new DecidingClient(() -> {
@@ -123,7 +122,8 @@ class DecidingClientTest {
                     return refusedBy(broker);
                 })) {
             client.start();
-            await("the client is refused", PATIENCE, () -> client.closeIfRefused().isPresent());
+            await("the client is refused", PATIENCE, () -> client.closeIfRefused()
+                    .isPresent());
             assertThat(client.isRefused()).isTrue();
             for (int restarts = 1; restarts <= 2; restarts++) {
                 int expected = 1 + restarts;
