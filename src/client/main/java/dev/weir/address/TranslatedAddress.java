@@ -8,17 +8,16 @@ import java.util.Optional;
 // Only what a caller cannot choose is used:
 //
 //   64:ff9b::/96     RFC 6052   the last 32 bits are the IPv4 address. The range is routed to the translator, which
-// writes
-//                               the address from which it has received the packet. It must not translate addresses
-//                               that are not global, so one that is private has another source and is not used.
+//                               writes the address from which it has received the packet. It must not translate
+//                               addresses that are not global, so one that is private has another source and is not
+//                               used.
 //   64:ff9b:1::/48   RFC 8215   the same for local use, also of private addresses. Where they are depends on the length
 //                               of the prefix that the network has chosen. Only a prefix of 96 bits with zeros before
-// the
-//                               IPv4 address, the usual one, is recognized; other addresses are counted by their range.
+//                               the IPv4 address, the usual one, is recognized; other addresses are counted by their
+//                               range.
 //   2002::/16        RFC 3056   (6to4) bits 16 to 47 are the IPv4 address of a site, which chooses the other 80 bits.
-// So
-//                               at most 48 bits count. They do not become the IPv4 address: relays accept packets whose
-//                               IPv4 source is another one, with which the limit of that host could be used up.
+//                               So at most 48 bits count. They do not become the IPv4 address: relays accept packets
+//                               whose IPv4 source is another one, with which the limit of that host could be used up.
 //   2001::/32        RFC 4380   (Teredo) the client chooses its server, and with it bits 32 to 63. It is counted by its
 //                               range like any other.
 //   ::ffff:0:0/96    RFC 4291   (IPv4-mapped) Java reads it as the IPv4 address.

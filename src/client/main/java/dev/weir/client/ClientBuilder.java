@@ -144,7 +144,9 @@ public final class ClientBuilder {
     }
 
     /**
-     * Sets whether the client waits until decisions are committed. By default it does not.
+     * Sets whether the client waits until decisions are committed. By default it does not. A decision then takes up to
+     * the enforcer's {@code commit.interval.ms} (100 ms) longer; use a {@link #timeout} of at least four times that and
+     * the round trip, such as 500 ms, since requests that take more than half of it count as signs of overload.
      *
      * <p>Uncommitted decisions arrive earlier, since they do not wait for the enforcer's next commit. If an enforcer
      * crashes before the commit, it decides the requests again. The decisions are then the same unless a policy was
@@ -375,6 +377,11 @@ public final class ClientBuilder {
         int deliveryMs = (int) Math.min(Integer.MAX_VALUE, Math.max(requestMs, attemptMs));
         settings.putIfAbsent(ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG, deliveryMs);
         return settings;
+    }
+
+    /** Returns whether the producer may block the thread that sends a request. */
+    boolean mayBlock() {
+        return millis(producer(), ProducerConfig.MAX_BLOCK_MS_CONFIG, ConfigDef.Type.LONG) > 0;
     }
 
     /** Returns a setting, at most {@link Integer#MAX_VALUE}. Like Kafka, it throws if the setting is not a number. */

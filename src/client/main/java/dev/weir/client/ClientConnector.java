@@ -32,6 +32,7 @@ final class ClientConnector implements AutoCloseable {
     private final Thread thread = new Thread(this::run, "weir-client-start");
     private volatile boolean closing;
     private volatile boolean connected;
+    private volatile boolean stopped;
     private volatile RuntimeException failure;
     private volatile long startNanos;
     private volatile ClientConnection connecting; // null until Kafka's clients are created
@@ -81,6 +82,11 @@ final class ClientConnector implements AutoCloseable {
                 silent + " has answered for " + TimeUnit.NANOSECONDS.toSeconds(waitedNanos) + " s"));
     }
 
+    /** Returns whether the thread has ended without a connection, and was not closed; {@link #failure} is the reason. */
+    boolean hasStopped() {
+        return stopped && !closing;
+    }
+
     /**
      * Returns the message of the innermost cause, since Kafka's own is often only "Failed to construct …". That of an
      * error names its type, without which it can be empty.
@@ -103,6 +109,7 @@ final class ClientConnector implements AutoCloseable {
             isUsed = connect(connection) && whenConnected.test(connection);
         } catch (Throwable e) {
             failure = ThreadEnd.report(thread, e);
+            stopped = true;
         } finally {
             if (!isUsed) {
                 var unused = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
@@ -121,6 +128,7 @@ final class ClientConnector implements AutoCloseable {
             } catch (RuntimeException | Error e) {
                 if (!(e instanceof RuntimeException unresolved) || !ClientConnection.isUnresolved(e)) {
                     failure = e instanceof RuntimeException invalid ? invalid : new IllegalStateException(e);
+                    stopped = true;
                     opened.completeExceptionally(e);
                     return null;
                 }

@@ -271,7 +271,7 @@ final class DecisionAttempt implements WritableLeases {
         if (waits.hasCircuit && on.ledger().isSilentFor(waitNanos, nowNanos)) {
             return LeasedDecisions.Undecided.NO_LEDGER;
         }
-        if (!waiter.enter()) {
+        if (!waiter.enter(on.ledger())) {
             return LeasedDecisions.Undecided.NO_ROOM;
         }
         on.park(waiter, nowMs + wait.maxWaitMs());
@@ -281,6 +281,7 @@ final class DecisionAttempt implements WritableLeases {
     private LeasedDecisions.Undecided parkAgain(
             LeasedDecisions.Waiter waiter, ClientLease served, ClientLease on, long untilMs) {
         if (on != served) {
+            waiter.waitFor(on.ledger());
             on.park(waiter, untilMs);
         }
         return LeasedDecisions.Undecided.WAITS;

@@ -103,8 +103,11 @@ final class LeasedDecisions implements AutoCloseable {
         /** Returns how long the request has waited. */
         long waitedNanos();
 
-        /** Starts the wait. Returns false if too many requests are waiting. */
-        boolean enter();
+        /** Starts the wait for a ledger. Returns false if too many requests are waiting. */
+        boolean enter(AnswerClock ledger);
+
+        /** Continues the wait with that for another ledger. */
+        void waitFor(AnswerClock ledger);
 
         /** Returns whether the wait has ended. */
         boolean isOver();
@@ -364,19 +367,14 @@ final class LeasedDecisions implements AutoCloseable {
     }
 
     /**
-     * Returns whether a request waits longer than the round trip determines, since ledgers are busy: they have responded
+     * Returns whether a request waits longer than the round trip determines, since its ledger is busy: it has responded
      * to others meanwhile, as after a burst of new keys.
      */
     private boolean maySoonBeAnswered(ClientLease held, Waiter waiter) {
         long waitedNanos = waiter.waitedNanos();
         return held.policy().policy().sharing().maxWaitMs().isEmpty()
                 && waitedNanos < MAX_WAIT_NANOS
-                && hasAnsweredWithin(waitedNanos);
-    }
-
-    /** Returns whether any ledger has answered within a time. */
-    boolean hasAnsweredWithin(long nanos) {
-        return ledgers.hasAnyAnsweredSince(System.nanoTime() - nanos);
+                && held.ledger().hasAnsweredSince(System.nanoTime() - waitedNanos);
     }
 
     /** Sends the messages that wait in the producer for further ones, and does not wait until they are written. */

@@ -13,7 +13,6 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
  */
 final class LedgerClocks {
 
-    private final AnswerClock all = new AnswerClock();
     private volatile List<AnswerClock> byPartition = List.of(new AnswerClock());
 
     /** @param partitions the number of partitions of the topic of lease requests */
@@ -24,12 +23,6 @@ final class LedgerClocks {
     /** Records that the ledger of a key has answered. */
     void answered(StateKey key, long nowNanos) {
         of(key).answered(nowNanos);
-        all.answered(nowNanos);
-    }
-
-    /** Returns whether any ledger has answered at the given time or later. */
-    boolean hasAnyAnsweredSince(long nanos) {
-        return all.hasAnsweredSince(nanos);
     }
 
     /** Returns the clock of the ledger of a key. */

@@ -26,6 +26,7 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     private volatile long number; // 0 until it waits
     private volatile long startNanos;
     private volatile NoDecisionReason atTimeout;
+    private volatile AnswerClock ledger; // null unless it waits for a lease
     private volatile Future<?> timeout;
     private final AtomicReference<SendWindow.Ticket<PendingRequest>> ticket = new AtomicReference<>(); // in the window
     private volatile SendWindow<PendingRequest> window; // null unless it goes over the topic
@@ -82,15 +83,15 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     }
 
     /**
-     * Returns why it ends when its time has passed: because of overload if others were answered meanwhile, and it had
-     * to wait behind them.
+     * Returns why it ends when its time has passed: because of overload if others were answered meanwhile by the
+     * same enforcer or ledger, and it had to wait behind them.
      */
     NoDecisionReason atTimeout() {
         SendWindow.Ticket<PendingRequest> sending = ticket.get();
         boolean isCrowdedOut =
                 switch (atTimeout) {
                     case TIMED_OUT -> sending != null && window.wasCrowdedOut(sending);
-                    case NO_LEASE -> connection.leases().hasAnsweredWithin(waitedNanos());
+                    case NO_LEASE -> ledger.hasAnsweredSince(startNanos);
                     default -> false;
                 };
         return isCrowdedOut ? NoDecisionReason.OVERLOADED : atTimeout;
@@ -107,12 +108,19 @@ final class PendingRequest implements LeasedDecisions.Waiter {
         return isAdded;
     }
 
-    /** Leaves the window, if it is in one, and lets others be sent. */
+    /** Leaves the window, if it is in one. Then {@link #letOthersBeSent} is due. */
     void leaveWindow(SendWindow.End how) {
         SendWindow.Ticket<PendingRequest> left = ticket.getAndSet(null);
         if (left != null) {
             window.end(left, how, System.nanoTime());
-            dispatcher.drain(window);
+        }
+    }
+
+    /** Sends others of the window that it was in, if it was in one. */
+    void letOthersBeSent() {
+        SendWindow<PendingRequest> left = window;
+        if (left != null) {
+            dispatcher.drain(left);
         }
     }
 
@@ -158,8 +166,14 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     }
 
     @Override
-    public boolean enter() {
+    public boolean enter(AnswerClock first) {
+        ledger = first;
         return dispatcher.waitForLease(this);
+    }
+
+    @Override
+    public void waitFor(AnswerClock next) {
+        ledger = next;
     }
 
     @Override

@@ -13,8 +13,8 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 //
 // Decisions keep the headers of their request. The client therefore adds another header to each request, its
 // RequestCorrelation. By this header the client skips decisions of other clients without decoding them. It also finds
-// the right one of two requests with the same id, such as a CONSUME and its SETTLE, whose decisions are alike
-// otherwise.
+// the right one of two requests with the same id, such as a CONSUME and its SETTLE, whose decisions are alike.
+//
 // A decision that ends a wait in a queue (EXPIRED, evicted, cancelled) carries the header of the request that waited.
 // It is ignored, because that request was answered when it began to wait.
 final class ReplyMatcher {

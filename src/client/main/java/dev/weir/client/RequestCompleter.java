@@ -24,6 +24,7 @@ final class RequestCompleter implements AutoCloseable {
     private final PendingRequests pending;
     private final ClientMetrics metrics;
     private final AnswerClock decisions;
+    private final boolean mayBlock;
     private final Function<NoDecisionReason, Optional<RuntimeException>> knownFailure;
     private final Optional<ForkJoinPool> ownExecutor;
     private final Executor executor;
@@ -46,6 +47,7 @@ final class RequestCompleter implements AutoCloseable {
         this.pending = pending;
         this.metrics = metrics;
         this.decisions = decisions;
+        mayBlock = options.mayBlock();
         this.knownFailure = knownFailure;
         ownExecutor = options.executor().isPresent()
                 ? Optional.empty()
@@ -75,6 +77,7 @@ final class RequestCompleter implements AutoCloseable {
         request.leaveWindow(SendWindow.End.DECIDED);
         metrics.answered(nanos);
         execute(() -> request.future.complete(decision));
+        runSending(request::letOthersBeSent);
     }
 
     /** Ends a request with a decision by leases. */
@@ -107,9 +110,30 @@ final class RequestCompleter implements AutoCloseable {
     /** Ends a waiting request without a decision. It has no effect if the request has ended. */
     void giveUp(long number, NoDecisionReason why, Throwable cause) {
         PendingRequest request = pending.remove(number);
-        if (request == null) {
-            return;
+        if (request != null) {
+            end(request, why, cause);
+            runSending(request::letOthersBeSent);
         }
+    }
+
+    /** Ends a request whose time has passed. */
+    void timeOut(long number) {
+        PendingRequest request = pending.remove(number);
+        if (request != null) { // nothing sends it from here on, so what it says about that holds
+            end(request, request.atTimeout(), null);
+            runSending(request::letOthersBeSent);
+        }
+    }
+
+    /** Ends a request like {@link #giveUp}. The caller then sends the others of its window. */
+    void end(long number, NoDecisionReason why, Throwable cause) {
+        PendingRequest request = pending.remove(number);
+        if (request != null) {
+            end(request, why, cause);
+        }
+    }
+
+    private void end(PendingRequest request, NoDecisionReason why, Throwable cause) {
         request.leaveWindow(end(why));
         NoDecisionException failure = noDecision(why, request.within(), cause);
         if (!counts(why, request)) {
@@ -121,6 +145,15 @@ final class RequestCompleter implements AutoCloseable {
             request.future.completeExceptionally(failure); // all requests have ended when the client is closed
         } else {
             execute(() -> request.future.completeExceptionally(failure));
+        }
+    }
+
+    /** Runs a task that sends requests, so that a thread such as that of time-outs does not wait for the producer. */
+    void runSending(Runnable task) {
+        if (mayBlock) {
+            execute(task);
+        } else {
+            task.run();
         }
     }
 
@@ -147,15 +180,15 @@ final class RequestCompleter implements AutoCloseable {
     }
 
     /**
-     * Ends a request that was not written. If the request is too large or cannot be serialized, that is the caller's
+     * Ends a request that was not written. The caller then sends the others of its window. If the request is too large or cannot be serialized, that is the caller's
      * error and does not count for the circuit. If the producer's buffer is full although others are decided, there are
      * too many requests.
      */
     void notWritten(long number, Exception exception) {
         if (exception instanceof BufferExhaustedException && !decisions.isSilentFor(0, System.nanoTime())) {
-            giveUp(number, NoDecisionReason.OVERLOADED, exception);
+            end(number, NoDecisionReason.OVERLOADED, exception);
         } else if (!(exception instanceof RecordTooLargeException || exception instanceof SerializationException)) {
-            giveUp(number, pending.isClosed() ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_WRITTEN, exception);
+            end(number, pending.isClosed() ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_WRITTEN, exception);
         } else {
             rejected(number, exception);
         }

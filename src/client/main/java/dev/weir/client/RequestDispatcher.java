@@ -219,7 +219,7 @@ final class RequestDispatcher {
     /** Adds a request to the waiting ones. If its time passes, it fails with the given reason. */
     private void begin(PendingRequest request, NoDecisionReason atTimeout) {
         request.setAtTimeout(atTimeout);
-        boolean isOpen = pending.add(request, () -> completer.giveUp(request.number(), request.atTimeout(), null));
+        boolean isOpen = pending.add(request, () -> completer.timeOut(request.number()));
         if (!isOpen) {
             completer.giveUp(request.number(), NoDecisionReason.CLOSED, null);
         }
@@ -242,27 +242,36 @@ final class RequestDispatcher {
         SendWindow<PendingRequest> window = windows.of(request.request());
         if (!request.enter(window)) {
             completer.fail(request, NoDecisionReason.OVERLOADED);
-        } else if (!pending.contains(request)) { // it has ended before it entered the window
-            request.leaveWindow(SendWindow.End.FAILED);
-        } else {
-            drain(window);
+            return;
         }
+        if (!pending.contains(request)) { // it has ended before it entered the window
+            request.leaveWindow(SendWindow.End.FAILED);
+        }
+        drain(window);
     }
 
     /** Sends the requests of a window that may be sent, unless another thread does so. */
     void drain(SendWindow<PendingRequest> window) {
-        if (!window.beginDrain()) {
-            return;
+        boolean isAgain = true;
+        while (isAgain) { // those that fail let others be sent
+            isAgain = drainOnce(window);
         }
-        Failures failures = new Failures();
+    }
+
+    /** Returns whether requests have failed and left the window. */
+    private boolean drainOnce(SendWindow<PendingRequest> window) {
+        if (!window.beginDrain()) {
+            return false;
+        }
+        Failures failures = new Failures(window);
         boolean isDone = false;
         try {
             SendWindow.Step<PendingRequest> step = window.next(System.nanoTime());
             for (; step != null; step = window.next(System.nanoTime())) {
                 PendingRequest request = step.request();
                 if (step.isShed()) {
-                    failures.add(() -> completer.fail(request, NoDecisionReason.OVERLOADED));
-                } else if (pending.contains(request)) {
+                    failures.add(() -> completer.end(request.number(), NoDecisionReason.OVERLOADED, null));
+                } else if (!pending.isClosed() && pending.contains(request)) {
                     send(request, failures);
                 }
             }
@@ -271,8 +280,9 @@ final class RequestDispatcher {
             if (!isDone) {
                 window.endDrain();
             }
+            failures.report();
         }
-        failures.report();
+        return failures.areReported();
     }
 
     /** Passes a request to the producer. */
@@ -293,11 +303,18 @@ final class RequestDispatcher {
 
     /**
      * Failures to send that are known while a window is drained. They are reported afterwards, since a callback of a
-     * request could block the thread, and the others of the window would not be sent. Later ones are reported at once.
+     * request could block the thread, and the others of the window would not be sent; the window is then drained again.
+     * Later ones are reported at once.
      */
-    private static final class Failures {
+    private final class Failures {
 
+        private final SendWindow<PendingRequest> window;
         private List<Runnable> known = new ArrayList<>(0); // null once they are reported
+        private boolean areReported;
+
+        Failures(SendWindow<PendingRequest> window) {
+            this.window = window;
+        }
 
         void add(Runnable report) {
             synchronized (this) {
@@ -307,6 +324,7 @@ final class RequestDispatcher {
                 }
             }
             report.run();
+            completer.runSending(() -> drain(window));
         }
 
         void report() {
@@ -315,7 +333,13 @@ final class RequestDispatcher {
                 all = known;
                 known = null;
             }
+            areReported = !all.isEmpty();
             all.forEach(Runnable::run);
+        }
+
+        /** Returns whether {@link #report} has reported any. */
+        boolean areReported() {
+            return areReported;
         }
     }
 }

@@ -143,13 +143,23 @@ public final class WeirClient implements AutoCloseable {
     /**
      * Returns whether the client has found its topics and reads decisions. It stays ready if the brokers go away later.
      *
-     * @return whether requests are sent at once; {@code false} if the client is closed, or an {@link Error}, such as an
-     *     {@link OutOfMemoryError}, has ended one of its threads. {@link #failure} is then the reason, and a new client
-     *     is needed
+     * @return whether requests are sent at once; {@code false} if the client is closed or {@linkplain #hasStopped has
+     *     stopped}
      */
     public boolean isReady() {
         ClientConnection current = dispatcher.connection();
         return current != null && !current.hasStopped() && !pending.isClosed();
+    }
+
+    /**
+     * Returns whether an {@link Error}, such as an {@link OutOfMemoryError}, has ended one of the client's threads. The
+     * client is then never ready again, and a new one is needed.
+     *
+     * @return whether a thread has ended; {@link #failure} is then the reason
+     */
+    public boolean hasStopped() {
+        ClientConnection current = dispatcher.connection();
+        return current == null ? connector.hasStopped() : current.hasStopped();
     }
 
     /**

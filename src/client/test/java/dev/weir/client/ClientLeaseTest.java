@@ -191,9 +191,12 @@ class ClientLeaseTest {
         }
 
         @Override
-        public boolean enter() {
+        public boolean enter(AnswerClock ledger) {
             return true;
         }
+
+        @Override
+        public void waitFor(AnswerClock ledger) {}
 
         @Override
         public boolean isOver() {

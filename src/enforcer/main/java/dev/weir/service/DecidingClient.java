@@ -72,24 +72,33 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
 
     /**
      * Returns why the brokers refuse this user what the client needs; empty if they do not. Waiting would not help, and
-     * further attempts would fill the logs, so the client is closed until the next request starts it again.
+     * further attempts would fill the logs, so the client is closed, in the background, until the next request starts it
+     * again.
      */
-    synchronized Optional<String> closeIfRefused() {
-        Optional<RuntimeException> why = Optional.ofNullable(client)
-                .flatMap(WeirClient::failure)
-                .filter(failure ->
-                        failure instanceof AuthorizationException || failure instanceof AuthenticationException);
-        if (why.isPresent()) {
-            client.close();
-            client = null;
+    Optional<String> closeIfRefused() {
+        WeirClient refused;
+        Optional<RuntimeException> why;
+        synchronized (this) {
+            refused = client;
+            why = Optional.ofNullable(refused)
+                    .flatMap(WeirClient::failure)
+                    .filter(failure ->
+                            failure instanceof AuthorizationException || failure instanceof AuthenticationException);
+            if (why.isEmpty() || refused.isReady()) {
+                return Optional.empty();
+            }
             isRefused = true;
+            client = null;
         }
+        Thread closing = new Thread(refused::close, "refused-client-close"); // it can take seconds
+        closing.setDaemon(true);
+        closing.start();
         return why.map(UnreachableException::causeMessage);
     }
 
-    /** Returns whether the client was {@linkplain #closeIfRefused closed} and was not started again. */
+    /** Returns whether the client was {@linkplain #closeIfRefused closed}, and has not become ready since. */
     boolean isRefused() {
-        return isRefused;
+        return isRefused && !isReady();
     }
 
     private static WeirClient start(WeirConfig config, UnaryOperator<ClientBuilder> circuit) {
@@ -109,7 +118,17 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     /** Returns whether the client has started and {@linkplain WeirClient#isReady is ready}. */
     public boolean isReady() {
         WeirClient running = client;
-        return running != null && running.isReady();
+        boolean isReady = running != null && running.isReady();
+        if (isReady && isRefused) {
+            isRefused = false;
+        }
+        return isReady;
+    }
+
+    /** Returns whether the client {@linkplain WeirClient#hasStopped has stopped}, so that a restart is needed. */
+    public boolean hasStopped() {
+        WeirClient running = client;
+        return running != null && running.hasStopped();
     }
 
     /** Returns the counts of the client; empty if it has not started. */
@@ -139,14 +158,17 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     @Override
     public CompletableFuture<ClientDecision> decide(Request request, Duration within, Fallback fallback) {
         WeirClient running = client;
-        if (running != null) {
+        if (running != null && !isRefused) {
             return running.decide(request, within, fallback);
         }
         long beganNanos = System.nanoTime();
         Optional<WeirClient> started = client();
-        return started.isEmpty()
-                ? undecided(fallback)
-                : started.get().decide(request, RequestDecider.left(within, beganNanos), fallback);
+        if (started.isEmpty()) {
+            return undecided(fallback);
+        }
+        CompletableFuture<ClientDecision> deciding =
+                started.get().decide(request, RequestDecider.left(within, beganNanos), fallback);
+        return isRefused() ? deciding.whenComplete((decision, failure) -> closeIfRefused()) : deciding;
     }
 
     @Override
@@ -168,7 +190,6 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     private synchronized Optional<WeirClient> client() {
         if (client == null && !closed) {
             client = starter.get();
-            isRefused = false;
         }
         return Optional.ofNullable(client);
     }

@@ -19,6 +19,16 @@ public record HealthReport(String status, String description, boolean isLive, bo
         missing = List.copyOf(missing);
     }
 
+    /** Returns the report of a process whose {@link DecidingClient} has stopped. */
+    public static HealthReport ofStoppedClient() {
+        return new HealthReport(
+                "CLIENT_STOPPED",
+                "an error has ended a thread of the client; see the log, and restart the process",
+                false,
+                false,
+                List.of());
+    }
+
     static HealthReport of(Health health, List<String> missing) {
         return new HealthReport(
                 health.name(), health.description(), health != Health.FAILED, health == Health.RUNNING, missing);

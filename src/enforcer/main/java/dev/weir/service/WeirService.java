@@ -271,6 +271,9 @@ public final class WeirService implements AutoCloseable {
 
     /** An enforcer that runs, but whose requests cannot be served yet, is starting. */
     private HealthReport health() {
+        if (client.hasStopped()) {
+            return HealthReport.ofStoppedClient();
+        }
         Health current = health.get();
         List<String> lacking = new ArrayList<>(missing.get());
         boolean isServed = instance != null;

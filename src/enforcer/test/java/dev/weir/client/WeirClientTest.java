@@ -351,7 +351,10 @@ class WeirClientTest {
             for (int i = 0; i < 3; i++) {
                 var unused = weir.decide(request("alice")); // each but the first waits until the previous one times out
             }
-            assertThat(weir.stats().sent()).isEqualTo(3);
+            await(
+                    "all are sent, the last ones when the previous one has left the window",
+                    LiveWeir.PATIENCE,
+                    () -> weir.stats().sent() == 3);
             await(
                     "the timeouts are counted, which is after the next request is sent",
                     LiveWeir.PATIENCE,
@@ -476,6 +479,7 @@ class WeirClientTest {
             await("the client is not ready", LiveWeir.PATIENCE, () -> !weir.isReady());
             assertThat(weir.failure())
                     .hasValueSatisfying(failure -> assertThat(failure).hasCauseInstanceOf(OutOfMemoryError.class));
+            assertThat(weir.hasStopped()).isTrue();
             assertThat(unread).isNotDone();
             assertThatThrownBy(() -> get(weir.decide(request("rita"))))
                     .cause()

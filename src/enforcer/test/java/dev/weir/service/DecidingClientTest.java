@@ -1,6 +1,7 @@
 package dev.weir.service;
 
 import static dev.weir.testing.Await.await;
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.ClientDecision;
@@ -16,6 +17,10 @@ import dev.weir.service.http.ResponseWriter;
 import dev.weir.testing.SampleDecisions;
 import dev.weir.topics.UnreachableException;
 import io.javalin.Javalin;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -42,6 +47,30 @@ class DecidingClientTest {
         return WeirClient.builder(Map.of("bootstrap.servers", "127.0.0.1:1"))
                 .timeout(DecidingClient.MAX_TIMEOUT)
                 .start();
+    }
+
+    /** Returns a server that answers a handshake of TLS with something else, which Kafka reports as a refusal. */
+    private static ServerSocket withoutTls() throws IOException {
+        ServerSocket server = new ServerSocket(0, 0, InetAddress.getLoopbackAddress());
+        Thread thread = new Thread(() -> {
+            while (!server.isClosed()) {
+                try (Socket caller = server.accept()) {
+                    caller.getOutputStream().write("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes(US_ASCII));
+                    var unused = caller.getInputStream().readAllBytes();
+                } catch (IOException e) {
+                    // the next one, unless the server is closed
+                }
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        return server;
+    }
+
+    private static WeirClient refusedBy(ServerSocket broker) {
+        Map<String, String> kafka =
+                Map.of("bootstrap.servers", "127.0.0.1:" + broker.getLocalPort(), "security.protocol", "SSL");
+        return WeirClient.builder(kafka).timeout(DecidingClient.MAX_TIMEOUT).start();
     }
 
     @Test
@@ -82,6 +111,29 @@ class DecidingClientTest {
         assertThat(waiting).isNotDone();
         client.close();
         assertThat(waiting).isCompletedWithValue(SampleDecisions.fallback(true, NoDecisionReason.CLOSED));
+    }
+
+    @Test
+    void a_request_that_starts_a_refused_client_again_does_not_make_the_instance_unready() throws IOException {
+        AtomicInteger starts = new AtomicInteger();
+        try (ServerSocket broker = withoutTls();
+                DecidingClient client = new DecidingClient(() -> {
+                    starts.incrementAndGet();
+                    return refusedBy(broker);
+                })) {
+            client.start();
+            await("the client is refused", PATIENCE, () -> client.closeIfRefused()
+                    .isPresent());
+            assertThat(client.isRefused()).isTrue();
+            for (int restarts = 1; restarts <= 2; restarts++) {
+                int expected = 1 + restarts;
+                await("the client is started again, and refused", PATIENCE, () -> {
+                    client.decide(REQUEST, SHORT, Fallback.FAIL_OPEN).join();
+                    return starts.get() >= expected;
+                });
+                assertThat(client.isRefused()).isTrue();
+            }
+        }
     }
 
     @Test

@@ -279,6 +279,9 @@ public final class Gateway implements AutoCloseable {
         if (client.isReady()) {
             return new HealthReport("RUNNING", "the gateway is running", true, true, List.of());
         }
+        if (client.hasStopped()) {
+            return HealthReport.ofStoppedClient();
+        }
         boolean isReady = ready.getCount() == 0;
         return isReady
                 ? new HealthReport("NO_BROKERS", "no broker responds, so the fallbacks decide", true, true, UNCONNECTED)

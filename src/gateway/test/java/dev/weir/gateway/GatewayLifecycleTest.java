@@ -30,6 +30,12 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import javax.net.ssl.SSLContext;
+import org.apache.kafka.clients.consumer.ConsumerInterceptor;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.ClusterResource;
+import org.apache.kafka.common.ClusterResourceListener;
+import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -98,6 +104,45 @@ class GatewayLifecycleTest {
                                 after ->
                                         assertThat(after).startsWith("The client has connected to the brokers after "));
             }
+        }
+    }
+
+    /** Throws an error when a consumer has reached a broker. */
+    public static final class ErrorAtContact implements ConsumerInterceptor<byte[], byte[]>, ClusterResourceListener {
+
+        @Override
+        public void onUpdate(ClusterResource cluster) {
+            throw new OutOfMemoryError("test");
+        }
+
+        @Override
+        public ConsumerRecords<byte[], byte[]> onConsume(ConsumerRecords<byte[], byte[]> records) {
+            return records;
+        }
+
+        @Override
+        public void onCommit(Map<TopicPartition, OffsetAndMetadata> offsets) {}
+
+        @Override
+        public void close() {}
+
+        @Override
+        public void configure(Map<String, ?> settings) {}
+    }
+
+    @Test
+    void a_gateway_whose_client_an_error_has_stopped_is_neither_live_nor_ready() throws Exception {
+        WeirConfig broken =
+                SharedWeir.get().config().withKafka("consumer.interceptor.classes", ErrorAtContact.class.getName());
+        try (Gateway gateway = Gateway.open(broken, routes(), Map.of())) {
+            Caller caller = Caller.unchecked(gateway.httpPort());
+            await(
+                    "it is not live",
+                    SharedWeir.PATIENCE,
+                    () -> caller.get("/health/live").status() == 503);
+            Reply ready = caller.get("/health/ready");
+            assertThat(ready.status()).isEqualTo(503);
+            assertThat(ready.json().get("detail").asText()).startsWith("an error has ended a thread of the client");
         }
     }
 

@@ -1,6 +1,8 @@
 package dev.weir.service.http;
 
 import java.nio.channels.SelectableChannel;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import org.eclipse.jetty.io.SelectorManager;
 
@@ -14,11 +16,15 @@ final class AcceptPace implements SelectorManager.AcceptListener {
 
     private final Semaphore places = new Semaphore(MAX_UNREGISTERED);
 
+    /** The connections with a place. Jetty can report that one is accepted and afterwards that it has failed. */
+    private final Set<SelectableChannel> unregistered = ConcurrentHashMap.newKeySet();
+
     /** Runs in the thread that accepts connections. */
     @Override
     public void onAccepting(SelectableChannel channel) {
         try {
             places.acquire();
+            unregistered.add(channel);
         } catch (InterruptedException e) { // the server stops
             Thread.currentThread().interrupt();
         }
@@ -26,11 +32,22 @@ final class AcceptPace implements SelectorManager.AcceptListener {
 
     @Override
     public void onAccepted(SelectableChannel channel) {
-        places.release();
+        release(channel);
     }
 
     @Override
     public void onAcceptFailed(SelectableChannel channel, Throwable cause) {
-        places.release();
+        release(channel);
+    }
+
+    private void release(SelectableChannel channel) {
+        if (unregistered.remove(channel)) {
+            places.release();
+        }
+    }
+
+    /** Returns how many further connections can be accepted now. */
+    int available() {
+        return places.availablePermits();
     }
 }

@@ -77,8 +77,11 @@ final class CallArrival extends ServerStreamTracer {
         leave();
         boolean isReset =
                 status.getCode() == Status.Code.CANCELLED || status.getCode() == Status.Code.DEADLINE_EXCEEDED;
-        if (isReset && connection != null) {
-            connection.reset();
+        CallerConnection its = connection;
+        if (its != null && isReset) {
+            its.reset();
+        } else if (its != null && isRateLimit && status.isOk()) {
+            its.answered();
         }
     }
 }

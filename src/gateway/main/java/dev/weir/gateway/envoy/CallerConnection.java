@@ -11,7 +11,7 @@ import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2Error;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -23,24 +23,21 @@ final class CallerConnection implements GuardedConnection {
     /** The connection of a call. */
     static final Attributes.Key<CallerConnection> KEY = Attributes.Key.create("weir-caller-connection");
 
-    private static final long WINDOW_NANOS = TimeUnit.SECONDS.toNanos(1);
-
     private final Channel channel;
     private final InetAddress caller;
-    private final ConnectionBounds bounds;
     private final EnvoyCounters counters;
     private final long acceptedNanos = System.nanoTime();
     private final AtomicInteger otherCalls = new AtomicInteger();
+    private final ResetBudget resets;
+    private final AtomicBoolean isCut = new AtomicBoolean();
     private volatile boolean isReady;
     private volatile boolean isRegistered;
     private volatile boolean isClosed;
-    private long windowNanos = acceptedNanos; // guarded by this, as is what follows
-    private int resets;
 
     CallerConnection(Channel channel, InetSocketAddress remote, ConnectionBounds bounds, EnvoyCounters counters) {
         this.channel = channel;
         caller = remote.getAddress();
-        this.bounds = bounds;
+        resets = new ResetBudget(bounds.maxResets(), acceptedNanos);
         this.counters = counters;
     }
 
@@ -64,22 +61,17 @@ final class CallerConnection implements GuardedConnection {
         return otherCalls;
     }
 
+    /** Records that a call was answered. */
+    void answered() {
+        resets.answered();
+    }
+
     /** Records that a stream ended without a response because of the caller. Closes the connection if it has too many. */
     void reset() {
-        if (isAboveRate()) {
+        if (!resets.reset(System.nanoTime()) && isCut.compareAndSet(false, true)) {
             counters.resets.increment();
             close(this::goAway);
         }
-    }
-
-    private synchronized boolean isAboveRate() {
-        long nowNanos = System.nanoTime();
-        if (nowNanos - windowNanos >= WINDOW_NANOS) {
-            windowNanos = nowNanos;
-            resets = 0;
-        }
-        resets++;
-        return resets == bounds.maxResets() + 1;
     }
 
     /** Names the reason to the caller. */

@@ -7,7 +7,8 @@ package dev.weir.gateway.envoy;
  * @param maxPerAddress the most connections of an address
  * @param maxCalls the most calls of a connection at the same time
  * @param maxResets how many streams of a connection may end in a second without a response, because the caller resets
- *     them, lets their deadline pass or exceeds {@code maxCalls}; beyond it, the connection is closed
+ *     them, lets their deadline pass or exceeds {@code maxCalls}; beyond it and the {@linkplain ResetBudget#answered
+ *     calls that were answered}, the connection is closed
  */
 public record ConnectionBounds(int maxConnections, int maxPerAddress, int maxCalls, int maxResets) {
 
