@@ -17,6 +17,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListConsumerGroupOffsetsOptions;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 
@@ -159,11 +160,12 @@ public final class Repartition implements AutoCloseable {
         return moved[0];
     }
 
-    /** Returns the positions of the group. */
+    /** Returns the positions of the group, after open transactions of its members have ended. */
     private Map<TopicPartition, Long> positions() {
         try {
             Map<TopicPartition, Long> positions = new HashMap<>();
-            Map<TopicPartition, OffsetAndMetadata> committed = admin.listConsumerGroupOffsets(config.applicationId())
+            Map<TopicPartition, OffsetAndMetadata> committed = admin.listConsumerGroupOffsets(
+                            config.applicationId(), new ListConsumerGroupOffsetsOptions().requireStable(true))
                     .partitionsToOffsetAndMetadata()
                     .get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             committed.forEach((partition, offset) -> {
