@@ -1,6 +1,7 @@
 package dev.weir.transaction;
 
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.transaction.TransactionVerdict.Undecided;
@@ -55,8 +56,8 @@ public final class HangingTransactions {
     static TransactionVerdict judge(
             OpenTransaction open, Optional<CoordinatorState> coordinator, List<TransactionEnd> ends) {
         if (coordinator.isEmpty()) {
-            return new Undecided("no coordinator reports a transactional id with its producer id; it may have expired,"
-                    + " or this user is not permitted to describe it");
+            return new MayRun("no coordinator reports its transactional id. Either this user is not permitted to describe"
+                    + " the id, or its coordinator does not respond, or the id has expired");
         }
         CoordinatorState current = coordinator.get();
         String id = current.transactionalId();

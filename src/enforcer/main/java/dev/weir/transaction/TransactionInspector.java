@@ -3,9 +3,11 @@ package dev.weir.transaction;
 import dev.weir.config.WeirConfig;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.transaction.TransactionVerdict.Undecided;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -22,6 +24,7 @@ import org.apache.kafka.clients.admin.TransactionListing;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
@@ -33,6 +36,8 @@ import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
 public final class TransactionInspector {
 
     private static final int TIMEOUT_SECONDS = 20;
+    private static final String MAX_TIMEOUT = "transaction.max.timeout.ms";
+    private static final Duration DEFAULT_MAX_TIMEOUT = Duration.ofMinutes(15);
 
     private final Admin admin;
     private final WeirConfig config;
@@ -121,6 +126,27 @@ public final class TransactionInspector {
     }
 
     /**
+     * Returns how long a transaction can run, as the brokers limit it ({@code transaction.max.timeout.ms}): the default
+     * of Kafka if this user may not describe their settings.
+     *
+     * @throws KafkaException if the brokers do not respond
+     */
+    public Duration longestTransaction() {
+        List<ConfigResource> brokers = await(admin.describeCluster().nodes()).stream()
+                .map(node -> new ConfigResource(ConfigResource.Type.BROKER, node.idString()))
+                .toList();
+        try {
+            return await(admin.describeConfigs(brokers).all()).values().stream()
+                    .flatMap(settings -> Optional.ofNullable(settings.get(MAX_TIMEOUT)).stream())
+                    .map(setting -> Duration.ofMillis(Long.parseLong(setting.value())))
+                    .max(Duration::compareTo)
+                    .orElse(DEFAULT_MAX_TIMEOUT);
+        } catch (AuthorizationException e) {
+            return DEFAULT_MAX_TIMEOUT;
+        }
+    }
+
+    /**
      * Aborts a transaction whose end is not known. If the coordinator has committed it, its records in the partition are
      * lost.
      *
@@ -152,6 +178,9 @@ public final class TransactionInspector {
         }
         if (verdict instanceof NeverJoined never) {
             return "the records were never part of a transaction of " + never.transactionalId();
+        }
+        if (verdict instanceof MayRun unknown) {
+            return "it may still be running: " + unknown.reason();
         }
         return "how it ended is not known: " + ((Undecided) verdict).reason();
     }

@@ -54,8 +54,7 @@ final class TransactionMarkers {
                     leader(admin, open.partition()), new WriteTxnMarkersRequest.Builder(List.of(marker)));
             requireWritten(open, response.errorsByProducerId());
         } catch (UncheckedIOException e) {
-            throw new KafkaException(
-                    "the marker was not written: " + e.getCause().getMessage(), e);
+            throw new KafkaException(e.getCause().getMessage(), e);
         }
     }
 

@@ -6,6 +6,7 @@ import dev.weir.transaction.OpenTransaction;
 import dev.weir.transaction.TransactionInspector;
 import dev.weir.transaction.TransactionVerdict;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.watch.ClusterProblem.Kind;
@@ -51,7 +52,7 @@ final class TransactionWatch {
     /** The time between two judgements, or two repairs, of a transaction that does not run. */
     private static final Duration RETRY = Duration.ofMinutes(1);
 
-    /** How long a running transaction may block a partition until it is reported. */
+    /** How long a transaction that may be running may block a partition until it is reported. */
     private static final Duration LONG = Duration.ofMinutes(1);
 
     /** The maximum number of partitions that are watched. */
@@ -195,10 +196,11 @@ final class TransactionWatch {
 
     private Optional<ClusterProblem> report(Judgement judgement, long standstillNanos) {
         boolean isRunning = judgement.verdict instanceof Running;
+        boolean mayRun = isRunning || judgement.verdict instanceof MayRun;
         boolean isOwn = ended(judgement.verdict).filter(inspector::isOwn).isPresent();
         boolean isRepaired = isOwn && judgement.failure == null;
         boolean isForeign = !isOwn && GroupOffsets.isOne(judgement.open.partition()); // of another group
-        if (isRepaired || isForeign || (isRunning && standstillNanos < LONG.toNanos())) {
+        if (isRepaired || isForeign || (mayRun && standstillNanos < LONG.toNanos())) {
             return Optional.empty();
         }
         OpenTransaction open = judgement.open;
