@@ -10,6 +10,7 @@ import dev.weir.transaction.TransactionVerdict.Undecided;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.kafka.clients.admin.TopicDescription;
@@ -78,12 +79,14 @@ final class TransactionChecks {
             return List.of();
         }
         pause();
-        return inspector
-                .open(first.stream().map(OpenTransaction::partition).distinct().toList(), refused)
-                .stream()
-                .filter(open -> first.stream().anyMatch(open::isSame))
-                .map(open -> new Judged(open, inspector.judge(open)))
-                .toList();
+        List<OpenTransaction> remaining =
+                inspector
+                        .open(first.stream().map(OpenTransaction::partition).distinct().toList(), refused)
+                        .stream()
+                        .filter(open -> first.stream().anyMatch(open::isSame))
+                        .toList();
+        Map<OpenTransaction, TransactionVerdict> verdicts = inspector.judge(remaining);
+        return remaining.stream().map(open -> new Judged(open, verdicts.get(open))).toList();
     }
 
     private static List<TopicPartition> partitions(ClusterView cluster) {

@@ -10,12 +10,17 @@ import dev.weir.transaction.TransactionVerdict.Undecided;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.DescribeProducersResult;
 import org.apache.kafka.clients.admin.ListTransactionsOptions;
@@ -39,12 +44,18 @@ public final class TransactionInspector {
     private static final String MAX_TIMEOUT = "transaction.max.timeout.ms";
     private static final Duration DEFAULT_MAX_TIMEOUT = Duration.ofMinutes(15);
 
+    private static final String OF_STREAMS = "-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-[0-9]+";
+
     private final Admin admin;
     private final WeirConfig config;
+    private final Pattern own;
 
     public TransactionInspector(Admin admin, WeirConfig config) {
         this.admin = admin;
         this.config = config;
+        own = Pattern.compile("(?:" + Pattern.quote(config.applicationId()) + "|"
+                + Pattern.quote(KafkaSettings.shapingId(config)) + ")" + OF_STREAMS + "|"
+                + Pattern.quote(KafkaSettings.repartitionId(config)));
     }
 
     /**
@@ -75,18 +86,44 @@ public final class TransactionInspector {
      * @throws KafkaException if the brokers do not respond
      */
     public TransactionVerdict judge(OpenTransaction open) {
-        Optional<CoordinatorState> coordinator = coordinator(open.producerId());
-        if (coordinator.isEmpty() || HangingTransactions.isRunning(open, coordinator.get())) {
-            return HangingTransactions.judge(open, coordinator, List.of());
+        return judge(List.of(open)).get(open);
+    }
+
+    /**
+     * Judges open transactions. Reads the log once for each producer.
+     *
+     * @throws KafkaException if the brokers do not respond
+     */
+    public Map<OpenTransaction, TransactionVerdict> judge(Collection<OpenTransaction> open) {
+        Map<OpenTransaction, TransactionVerdict> verdicts = new HashMap<>();
+        open.stream()
+                .collect(Collectors.groupingBy(OpenTransaction::producerId, TreeMap::new, Collectors.toList()))
+                .forEach((producerId, ofProducer) -> verdicts.putAll(judge(ofProducer, coordinator(producerId))));
+        return verdicts;
+    }
+
+    private Map<OpenTransaction, TransactionVerdict> judge(
+            List<OpenTransaction> open, Optional<CoordinatorState> coordinator) {
+        Map<OpenTransaction, TransactionHistory> histories =
+                open.stream().collect(Collectors.toMap(one -> one, TransactionHistory::new));
+        Map<OpenTransaction, TransactionVerdict> verdicts = new HashMap<>();
+        List<OpenTransaction> ended = coordinator.stream()
+                .flatMap(state -> open.stream().filter(one -> !HangingTransactions.isRunning(one, state)))
+                .toList();
+        if (!ended.isEmpty()) {
+            String id = coordinator.get().transactionalId();
+            try {
+                new TransactionLog(KafkaSettings.consumer(config))
+                        .read(id, ended.stream().map(histories::get).toList());
+            } catch (AuthorizationException e) {
+                Undecided refused = new Undecided("this user is not permitted to read the log of the coordinator of "
+                        + id + "; grant READ on " + TransactionLog.TOPIC);
+                ended.forEach(one -> verdicts.put(one, refused));
+            }
         }
-        try {
-            List<TransactionEnd> ends = new TransactionLog(KafkaSettings.consumer(config))
-                    .ends(coordinator.get().transactionalId(), open.producerId());
-            return HangingTransactions.judge(open, coordinator, ends);
-        } catch (AuthorizationException e) {
-            return new Undecided("this user is not permitted to read the log of the coordinator of "
-                    + coordinator.get().transactionalId() + "; grant READ on " + TransactionLog.TOPIC);
-        }
+        histories.forEach(
+                (one, history) -> verdicts.putIfAbsent(one, HangingTransactions.judge(one, coordinator, history)));
+        return verdicts;
     }
 
     private Optional<CoordinatorState> coordinator(long producerId) {
@@ -106,9 +143,12 @@ public final class TransactionInspector {
         return Optional.empty();
     }
 
-    /** Returns whether a transactional id is one of this application, so that an instance may end its transactions. */
+    /**
+     * Returns whether a transactional id is one of an instance or of a repartitioning, so that an instance may end its
+     * transactions. Those of Kafka Streams are the application's id, the UUID of a process and the number of a thread.
+     */
     public boolean isOwn(String transactionalId) {
-        return transactionalId.startsWith(config.applicationId() + "-");
+        return own.matcher(transactionalId).matches();
     }
 
     /**

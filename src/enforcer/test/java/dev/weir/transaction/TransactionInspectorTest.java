@@ -125,8 +125,11 @@ class TransactionInspectorTest {
 
     @Test
     void only_transactions_of_the_application_are_its_own() {
-        assertThat(inspector.isOwn("weir-shaping-1")).isTrue();
-        assertThat(inspector.isOwn("weirs-1")).isFalse();
+        String ofThread = "-c4e5a7a0-96f3-4b5e-8a3c-0d2f4a1b6c7d-2";
+        assertThat(List.of("weir" + ofThread, "weir-shaping" + ofThread, "weir-repartition"))
+                .allMatch(inspector::isOwn);
+        assertThat(List.of("weirs-1", "weir-1", "weir-prod" + ofThread, "weir-prod-shaping" + ofThread))
+                .noneMatch(inspector::isOwn);
     }
 
     private static TopicPartition hang(String topic, String transactionalId, End end) throws Exception {
