@@ -14,6 +14,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -51,7 +52,9 @@ final class TopicWatch {
     private final Set<String> names;
     private final Map<String, Uuid> ids = new HashMap<>();
     private final Map<String, Integer> absent = new HashMap<>();
-    private final Map<String, Integer> partitions = new HashMap<>();
+
+    /** Read by another thread. */
+    private final Map<String, Integer> partitions = new ConcurrentHashMap<>();
 
     TopicWatch(Admin admin, WeirConfig config) {
         this.admin = admin;
@@ -122,7 +125,7 @@ final class TopicWatch {
                         "Restart all instances" + afterwards(name)));
     }
 
-    /** Returns the partitions of the topics that only clients read, as of the last look. */
+    /** Returns the partitions of the topics that only clients read, as of the last look. Thread-safe. */
     Set<TopicPartition> outputs() {
         Set<TopicPartition> outputs = new HashSet<>();
         for (String name : List.of(topics.decisions(), topics.replies(), topics.releases(), topics.deadLetters())) {

@@ -39,6 +39,9 @@ class TransactionWatchTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);
 
+    /** The end of the transactional id of a stream thread. */
+    private static final String OF_THREAD = "-c4e5a7a0-96f3-4b5e-8a3c-0d2f4a1b6c7d-1";
+
     private static EmbeddedBroker broker;
     private static Admin admin;
 
@@ -86,13 +89,13 @@ class TransactionWatchTest {
                 broker.bootstrapServers(),
                 new BrokerConnection(KafkaSettings.admin(config))::send,
                 new TopicPartition(changelog, 1),
-                "lost-shaping-earlier-1",
+                "lost-shaping" + OF_THREAD,
                 End.COMMITTED);
         HangingTransaction.create( // only clients read decisions
                 broker.bootstrapServers(),
                 new BrokerConnection(KafkaSettings.admin(config))::send,
                 new TopicPartition("lost.decisions", 0),
-                "lost-earlier-1",
+                "lost" + OF_THREAD,
                 End.ABORTED);
         try (CapturedLog log = new CapturedLog(TransactionWatch.class);
                 Enforcer enforcer = Enforcer.start(config)) {
@@ -106,7 +109,7 @@ class TransactionWatchTest {
                 assertThat(line.text())
                         .matches("A transaction did not end: producer \\d+ epoch \\d+ in " + changelog
                                 + "-1 since offset 0; its coordinator has committed the transaction of"
-                                + " lost-shaping-earlier-1, but the marker is missing here\\. It was committed there");
+                                + " lost-shaping" + OF_THREAD + ", but the marker is missing here\\. It was committed there");
             });
         }
     }
