@@ -1,6 +1,7 @@
 package dev.weir.repartition;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.StatePartitions;
 import dev.weir.topics.UnreachableException;
@@ -87,12 +88,25 @@ public final class Repartition implements AutoCloseable {
      * Repartitions the state.
      *
      * @param progress receives a line for each step
-     * @throws UnreachableException if instances are running, or a topic cannot be read or written; run it again then
+     * @throws UnreachableException if misplaced requests are rejected; if instances are running, or a topic cannot be
+     *     read or written; run it again then
      */
     public Result run(Consumer<String> progress) {
+        requireRouting();
         try (GroupLock lock = GroupLock.acquire(config);
                 MoveWriter writer = new MoveWriter(config, lock.member())) {
             return run(writer, progress);
+        }
+    }
+
+    /** Requests that wait on the topic were produced before the partitions were added, so many become misplaced. */
+    private void requireRouting() {
+        if (config.requests().misplaced() != MisplacedAction.ROUTE) {
+            throw new UnreachableException(
+                    "requests.misplaced is dead-letter: requests that wait on " + names.requests()
+                            + " would become dead letters. Set requests.misplaced: route here and for the instances,"
+                            + " until they have read these requests",
+                    null);
         }
     }
 
