@@ -350,7 +350,10 @@ class DoctorTest {
         CapturedRun asked = fix("y\n");
         assertThat(asked.exit()).isEqualTo(1);
         assertThat(asked.out())
-                .contains("it may still be running: no coordinator reports its transactional id", "left alone, since a transaction can run for 15m", "0 ended, 1 left")
+                .contains(
+                        "it may still be running: no coordinator reports its transactional id",
+                        "left alone, since a transaction can run for 15m",
+                        "0 ended, 1 left")
                 .doesNotContain("[y/N]");
     }
 

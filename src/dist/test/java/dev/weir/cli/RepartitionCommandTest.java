@@ -50,7 +50,8 @@ class RepartitionCommandTest {
                     would read up to 0 records, and copy those of clients that move
                     """, ""));
             assertThat(Shell.run("repartition", "-c", rejecting(broker)).err())
-                    .startsWith("weir repartition: requests.misplaced is dead-letter: requests that wait on weir.requests")
+                    .startsWith(
+                            "weir repartition: requests.misplaced is dead-letter: requests that wait on weir.requests")
                     .contains("Set requests.misplaced: route");
             CapturedRun done = run(broker);
             assertThat(List.of(done.out().split("\n")))
@@ -69,7 +70,8 @@ class RepartitionCommandTest {
                   bootstrap.servers: %s
                 requests:
                   misplaced: dead-letter
-                """.formatted(broker.bootstrapServers())).toString();
+                """.formatted(broker.bootstrapServers()))
+                .toString();
     }
 
     private static CapturedRun run(EmbeddedBroker broker, String... options) {

@@ -124,7 +124,8 @@ public final class HangingTransactionFix {
             out.accept(one.open() + ": it has ended meanwhile");
             return true;
         } catch (AuthorizationException e) {
-            out.accept(one.open() + ": the marker was not written, which needs ALTER on the cluster: " + e.getMessage());
+            out.accept(
+                    one.open() + ": the marker was not written, which needs ALTER on the cluster: " + e.getMessage());
             return false;
         } catch (KafkaException e) {
             out.accept(one.open() + ": the marker was not written: " + e.getMessage());

@@ -81,12 +81,19 @@ final class TransactionChecks {
         pause();
         List<OpenTransaction> remaining =
                 inspector
-                        .open(first.stream().map(OpenTransaction::partition).distinct().toList(), refused)
+                        .open(
+                                first.stream()
+                                        .map(OpenTransaction::partition)
+                                        .distinct()
+                                        .toList(),
+                                refused)
                         .stream()
                         .filter(open -> first.stream().anyMatch(open::isSame))
                         .toList();
         Map<OpenTransaction, TransactionVerdict> verdicts = inspector.judge(remaining);
-        return remaining.stream().map(open -> new Judged(open, verdicts.get(open))).toList();
+        return remaining.stream()
+                .map(open -> new Judged(open, verdicts.get(open)))
+                .toList();
     }
 
     private static List<TopicPartition> partitions(ClusterView cluster) {
@@ -120,7 +127,8 @@ final class TransactionChecks {
         } else if (one.verdict instanceof MayRun) {
             notes.warn(
                     found,
-                    "run doctor as a user with DESCRIBE on all transactional ids, or wait: " + HangingTransactionFix.COMMAND
+                    "run doctor as a user with DESCRIBE on all transactional ids, or wait: "
+                            + HangingTransactionFix.COMMAND
                             + " aborts it only after the longest time that a transaction can run");
         } else if (one.verdict instanceof Undecided) {
             notes.fail(

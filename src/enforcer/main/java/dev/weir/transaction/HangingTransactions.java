@@ -58,8 +58,9 @@ public final class HangingTransactions {
     static TransactionVerdict judge(
             OpenTransaction open, Optional<CoordinatorState> coordinator, TransactionHistory history) {
         if (coordinator.isEmpty()) {
-            return new MayRun("no coordinator reports its transactional id. Either this user is not permitted to describe"
-                    + " the id, or its coordinator does not respond, or the id has expired");
+            return new MayRun(
+                    "no coordinator reports its transactional id. Either this user is not permitted to describe"
+                            + " the id, or its coordinator does not respond, or the id has expired");
         }
         CoordinatorState current = coordinator.get();
         String id = current.transactionalId();
@@ -79,7 +80,8 @@ public final class HangingTransactions {
         LoggedTransaction end = history.end().get();
         boolean isCommitted = end.status() == Status.COMMITTED;
         if (!isCommitted && !history.isBegun()) {
-            return new Undecided("the coordinator has fenced " + id + ", and its log has no transaction with the epoch");
+            return new Undecided(
+                    "the coordinator has fenced " + id + ", and its log has no transaction with the epoch");
         }
         return end.partitions().contains(open.partition()) ? new MarkerMissing(id, isCommitted) : new NeverJoined(id);
     }

@@ -12,8 +12,7 @@ import org.apache.kafka.common.TopicPartition;
  *     that of the coordinator, so that of the records may be lower
  * @param partitions all partitions of the transaction so far
  */
-record LoggedTransaction(
-        long producerId, short epoch, short version, Status status, Set<TopicPartition> partitions) {
+record LoggedTransaction(long producerId, short epoch, short version, Status status, Set<TopicPartition> partitions) {
 
     /** The logged states that matter for the end of a transaction. */
     enum Status {

@@ -28,8 +28,7 @@ final class TransactionHistory {
 
     /** Returns whether a logged state of a producer with an epoch can be of the transaction. */
     boolean concerns(long producerId, short epoch) {
-        return producerId == open.producerId()
-                && (epoch == open.producerEpoch() || epoch == open.producerEpoch() + 1);
+        return producerId == open.producerId() && (epoch == open.producerEpoch() || epoch == open.producerEpoch() + 1);
     }
 
     /** Adds a logged state, in the order of the log. */

@@ -121,8 +121,8 @@ final class TransactionLog {
         }
         bytes.readLong(); // the time of the update
         bytes.readLong(); // the time of the start
-        LoggedTransaction logged = new LoggedTransaction(
-                producerId, epoch, isFlexible ? version(bytes) : 0, status.get(), partitions);
+        LoggedTransaction logged =
+                new LoggedTransaction(producerId, epoch, isFlexible ? version(bytes) : 0, status.get(), partitions);
         histories.forEach(one -> one.add(logged));
     }
 

@@ -63,8 +63,8 @@ public final class ClusterWatch implements AutoCloseable {
     }
 
     private void begin(Kind kind, Supplier<List<ClusterProblem>> found) {
-        var unused = looks.scheduleWithFixedDelay(
-                () -> look(kind, found), 0, INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
+        var unused =
+                looks.scheduleWithFixedDelay(() -> look(kind, found), 0, INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     private Set<TopicPartition> partitions() {

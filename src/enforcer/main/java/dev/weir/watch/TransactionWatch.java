@@ -138,7 +138,10 @@ final class TransactionWatch {
      * @param problems receives a problem of the topic if the brokers do not say which transactions are open
      */
     private void find(
-            TopicPartition partition, long now, Map<TopicPartition, OpenTransaction> open, Set<ClusterProblem> problems) {
+            TopicPartition partition,
+            long now,
+            Map<TopicPartition, OpenTransaction> open,
+            Set<ClusterProblem> problems) {
         Standstill standstill = standstills.get(partition);
         Set<String> refused = new HashSet<>();
         List<OpenTransaction> found = inspector.open(Set.of(partition), refused);

@@ -87,8 +87,7 @@ class HangingTransactionsTest {
         assertThat(HangingTransactions.judge(OPEN, Optional.empty(), new TransactionHistory(OPEN)))
                 .as("it may be running")
                 .isInstanceOf(MayRun.class);
-        LoggedTransaction other =
-                new LoggedTransaction(2, (short) 134, (short) 2, Status.COMMITTED, Set.of(CHANGELOG));
+        LoggedTransaction other = new LoggedTransaction(2, (short) 134, (short) 2, Status.COMMITTED, Set.of(CHANGELOG));
         assertThat(judge(state(TransactionState.COMPLETE_COMMIT, 140, Set.of()), other))
                 .as("another producer id")
                 .isInstanceOf(Undecided.class);
@@ -100,9 +99,10 @@ class HangingTransactionsTest {
     }
 
     private static TransactionVerdict judge(CoordinatorState coordinator, LoggedTransaction... logged) {
-        return judgeWithout(coordinator, Stream.concat(
-                        Stream.of(logged(133, 2, Status.ONGOING, CHANGELOG)), Stream.of(logged))
-                .toArray(LoggedTransaction[]::new));
+        return judgeWithout(
+                coordinator,
+                Stream.concat(Stream.of(logged(133, 2, Status.ONGOING, CHANGELOG)), Stream.of(logged))
+                        .toArray(LoggedTransaction[]::new));
     }
 
     /** Judges without a record of the transaction's beginning. */
