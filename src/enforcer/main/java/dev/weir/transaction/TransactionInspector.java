@@ -121,9 +121,17 @@ public final class TransactionInspector {
                 ended.forEach(one -> verdicts.put(one, refused));
             }
         }
-        histories.forEach(
-                (one, history) -> verdicts.putIfAbsent(one, HangingTransactions.judge(one, coordinator, history)));
+        histories.forEach((one, history) ->
+                verdicts.putIfAbsent(one, confirmed(one, HangingTransactions.judge(one, coordinator, history))));
         return verdicts;
+    }
+
+    /** Returns a verdict, if it is about the transaction at the beginning. Brokers may append records of a later one. */
+    private TransactionVerdict confirmed(OpenTransaction open, TransactionVerdict verdict) {
+        boolean isProof = verdict instanceof MarkerMissing || verdict instanceof NeverJoined;
+        return isProof && !FirstBatch.hasEpochOf(open, admin, config)
+                ? new Undecided("its first record has another epoch than the producer's last one")
+                : verdict;
     }
 
     private Optional<CoordinatorState> coordinator(long producerId) {

@@ -13,6 +13,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
+import dev.weir.transaction.TransactionVerdict.Undecided;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -96,6 +97,13 @@ class TransactionInspectorTest {
         assertThat(inspector.judge(open)).isEqualTo(new NeverJoined("weir-c"));
         assertThat(inspector.repair(open, inspector.judge(open))).isEqualTo("aborted");
         assertThat(committedRecords(partition)).isZero();
+    }
+
+    @Test
+    void records_of_a_later_transaction_do_not_tell_how_the_first_one_ended() throws Exception {
+        TopicPartition partition = hang("continued", "weir-e", End.COMMITTED_AND_CONTINUED);
+        assertThat(inspector.judge(open(partition)))
+                .isEqualTo(new Undecided("its first record has another epoch than the producer's last one"));
     }
 
     @Test

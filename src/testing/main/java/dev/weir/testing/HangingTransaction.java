@@ -60,6 +60,8 @@ public final class HangingTransaction {
         COMMITTED,
         /** It was aborted, with the partition. */
         ABORTED,
+        /** It was committed, with the partition, and has records there of the next transaction too. */
+        COMMITTED_AND_CONTINUED,
         /** It was committed, and the partition was not part of it. */
         WITHOUT_PARTITION,
         /** No coordinator has a transactional id with the producer id of the records. */
@@ -86,7 +88,7 @@ public final class HangingTransaction {
                         new ByteArraySerializer(),
                         new ByteArraySerializer())) {
             createOther(admin);
-            boolean isMember = end == End.COMMITTED || end == End.ABORTED;
+            boolean isMember = end != End.WITHOUT_PARTITION && end != End.NOT_REPORTED;
             TopicPartition written = isMember ? partition : new TopicPartition(OTHER, 0);
             producer.initTransactions();
             producer.beginTransaction();
@@ -104,6 +106,9 @@ public final class HangingTransaction {
             }
             long producerId = state.producerId() + (end == End.NOT_REPORTED ? UNUSED_IDS : 0);
             write(admin, sender, partition, transactionalId, producerId, (short) state.producerEpoch());
+            if (end == End.COMMITTED_AND_CONTINUED) {
+                write(admin, sender, partition, transactionalId, producerId, (short) (state.producerEpoch() + 1));
+            }
             producer.beginTransaction();
             producer.send(new ProducerRecord<>(OTHER, 0, key(), null)).get();
             producer.commitTransaction();
