@@ -9,6 +9,7 @@ import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.EmbeddedBroker.BrokerOptions;
+import dev.weir.doctor.HangingTransactionFix;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.runtime.Enforcer;
@@ -36,6 +37,7 @@ import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -340,6 +342,33 @@ class DoctorTest {
                     .out()
                     .contains("no transaction has been open for more than 1m"));
         }
+    }
+
+    @Test
+    void a_transaction_that_may_be_running_is_left_alone() throws Exception {
+        hang(name + ".decisions", config("").applicationId() + "-2", End.NOT_REPORTED);
+        CapturedRun asked = fix("y\n");
+        assertThat(asked.exit()).isEqualTo(1);
+        assertThat(asked.out())
+                .contains(
+                        "it may still be running: no coordinator reports its transactional id",
+                        "left alone, since a transaction can run for 15m",
+                        "0 ended, 1 left")
+                .doesNotContain("[y/N]");
+    }
+
+    @Test
+    void a_transaction_that_ends_before_the_answer_is_left_alone() throws Exception {
+        hang(name + ".decisions", config("").applicationId() + "-1", End.COMMITTED);
+        WeirConfig config = config("");
+        List<String> lines = new ArrayList<>();
+        Predicate<String> slow = question -> {
+            HangingTransactionFix.run(config, other -> true, false, other -> {});
+            return true;
+        };
+        assertThat(HangingTransactionFix.run(config, slow, false, lines::add))
+                .isEqualTo(new HangingTransactionFix.Result(1, 0));
+        assertThat(lines).singleElement().asString().endsWith("it has ended meanwhile");
     }
 
     private CapturedRun fix(String input, String... options) throws Exception {

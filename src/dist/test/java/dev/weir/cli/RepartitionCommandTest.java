@@ -7,6 +7,9 @@ import dev.weir.dev.EmbeddedBroker;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import dev.weir.topology.Topics;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -14,10 +17,14 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the command with a real broker, on topics without state. */
 @Tag("broker")
 class RepartitionCommandTest {
+
+    @TempDir
+    Path directory;
 
     @Test
     void the_command_prints_what_it_would_do_does_it_and_has_nothing_to_do_then() throws Exception {
@@ -42,6 +49,10 @@ class RepartitionCommandTest {
                     would add partitions to weir.routed-requests.weir
                     would read up to 0 records, and copy those of clients that move
                     """, ""));
+            assertThat(Shell.run("repartition", "-c", rejecting(broker)).err())
+                    .startsWith(
+                            "weir repartition: requests.misplaced is dead-letter: requests that wait on weir.requests")
+                    .contains("Set requests.misplaced: route");
             CapturedRun done = run(broker);
             assertThat(List.of(done.out().split("\n")))
                     .contains("adding partitions to weir.routed-requests.weir")
@@ -51,6 +62,16 @@ class RepartitionCommandTest {
                             "start the instances: weir run");
             assertThat(run(broker, "--dry-run").out()).startsWith("nothing to do: ");
         }
+    }
+
+    private String rejecting(EmbeddedBroker broker) throws IOException {
+        return Files.writeString(directory.resolve("weir.yaml"), """
+                kafka:
+                  bootstrap.servers: %s
+                requests:
+                  misplaced: dead-letter
+                """.formatted(broker.bootstrapServers()))
+                .toString();
     }
 
     private static CapturedRun run(EmbeddedBroker broker, String... options) {

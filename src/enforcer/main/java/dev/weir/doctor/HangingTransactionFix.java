@@ -1,18 +1,24 @@
 package dev.weir.doctor;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.transaction.TransactionInspector;
 import dev.weir.transaction.TransactionVerdict;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.MayRun;
+import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.transaction.TransactionVerdict.Undecided;
 import java.net.http.HttpClient;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.InvalidProducerEpochException;
 
 /** Ends the hanging transactions that {@code weir doctor} reports, after a check of the coordinator's state. */
 public final class HangingTransactionFix {
@@ -23,15 +29,32 @@ public final class HangingTransactionFix {
     /**
      * The number of transactions of each result.
      *
-     * @param ended those that were committed or aborted
+     * @param ended those that were committed or aborted, or have ended meanwhile
      * @param left those that still hang
      */
     public record Result(int ended, int left) {}
 
-    private HangingTransactionFix() {}
+    private final TransactionInspector inspector;
+    private final Predicate<String> isConfirmed;
+    private final boolean isCertainOnly;
+    private final Consumer<String> out;
+    private final Duration longest;
+
+    private HangingTransactionFix(
+            TransactionInspector inspector,
+            Predicate<String> isConfirmed,
+            boolean isCertainOnly,
+            Consumer<String> out) {
+        this.inspector = inspector;
+        this.isConfirmed = isConfirmed;
+        this.isCertainOnly = isCertainOnly;
+        this.out = out;
+        longest = inspector.longestTransaction();
+    }
 
     /**
-     * Ends the hanging transactions, each after a confirmation. Running transactions are left alone.
+     * Ends the hanging transactions, each after a confirmation. Running transactions are left alone, and those of which
+     * no coordinator reports the id for as long as they could run.
      *
      * @param isConfirmed asks an operator; its argument is a question that says what will be done
      * @param isCertainOnly whether transactions are left alone, without a question, if it is not known how they ended
@@ -39,60 +62,85 @@ public final class HangingTransactionFix {
      */
     public static Result run(
             WeirConfig config, Predicate<String> isConfirmed, boolean isCertainOnly, Consumer<String> out) {
-        int ended = 0;
-        int left = 0;
         try (ClusterView cluster = new ClusterView(config, List.of(), false, HttpClient.newHttpClient())) {
-            TransactionInspector inspector = new TransactionInspector(cluster.admin(), cluster.config());
             Set<String> refused = new TreeSet<>();
-            for (TransactionChecks.Judged one : TransactionChecks.find(cluster, refused)) {
-                if (one.verdict() instanceof Running) {
-                    continue;
-                }
-                if (isEnded(one, inspector, isConfirmed, isCertainOnly, out)) {
-                    ended++;
-                } else {
-                    left++;
-                }
+            List<TransactionChecks.Judged> found = TransactionChecks.find(cluster, refused).stream()
+                    .filter(one -> !(one.verdict() instanceof Running))
+                    .toList();
+            int ended = 0;
+            if (!found.isEmpty()) {
+                HangingTransactionFix fix = new HangingTransactionFix(
+                        new TransactionInspector(cluster.admin(), cluster.config()), isConfirmed, isCertainOnly, out);
+                ended = (int) found.stream().filter(fix::isEnded).count();
             }
             if (!refused.isEmpty()) {
                 out.accept("not checked, because this user lacks READ: " + String.join(", ", refused));
             }
+            return new Result(ended, found.size() - ended);
         }
-        return new Result(ended, left);
     }
 
-    private static boolean isEnded(
-            TransactionChecks.Judged one,
-            TransactionInspector inspector,
-            Predicate<String> isConfirmed,
-            boolean isCertainOnly,
-            Consumer<String> out) {
+    private boolean isEnded(TransactionChecks.Judged one) {
         TransactionVerdict verdict = one.verdict();
         String found = one.open() + ": " + TransactionInspector.describe(verdict);
-        if (verdict instanceof Undecided && isCertainOnly) {
+        if (!isProved(verdict) && isCertainOnly) {
             out.accept(found + "; left alone, since its records are lost if it is aborted but was committed");
+            return false;
+        }
+        if (verdict instanceof MayRun && !one.isOlderThan(longest)) {
+            out.accept(found + "; left alone, since a transaction can run for "
+                    + DurationsAndSizes.duration(longest.toMillis()));
             return false;
         }
         if (!isConfirmed.test(found + ". " + question(verdict))) {
             out.accept(found + "; left alone");
             return false;
         }
+        return isEndedAsConfirmed(one);
+    }
+
+    /** Looks again before it writes the marker, because a transaction may have ended or begun since the question. */
+    private boolean isEndedAsConfirmed(TransactionChecks.Judged one) {
         try {
-            if (verdict instanceof Undecided) {
+            if (inspector.open(List.of(one.open().partition()), new TreeSet<>()).stream()
+                    .noneMatch(one.open()::isSame)) {
+                out.accept(one.open() + ": it has ended meanwhile");
+                return true;
+            }
+            TransactionVerdict now = inspector.judge(one.open());
+            if (!now.equals(one.verdict())) {
+                out.accept(one.open() + ": left alone, since it has changed meanwhile: "
+                        + TransactionInspector.describe(now));
+                return false;
+            }
+            if (isProved(now)) {
+                out.accept(one.open() + ": " + inspector.repair(one.open(), now));
+            } else {
                 inspector.abort(one.open());
                 out.accept(one.open() + ": aborted");
-            } else {
-                out.accept(one.open() + ": " + inspector.repair(one.open(), verdict));
             }
             return true;
+        } catch (InvalidProducerEpochException e) {
+            out.accept(one.open() + ": it has ended meanwhile");
+            return true;
+        } catch (AuthorizationException e) {
+            out.accept(
+                    one.open() + ": the marker was not written, which needs ALTER on the cluster: " + e.getMessage());
+            return false;
         } catch (KafkaException e) {
-            out.accept(one.open() + ": the broker rejected the marker, which needs ALTER on the cluster: "
-                    + e.getMessage());
+            out.accept(one.open() + ": the marker was not written: " + e.getMessage());
             return false;
         }
     }
 
+    private static boolean isProved(TransactionVerdict verdict) {
+        return verdict instanceof MarkerMissing || verdict instanceof NeverJoined;
+    }
+
     private static String question(TransactionVerdict verdict) {
+        if (verdict instanceof MayRun) {
+            return "Abort it? Its records are lost if it was committed, and if it still runs, its producer fails";
+        }
         if (verdict instanceof Undecided) {
             return "Abort it? Its records are lost if it was committed";
         }

@@ -4,10 +4,13 @@ import dev.weir.policy.DurationsAndSizes;
 import dev.weir.transaction.OpenTransaction;
 import dev.weir.transaction.TransactionInspector;
 import dev.weir.transaction.TransactionVerdict;
+import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.transaction.TransactionVerdict.Undecided;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.kafka.clients.admin.TopicDescription;
@@ -27,9 +30,14 @@ final class TransactionChecks {
     /** A transaction that was open at both looks, and what is known about it. */
     record Judged(OpenTransaction open, TransactionVerdict verdict) {
 
-        /** Returns whether the transaction runs, and has written not long ago by the time of its last record. */
+        /** Returns whether the transaction may run, and has written not long ago by the time of its last record. */
         boolean isUsual() {
-            return verdict instanceof Running && ageMs() < LONG_MS;
+            return (verdict instanceof Running || verdict instanceof MayRun) && ageMs() < LONG_MS;
+        }
+
+        /** Returns whether the transaction would have ended since its last record if it had been running. */
+        boolean isOlderThan(Duration longest) {
+            return ageMs() > longest.toMillis();
         }
 
         long ageMs() {
@@ -71,11 +79,20 @@ final class TransactionChecks {
             return List.of();
         }
         pause();
-        return inspector
-                .open(first.stream().map(OpenTransaction::partition).distinct().toList(), refused)
-                .stream()
-                .filter(open -> first.stream().anyMatch(open::isSame))
-                .map(open -> new Judged(open, inspector.judge(open)))
+        List<OpenTransaction> remaining =
+                inspector
+                        .open(
+                                first.stream()
+                                        .map(OpenTransaction::partition)
+                                        .distinct()
+                                        .toList(),
+                                refused)
+                        .stream()
+                        .filter(open -> first.stream().anyMatch(open::isSame))
+                        .toList();
+        Map<OpenTransaction, TransactionVerdict> verdicts = inspector.judge(remaining);
+        return remaining.stream()
+                .map(open -> new Judged(open, verdicts.get(open)))
                 .toList();
     }
 
@@ -107,6 +124,12 @@ final class TransactionChecks {
                 + TransactionInspector.describe(one.verdict);
         if (one.verdict instanceof Running) {
             notes.warn(found, cluster.tools().describeProducers(partition.topic(), partition.partition()));
+        } else if (one.verdict instanceof MayRun) {
+            notes.warn(
+                    found,
+                    "run doctor as a user with DESCRIBE on all transactional ids, or wait: "
+                            + HangingTransactionFix.COMMAND
+                            + " aborts it only after the longest time that a transaction can run");
         } else if (one.verdict instanceof Undecided) {
             notes.fail(
                     found,

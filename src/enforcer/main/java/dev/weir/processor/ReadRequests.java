@@ -57,6 +57,7 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
     @Override
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        placement.partitions().read(metadata.partition());
         Request.Source source = new Request.Source(metadata.partition(), metadata.offset());
         boolean isStampedByProducer = ProducerTimestamps.takeMark(record.headers());
         Request request;

@@ -8,6 +8,7 @@ public final class RequestPartitions {
 
     private final int state;
     private volatile int requests;
+    private volatile boolean isAddedRead;
 
     /**
      * @param state the number of partitions of the state, which is the number of tasks
@@ -30,7 +31,14 @@ public final class RequestPartitions {
 
     /** Returns whether partitions were added to the request topic after the state was partitioned. */
     public boolean areAdded() {
-        return requests > state;
+        return isAddedRead || requests > state;
+    }
+
+    /** Records that a record of a partition was read. One of an added partition can be read before the next look-up. */
+    void read(int partition) {
+        if (partition >= state && !isAddedRead) {
+            isAddedRead = true;
+        }
     }
 
     /** Records the number of partitions of the request topic. Returns whether it has changed. */

@@ -48,7 +48,7 @@ final class MoveWriter implements AutoCloseable {
     MoveWriter(WeirConfig config, ConsumerGroupMetadata group) {
         this.group = group;
         Properties settings = KafkaSettings.producer(config);
-        settings.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, config.applicationId() + "-repartition");
+        settings.put(ProducerConfig.TRANSACTIONAL_ID_CONFIG, KafkaSettings.repartitionId(config));
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
         settings.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, true);
         settings.put(ProducerConfig.MAX_REQUEST_SIZE_CONFIG, KafkaSettings.MAX_REQUEST_BYTES);

@@ -1,6 +1,7 @@
 package dev.weir.repartition;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.StatePartitions;
 import dev.weir.topics.UnreachableException;
@@ -17,6 +18,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ListConsumerGroupOffsetsOptions;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 
@@ -86,12 +88,25 @@ public final class Repartition implements AutoCloseable {
      * Repartitions the state.
      *
      * @param progress receives a line for each step
-     * @throws UnreachableException if instances are running, or a topic cannot be read or written; run it again then
+     * @throws UnreachableException if misplaced requests are rejected; if instances are running, or a topic cannot be
+     *     read or written; run it again then
      */
     public Result run(Consumer<String> progress) {
+        requireRouting();
         try (GroupLock lock = GroupLock.acquire(config);
                 MoveWriter writer = new MoveWriter(config, lock.member())) {
             return run(writer, progress);
+        }
+    }
+
+    /** Requests that wait on the topic were produced before the partitions were added, so many become misplaced. */
+    private void requireRouting() {
+        if (config.requests().misplaced() != MisplacedAction.ROUTE) {
+            throw new UnreachableException(
+                    "requests.misplaced is dead-letter: requests that wait on " + names.requests()
+                            + " would become dead letters. Set requests.misplaced: route here and for the instances,"
+                            + " until they have read these requests",
+                    null);
         }
     }
 
@@ -159,11 +174,12 @@ public final class Repartition implements AutoCloseable {
         return moved[0];
     }
 
-    /** Returns the positions of the group. */
+    /** Returns the positions of the group, after open transactions of its members have ended. */
     private Map<TopicPartition, Long> positions() {
         try {
             Map<TopicPartition, Long> positions = new HashMap<>();
-            Map<TopicPartition, OffsetAndMetadata> committed = admin.listConsumerGroupOffsets(config.applicationId())
+            Map<TopicPartition, OffsetAndMetadata> committed = admin.listConsumerGroupOffsets(
+                            config.applicationId(), new ListConsumerGroupOffsetsOptions().requireStable(true))
                     .partitionsToOffsetAndMetadata()
                     .get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             committed.forEach((partition, offset) -> {

@@ -104,6 +104,11 @@ public final class KafkaSettings {
         return config.applicationId() + WeirConfig.SHAPING_SUFFIX;
     }
 
+    /** Returns the transactional id of {@code weir repartition}. */
+    public static String repartitionId(WeirConfig config) {
+        return config.applicationId() + "-repartition";
+    }
+
     private static Properties streams(WeirConfig config, String applicationId, int threads) {
         Properties settings = new Properties();
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, DEFAULT_BOOTSTRAP_SERVERS);

@@ -1,10 +1,11 @@
 package dev.weir.transaction;
 
+import dev.weir.transaction.LoggedTransaction.Status;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.transaction.TransactionVerdict.Undecided;
-import java.util.List;
 import java.util.Optional;
 
 /**
@@ -25,7 +26,9 @@ import java.util.Optional;
  *
  * <p>With {@code transaction.version} 2 (KIP-890), each transaction has its own epoch, and the decision is logged with
  * the next one. So a decision with epoch e + 1 is that of the records with epoch e. With version 0 or 1, the
- * transactions of a producer share an epoch, and there is no proof.
+ * transactions of a producer share an epoch, and there is no proof. If the coordinator aborts such a transaction by
+ * itself, it logs that with version 2, so an abort proves something only if the log has the transaction's beginning
+ * with its epoch and version 2.
  *
  * <p>Example: producer 1 has written records with epoch 133 to {@code ledgers-changelog-1}. The coordinator's state is
  * {@code CompleteCommit} with epoch 140. The log has {@code PrepareAbort} with epoch 134 and this partition: the marker
@@ -50,42 +53,36 @@ public final class HangingTransactions {
      * Judges a transaction.
      *
      * @param coordinator the state of the transactional id that uses the producer id; empty if no coordinator has one
-     * @param ends the decisions that the coordinator logged for the producer id
+     * @param history what the log of the coordinator says
      */
     static TransactionVerdict judge(
-            OpenTransaction open, Optional<CoordinatorState> coordinator, List<TransactionEnd> ends) {
+            OpenTransaction open, Optional<CoordinatorState> coordinator, TransactionHistory history) {
         if (coordinator.isEmpty()) {
-            return new Undecided("no coordinator reports a transactional id with its producer id; it may have expired,"
-                    + " or this user is not permitted to describe it");
+            return new MayRun(
+                    "no coordinator reports its transactional id. Either this user is not permitted to describe"
+                            + " the id, or its coordinator does not respond, or the id has expired");
         }
         CoordinatorState current = coordinator.get();
         String id = current.transactionalId();
         if (isRunning(open, current)) {
             return new Running(id);
         }
-        if (ends.stream().anyMatch(end -> isOfSharedEpoch(open, end))) {
+        if (history.isShared()) {
             return new Undecided("transactional id " + id
                     + " uses a transaction.version below 2, with which several transactions have one epoch");
         }
-        List<TransactionEnd> own = ends.stream()
-                .filter(end -> end.version() >= TransactionEnd.EPOCH_PER_TRANSACTION
-                        && end.producerId() == open.producerId()
-                        && end.endEpoch() == open.producerEpoch() + 1)
-                .toList();
-        if (own.isEmpty()) {
-            return new Undecided("the coordinator's log has no end of the transaction of " + id);
-        }
-        if (own.stream().map(TransactionEnd::isCommitted).distinct().count() > 1) {
+        if (history.isContradictory()) {
             return new Undecided("the coordinator's log has contradicting ends of the transaction of " + id);
         }
-        return own.stream().anyMatch(end -> end.partitions().contains(open.partition()))
-                ? new MarkerMissing(id, own.get(0).isCommitted())
-                : new NeverJoined(id);
-    }
-
-    private static boolean isOfSharedEpoch(OpenTransaction open, TransactionEnd end) {
-        return end.version() < TransactionEnd.EPOCH_PER_TRANSACTION
-                && end.producerId() == open.producerId()
-                && (end.endEpoch() == open.producerEpoch() || end.endEpoch() == open.producerEpoch() + 1);
+        if (history.end().isEmpty()) {
+            return new Undecided("the coordinator's log has no end of the transaction of " + id);
+        }
+        LoggedTransaction end = history.end().get();
+        boolean isCommitted = end.status() == Status.COMMITTED;
+        if (!isCommitted && !history.isBegun()) {
+            return new Undecided(
+                    "the coordinator has fenced " + id + ", and its log has no transaction with the epoch");
+        }
+        return end.partitions().contains(open.partition()) ? new MarkerMissing(id, isCommitted) : new NeverJoined(id);
     }
 }

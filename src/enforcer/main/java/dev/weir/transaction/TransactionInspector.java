@@ -3,17 +3,24 @@ package dev.weir.transaction;
 import dev.weir.config.WeirConfig;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.transaction.TransactionVerdict.Undecided;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.DescribeProducersResult;
 import org.apache.kafka.clients.admin.ListTransactionsOptions;
@@ -22,6 +29,7 @@ import org.apache.kafka.clients.admin.TransactionListing;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.KafkaFuture;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
@@ -33,13 +41,21 @@ import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
 public final class TransactionInspector {
 
     private static final int TIMEOUT_SECONDS = 20;
+    private static final String MAX_TIMEOUT = "transaction.max.timeout.ms";
+    private static final Duration DEFAULT_MAX_TIMEOUT = Duration.ofMinutes(15);
+
+    private static final String OF_STREAMS = "-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-[0-9]+";
 
     private final Admin admin;
     private final WeirConfig config;
+    private final Pattern own;
 
     public TransactionInspector(Admin admin, WeirConfig config) {
         this.admin = admin;
         this.config = config;
+        own = Pattern.compile("(?:" + Pattern.quote(config.applicationId()) + "|"
+                + Pattern.quote(KafkaSettings.shapingId(config)) + ")" + OF_STREAMS + "|"
+                + Pattern.quote(KafkaSettings.repartitionId(config)));
     }
 
     /**
@@ -70,18 +86,52 @@ public final class TransactionInspector {
      * @throws KafkaException if the brokers do not respond
      */
     public TransactionVerdict judge(OpenTransaction open) {
-        Optional<CoordinatorState> coordinator = coordinator(open.producerId());
-        if (coordinator.isEmpty() || HangingTransactions.isRunning(open, coordinator.get())) {
-            return HangingTransactions.judge(open, coordinator, List.of());
+        return judge(List.of(open)).get(open);
+    }
+
+    /**
+     * Judges open transactions. Reads the log once for each producer.
+     *
+     * @throws KafkaException if the brokers do not respond
+     */
+    public Map<OpenTransaction, TransactionVerdict> judge(Collection<OpenTransaction> open) {
+        Map<OpenTransaction, TransactionVerdict> verdicts = new HashMap<>();
+        open.stream()
+                .collect(Collectors.groupingBy(OpenTransaction::producerId, TreeMap::new, Collectors.toList()))
+                .forEach((producerId, ofProducer) -> verdicts.putAll(judge(ofProducer, coordinator(producerId))));
+        return verdicts;
+    }
+
+    private Map<OpenTransaction, TransactionVerdict> judge(
+            List<OpenTransaction> open, Optional<CoordinatorState> coordinator) {
+        Map<OpenTransaction, TransactionHistory> histories =
+                open.stream().collect(Collectors.toMap(one -> one, TransactionHistory::new));
+        Map<OpenTransaction, TransactionVerdict> verdicts = new HashMap<>();
+        List<OpenTransaction> ended = coordinator.stream()
+                .flatMap(state -> open.stream().filter(one -> !HangingTransactions.isRunning(one, state)))
+                .toList();
+        if (!ended.isEmpty()) {
+            String id = coordinator.get().transactionalId();
+            try {
+                new TransactionLog(KafkaSettings.consumer(config))
+                        .read(id, ended.stream().map(histories::get).toList());
+            } catch (AuthorizationException e) {
+                Undecided refused = new Undecided("this user is not permitted to read the log of the coordinator of "
+                        + id + "; grant READ on " + TransactionLog.TOPIC);
+                ended.forEach(one -> verdicts.put(one, refused));
+            }
         }
-        try {
-            List<TransactionEnd> ends = new TransactionLog(KafkaSettings.consumer(config))
-                    .ends(coordinator.get().transactionalId(), open.producerId());
-            return HangingTransactions.judge(open, coordinator, ends);
-        } catch (AuthorizationException e) {
-            return new Undecided("this user is not permitted to read the log of the coordinator of "
-                    + coordinator.get().transactionalId() + "; grant READ on " + TransactionLog.TOPIC);
-        }
+        histories.forEach((one, history) ->
+                verdicts.putIfAbsent(one, confirmed(one, HangingTransactions.judge(one, coordinator, history))));
+        return verdicts;
+    }
+
+    /** Returns a verdict, if it is about the transaction at the beginning. Brokers may append records of a later one. */
+    private TransactionVerdict confirmed(OpenTransaction open, TransactionVerdict verdict) {
+        boolean isProof = verdict instanceof MarkerMissing || verdict instanceof NeverJoined;
+        return isProof && !FirstBatch.hasEpochOf(open, admin, config)
+                ? new Undecided("its first record has another epoch than the producer's last one")
+                : verdict;
     }
 
     private Optional<CoordinatorState> coordinator(long producerId) {
@@ -101,9 +151,12 @@ public final class TransactionInspector {
         return Optional.empty();
     }
 
-    /** Returns whether a transactional id is one of this application, so that an instance may end its transactions. */
+    /**
+     * Returns whether a transactional id is one of an instance or of a repartitioning, so that an instance may end its
+     * transactions. Those of Kafka Streams are the application's id, the UUID of a process and the number of a thread.
+     */
     public boolean isOwn(String transactionalId) {
-        return transactionalId.startsWith(config.applicationId() + "-");
+        return own.matcher(transactionalId).matches();
     }
 
     /**
@@ -118,6 +171,27 @@ public final class TransactionInspector {
         boolean isCommitted = isCommitted(verdict);
         TransactionMarkers.write(admin, config, open, isCommitted);
         return isCommitted ? "committed" : "aborted";
+    }
+
+    /**
+     * Returns how long a transaction can run, as the brokers limit it ({@code transaction.max.timeout.ms}): the default
+     * of Kafka if this user may not describe their settings.
+     *
+     * @throws KafkaException if the brokers do not respond
+     */
+    public Duration longestTransaction() {
+        List<ConfigResource> brokers = await(admin.describeCluster().nodes()).stream()
+                .map(node -> new ConfigResource(ConfigResource.Type.BROKER, node.idString()))
+                .toList();
+        try {
+            return await(admin.describeConfigs(brokers).all()).values().stream()
+                    .flatMap(settings -> Optional.ofNullable(settings.get(MAX_TIMEOUT)).stream())
+                    .map(setting -> Duration.ofMillis(Long.parseLong(setting.value())))
+                    .max(Duration::compareTo)
+                    .orElse(DEFAULT_MAX_TIMEOUT);
+        } catch (AuthorizationException e) {
+            return DEFAULT_MAX_TIMEOUT;
+        }
     }
 
     /**
@@ -152,6 +226,9 @@ public final class TransactionInspector {
         }
         if (verdict instanceof NeverJoined never) {
             return "the records were never part of a transaction of " + never.transactionalId();
+        }
+        if (verdict instanceof MayRun unknown) {
+            return "it may still be running: " + unknown.reason();
         }
         return "how it ended is not known: " + ((Undecided) verdict).reason();
     }

@@ -1,9 +1,10 @@
 package dev.weir.transaction;
 
+import dev.weir.transaction.LoggedTransaction.Status;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -34,6 +35,7 @@ final class TransactionLog {
     private static final Duration MAX_TIME = Duration.ofSeconds(60);
     private static final Duration POLL = Duration.ofMillis(200);
 
+    private static final byte ONGOING = 1;
     private static final byte PREPARE_COMMIT = 2;
     private static final byte PREPARE_ABORT = 3;
 
@@ -58,12 +60,12 @@ final class TransactionLog {
     }
 
     /**
-     * Returns the decisions about the transactions of a producer, as far as they are among the newest
-     * {@value #MAX_RECORDS} records of the log.
+     * Reads the newest {@value #MAX_RECORDS} records of the log.
      *
+     * @param histories receive what is logged about the transactional id
      * @throws KafkaException if the log cannot be read, for example because this user lacks READ on it
      */
-    List<TransactionEnd> ends(String transactionalId, long producerId) {
+    void read(String transactionalId, Collection<TransactionHistory> histories) {
         try (Consumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings)) {
             int count = consumer.partitionsFor(TOPIC).size();
             TopicPartition partition = new TopicPartition(TOPIC, Utils.abs(transactionalId.hashCode()) % count);
@@ -72,7 +74,6 @@ final class TransactionLog {
             long end = consumer.endOffsets(assigned).get(partition);
             long begin = consumer.beginningOffsets(assigned).get(partition);
             consumer.seek(partition, Math.max(begin, end - MAX_RECORDS));
-            List<TransactionEnd> ends = new ArrayList<>();
             long deadlineNanos = System.nanoTime() + MAX_TIME.toNanos();
             while (consumer.position(partition) < end) {
                 if (System.nanoTime() - deadlineNanos > 0) {
@@ -80,13 +81,10 @@ final class TransactionLog {
                 }
                 for (ConsumerRecord<byte[], byte[]> one : consumer.poll(POLL)) {
                     if (one.key() != null && one.value() != null && transactionalId.equals(id(one.key()))) {
-                        end(one.value())
-                                .filter(found -> found.producerId() == producerId)
-                                .ifPresent(ends::add);
+                        read(one.value(), histories);
                     }
                 }
             }
-            return ends;
         }
     }
 
@@ -96,20 +94,20 @@ final class TransactionLog {
         return bytes.getShort() == 0 ? string(bytes, bytes.getShort()) : "";
     }
 
-    /** Returns the decision in a value of version 0 or 1 ({@code TransactionLogValue} of Kafka); empty if it has none. */
-    static Optional<TransactionEnd> end(byte[] value) {
+    /** Reads a value of version 0 or 1 ({@code TransactionLogValue} of Kafka). */
+    static void read(byte[] value, Collection<TransactionHistory> histories) {
         ByteBufferAccessor bytes = new ByteBufferAccessor(ByteBuffer.wrap(value));
         short format = bytes.readShort();
         if (format < 0 || format > FLEXIBLE) {
-            return Optional.empty();
+            return;
         }
         boolean isFlexible = format == FLEXIBLE;
         long producerId = bytes.readLong();
         short epoch = bytes.readShort();
         bytes.readInt(); // the timeout
-        byte status = bytes.readByte();
-        if (status != PREPARE_COMMIT && status != PREPARE_ABORT) {
-            return Optional.empty();
+        Optional<Status> status = status(bytes.readByte());
+        if (status.isEmpty() || histories.stream().noneMatch(one -> one.concerns(producerId, epoch))) {
+            return;
         }
         Set<TopicPartition> partitions = new HashSet<>();
         int topics = length(bytes, isFlexible);
@@ -123,8 +121,18 @@ final class TransactionLog {
         }
         bytes.readLong(); // the time of the update
         bytes.readLong(); // the time of the start
-        return Optional.of(new TransactionEnd(
-                producerId, epoch, isFlexible ? version(bytes) : 0, status == PREPARE_COMMIT, partitions));
+        LoggedTransaction logged =
+                new LoggedTransaction(producerId, epoch, isFlexible ? version(bytes) : 0, status.get(), partitions);
+        histories.forEach(one -> one.add(logged));
+    }
+
+    private static Optional<Status> status(byte code) {
+        return switch (code) {
+            case ONGOING -> Optional.of(Status.ONGOING);
+            case PREPARE_COMMIT -> Optional.of(Status.COMMITTED);
+            case PREPARE_ABORT -> Optional.of(Status.ABORTED);
+            default -> Optional.empty();
+        };
     }
 
     private static int length(ByteBufferAccessor bytes, boolean isFlexible) {

@@ -5,12 +5,8 @@ import dev.weir.topics.KafkaSettings;
 import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.TransactionResult;
@@ -29,8 +25,6 @@ final class TransactionMarkers {
 
     /** Markers of this version may have the epoch of the records (KIP-1228). */
     private static final short VERSION = 0;
-
-    private static final int TIMEOUT_SECONDS = 10;
 
     private TransactionMarkers() {}
 
@@ -51,11 +45,10 @@ final class TransactionMarkers {
         BrokerConnection connection = new BrokerConnection(KafkaSettings.admin(config));
         try {
             WriteTxnMarkersResponse response = (WriteTxnMarkersResponse) connection.send(
-                    leader(admin, open.partition()), new WriteTxnMarkersRequest.Builder(List.of(marker)));
+                    PartitionLeader.of(admin, open.partition()), new WriteTxnMarkersRequest.Builder(List.of(marker)));
             requireWritten(open, response.errorsByProducerId());
         } catch (UncheckedIOException e) {
-            throw new KafkaException(
-                    "the marker was not written: " + e.getCause().getMessage(), e);
+            throw new KafkaException(e.getCause().getMessage(), e);
         }
     }
 
@@ -64,33 +57,6 @@ final class TransactionMarkers {
                 .getOrDefault(open.partition(), Errors.UNKNOWN_SERVER_ERROR);
         if (error != Errors.NONE) {
             throw error.exception();
-        }
-    }
-
-    private static Node leader(Admin admin, TopicPartition partition) {
-        try {
-            Node leader = admin
-                    .describeTopics(List.of(partition.topic()))
-                    .topicNameValues()
-                    .get(partition.topic())
-                    .get(TIMEOUT_SECONDS, TimeUnit.SECONDS)
-                    .partitions()
-                    .stream()
-                    .filter(one -> one.partition() == partition.partition())
-                    .map(one -> one.leader() == null ? Node.noNode() : one.leader())
-                    .findFirst()
-                    .orElse(Node.noNode());
-            if (leader.isEmpty()) {
-                throw new KafkaException(partition + " has no leader");
-            }
-            return leader;
-        } catch (ExecutionException e) {
-            throw e.getCause() instanceof KafkaException refusal ? refusal : new KafkaException(e.getCause());
-        } catch (TimeoutException e) {
-            throw new KafkaException("no broker described " + partition.topic() + " in time", e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new KafkaException("interrupted", e);
         }
     }
 }

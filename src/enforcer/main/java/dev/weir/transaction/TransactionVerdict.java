@@ -22,7 +22,16 @@ public sealed interface TransactionVerdict {
     record NeverJoined(String transactionalId) implements TransactionVerdict {}
 
     /**
-     * How the transaction ended cannot be proved.
+     * Whether the transaction runs is not known, for example because no coordinator reports a transactional id that uses
+     * the producer id. Coordinators do not report ids that this user may not describe, or whose partition of the log has
+     * no leader.
+     *
+     * @param reason why, for an operator
+     */
+    record MayRun(String reason) implements TransactionVerdict {}
+
+    /**
+     * The transaction does not run, but how it ended cannot be proved.
      *
      * @param reason why, for an operator
      */

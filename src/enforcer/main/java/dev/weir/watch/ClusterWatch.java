@@ -37,7 +37,9 @@ public final class ClusterWatch implements AutoCloseable {
     private final TransactionWatch transactions;
     private final Supplier<? extends Collection<TopicPartition>> read;
     private final ClusterProblems problems = new ClusterProblems();
-    private final ScheduledExecutorService looks = Executors.newSingleThreadScheduledExecutor(ClusterWatch::thread);
+
+    /** A thread for each kind, because judging a transaction can take a minute. */
+    private final ScheduledExecutorService looks = Executors.newScheduledThreadPool(2, ClusterWatch::thread);
 
     /** @param read returns the partitions that the instance reads or restores from */
     public ClusterWatch(WeirConfig config, Supplier<? extends Collection<TopicPartition>> read) {
@@ -56,12 +58,13 @@ public final class ClusterWatch implements AutoCloseable {
 
     /** Starts to look, every 2 s. */
     public void begin() {
-        var unused = looks.scheduleWithFixedDelay(this::look, 0, INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
+        begin(Kind.TOPIC_DELETED, topics::look);
+        begin(Kind.HANGING_TRANSACTION, () -> transactions.look(partitions()));
     }
 
-    private void look() {
-        look(Kind.TOPIC_DELETED, topics::look);
-        look(Kind.HANGING_TRANSACTION, () -> transactions.look(partitions()));
+    private void begin(Kind kind, Supplier<List<ClusterProblem>> found) {
+        var unused =
+                looks.scheduleWithFixedDelay(() -> look(kind, found), 0, INTERVAL.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     private Set<TopicPartition> partitions() {
@@ -75,8 +78,8 @@ public final class ClusterWatch implements AutoCloseable {
             problems.set(kind, found.get());
         } catch (KafkaException | UnreachableException e) {
             LOG.debug("The cluster cannot be checked now: {}", e.getMessage());
-        } catch (RuntimeException e) {
-            LOG.warn("The cluster cannot be checked", e); // the next look must take place
+        } catch (Throwable e) {
+            LOG.warn("The cluster cannot be checked", e); // the next look must take place, even after an Error
         }
     }
 

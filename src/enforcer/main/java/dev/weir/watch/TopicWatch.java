@@ -10,9 +10,11 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -25,6 +27,8 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.InvalidTopicException;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Detects that a topic of the enforcer is deleted while it runs. Kafka's clients wait for such a topic without a
@@ -34,6 +38,8 @@ import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
  * started may not know all topics yet. A topic with another id was deleted and created again.
  */
 final class TopicWatch {
+
+    private static final Logger LOG = LoggerFactory.getLogger(TopicWatch.class);
 
     /** The number of successive looks that must not find a topic. */
     static final int LOOKS = 2;
@@ -46,7 +52,9 @@ final class TopicWatch {
     private final Set<String> names;
     private final Map<String, Uuid> ids = new HashMap<>();
     private final Map<String, Integer> absent = new HashMap<>();
-    private final Map<String, Integer> partitions = new HashMap<>();
+
+    /** Read by another thread. */
+    private final Map<String, Integer> partitions = new ConcurrentHashMap<>();
 
     TopicWatch(Admin admin, WeirConfig config) {
         this.admin = admin;
@@ -63,35 +71,61 @@ final class TopicWatch {
      * @throws KafkaException if the brokers do not respond
      */
     List<ClusterProblem> look() {
+        return problems(admin.describeTopics(names).topicNameValues());
+    }
+
+    /**
+     * Returns the topics that were deleted. A topic that this user may not describe proves nothing, so it is as it was.
+     *
+     * @param answers the answer about each topic
+     */
+    List<ClusterProblem> problems(Map<String, KafkaFuture<TopicDescription>> answers) {
         List<ClusterProblem> problems = new ArrayList<>();
-        Map<String, KafkaFuture<TopicDescription>> answers =
-                admin.describeTopics(names).topicNameValues();
-        for (String name : names) {
-            TopicDescription found = description(answers.get(name));
-            if (found != null) {
-                Uuid id = found.topicId();
-                partitions.put(name, found.partitions().size());
-                absent.remove(name);
-                Uuid before = ids.putIfAbsent(name, id);
-                if (before != null && !before.equals(id)) {
-                    problems.add(new ClusterProblem(
-                            Kind.TOPIC_DELETED,
-                            name,
-                            name + " was deleted and created again",
-                            "Restart all instances" + afterwards(name)));
-                }
-            } else if (ids.containsKey(name) && absent.merge(name, 1, Integer::sum) >= LOOKS) {
-                problems.add(new ClusterProblem(
-                        Kind.TOPIC_DELETED,
-                        name,
-                        name + " was deleted",
-                        "Stop all instances and start them again, which creates it" + afterwards(name)));
+        for (Map.Entry<String, KafkaFuture<TopicDescription>> answer : answers.entrySet()) {
+            String name = answer.getKey();
+            try {
+                Optional<TopicDescription> found = description(answer.getValue());
+                found.ifPresentOrElse(topic -> see(name, topic), () -> miss(name));
+                problem(name, found).ifPresent(problems::add);
+            } catch (AuthorizationException e) {
+                LOG.debug("{} cannot be watched: {}", name, e.getMessage());
             }
         }
         return problems;
     }
 
-    /** Returns the partitions of the topics that only clients read, as of the last look. */
+    private void see(String name, TopicDescription topic) {
+        partitions.put(name, topic.partitions().size());
+        absent.remove(name);
+        ids.putIfAbsent(name, topic.topicId());
+    }
+
+    private void miss(String name) {
+        if (ids.containsKey(name)) {
+            absent.merge(name, 1, Integer::sum);
+        }
+    }
+
+    private Optional<ClusterProblem> problem(String name, Optional<TopicDescription> found) {
+        if (found.isEmpty()) {
+            return absent.getOrDefault(name, 0) < LOOKS
+                    ? Optional.empty()
+                    : Optional.of(new ClusterProblem(
+                            Kind.TOPIC_DELETED,
+                            name,
+                            name + " was deleted",
+                            "Stop all instances and start them again, which creates it" + afterwards(name)));
+        }
+        return found.get().topicId().equals(ids.get(name))
+                ? Optional.empty()
+                : Optional.of(new ClusterProblem(
+                        Kind.TOPIC_DELETED,
+                        name,
+                        name + " was deleted and created again",
+                        "Restart all instances" + afterwards(name)));
+    }
+
+    /** Returns the partitions of the topics that only clients read, as of the last look. Thread-safe. */
     Set<TopicPartition> outputs() {
         Set<TopicPartition> outputs = new HashSet<>();
         for (String name : List.of(topics.decisions(), topics.replies(), topics.releases(), topics.deadLetters())) {
@@ -116,17 +150,18 @@ final class TopicWatch {
         return ". Its records are lost";
     }
 
-    /** Returns the description of a topic, {@code null} if it does not exist. One that is hidden has the id zero. */
-    private static TopicDescription description(KafkaFuture<TopicDescription> answer) {
+    /**
+     * Returns the description of a topic; empty if it does not exist.
+     *
+     * @throws AuthorizationException if this user may not describe it
+     */
+    private static Optional<TopicDescription> description(KafkaFuture<TopicDescription> answer) {
         try {
-            return answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            return Optional.of(answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof UnknownTopicOrPartitionException
                     || e.getCause() instanceof InvalidTopicException) {
-                return null;
-            }
-            if (e.getCause() instanceof AuthorizationException) {
-                return new TopicDescription("", false, List.of());
+                return Optional.empty();
             }
             throw e.getCause() instanceof KafkaException refusal ? refusal : new KafkaException(e.getCause());
         } catch (TimeoutException e) {

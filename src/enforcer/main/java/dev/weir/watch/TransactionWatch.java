@@ -6,18 +6,21 @@ import dev.weir.transaction.OpenTransaction;
 import dev.weir.transaction.TransactionInspector;
 import dev.weir.transaction.TransactionVerdict;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.watch.ClusterProblem.Kind;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -51,7 +54,7 @@ final class TransactionWatch {
     /** The time between two judgements, or two repairs, of a transaction that does not run. */
     private static final Duration RETRY = Duration.ofMinutes(1);
 
-    /** How long a running transaction may block a partition until it is reported. */
+    /** How long a transaction that may be running may block a partition until it is reported. */
     private static final Duration LONG = Duration.ofMinutes(1);
 
     /** The maximum number of partitions that are watched. */
@@ -116,45 +119,73 @@ final class TransactionWatch {
         standstills.keySet().retainAll(partitions);
         judgements.keySet().retainAll(suspects);
         attempts.values().removeIf(before -> now - before >= RETRY.toNanos());
-        List<ClusterProblem> problems = new ArrayList<>();
+        Set<ClusterProblem> problems = new LinkedHashSet<>();
+        Map<TopicPartition, OpenTransaction> open = new LinkedHashMap<>();
         suspects.stream()
                 .sorted((one, other) -> one.toString().compareTo(other.toString()))
-                .forEach(partition -> problem(partition, now).ifPresent(problems::add));
-        return problems;
+                .forEach(partition -> find(partition, now, open, problems));
+        judge(open.values(), now);
+        open.keySet()
+                .forEach(partition -> report(judgements.get(partition), now - standstills.get(partition).sinceNanos)
+                        .ifPresent(problems::add));
+        return List.copyOf(problems);
     }
 
-    private Optional<ClusterProblem> problem(TopicPartition partition, long now) {
+    /**
+     * Finds the transaction at the stable offset of a partition.
+     *
+     * @param open receives it, if it is open
+     * @param problems receives a problem of the topic if the brokers do not say which transactions are open
+     */
+    private void find(
+            TopicPartition partition,
+            long now,
+            Map<TopicPartition, OpenTransaction> open,
+            Set<ClusterProblem> problems) {
         Standstill standstill = standstills.get(partition);
         Set<String> refused = new HashSet<>();
-        Optional<OpenTransaction> open = inspector.open(Set.of(partition), refused).stream()
-                .filter(one -> one.startOffset() == standstill.stableOffset)
-                .findFirst();
-        if (!refused.isEmpty()) {
-            return Optional.of(new ClusterProblem(
+        List<OpenTransaction> found = inspector.open(Set.of(partition), refused);
+        if (!refused.isEmpty() && now - standstill.sinceNanos >= LONG.toNanos()) {
+            problems.add(new ClusterProblem(
                     Kind.HANGING_TRANSACTION,
                     partition.topic(),
-                    partition + ": a transaction is open since offset " + standstill.stableOffset
-                            + ", and this user is not permitted to describe it",
+                    partition.topic() + ": a transaction stays open, and this user is not permitted to describe it",
                     "Grant READ on " + partition.topic()));
         }
-        if (open.isEmpty()) {
-            judgements.remove(partition);
-            return Optional.empty();
-        }
-        Judgement judgement = judgements.get(partition);
-        if (judgement == null || !judgement.open.isSame(open.get()) || isDue(judgement, now)) {
-            judgement = judge(open.get(), now);
-            judgements.put(partition, judgement);
-        }
-        return report(judgement, now - standstill.sinceNanos);
+        found.stream()
+                .filter(one -> one.startOffset() == standstill.stableOffset)
+                .findFirst()
+                .ifPresentOrElse(one -> open.put(partition, one), () -> judgements.remove(partition));
     }
 
-    private static boolean isDue(Judgement judgement, long now) {
-        return judgement.verdict instanceof Running || now - judgement.atNanos >= RETRY.toNanos();
+    /** Judges the transactions that are due. Those of a producer are judged together, which reads its log once. */
+    private void judge(Collection<OpenTransaction> open, long now) {
+        open.stream()
+                .filter(one -> isDue(one, now))
+                .collect(Collectors.groupingBy(OpenTransaction::producerId, TreeMap::new, Collectors.toList()))
+                .values()
+                .forEach(ofProducer -> verdicts(ofProducer)
+                        .forEach((one, verdict) -> judgements.put(one.partition(), repaired(one, verdict, now))));
     }
 
-    private Judgement judge(OpenTransaction open, long now) {
-        TransactionVerdict verdict = inspector.judge(open);
+    private Map<OpenTransaction, TransactionVerdict> verdicts(List<OpenTransaction> ofProducer) {
+        try {
+            return inspector.judge(ofProducer);
+        } catch (KafkaException e) {
+            MayRun unknown = new MayRun("its coordinator or the coordinator's log cannot be read: " + e.getMessage());
+            return ofProducer.stream().collect(Collectors.toMap(one -> one, one -> unknown));
+        }
+    }
+
+    private boolean isDue(OpenTransaction open, long now) {
+        Judgement judgement = judgements.get(open.partition());
+        return judgement == null
+                || !judgement.open.isSame(open)
+                || judgement.verdict instanceof Running
+                || now - judgement.atNanos >= RETRY.toNanos();
+    }
+
+    private Judgement repaired(OpenTransaction open, TransactionVerdict verdict, long now) {
         boolean isOwn = ended(verdict).filter(inspector::isOwn).isPresent();
         return new Judgement(open, verdict, now, isOwn ? repairOncePerMinute(open, verdict, now) : null);
     }
@@ -195,10 +226,11 @@ final class TransactionWatch {
 
     private Optional<ClusterProblem> report(Judgement judgement, long standstillNanos) {
         boolean isRunning = judgement.verdict instanceof Running;
+        boolean mayRun = isRunning || judgement.verdict instanceof MayRun;
         boolean isOwn = ended(judgement.verdict).filter(inspector::isOwn).isPresent();
         boolean isRepaired = isOwn && judgement.failure == null;
         boolean isForeign = !isOwn && GroupOffsets.isOne(judgement.open.partition()); // of another group
-        if (isRepaired || isForeign || (isRunning && standstillNanos < LONG.toNanos())) {
+        if (isRepaired || isForeign || (mayRun && standstillNanos < LONG.toNanos())) {
             return Optional.empty();
         }
         OpenTransaction open = judgement.open;

@@ -23,6 +23,17 @@ class RequestPlacementTest {
         }
     }
 
+    @Test
+    void a_record_of_an_added_partition_proves_the_addition_before_the_next_look() {
+        RequestPartitions partitions = new RequestPartitions(4, 4);
+        RequestPlacement placement = new RequestPlacement(partitions, MisplacedAction.DEAD_LETTER);
+        partitions.read(3);
+        assertThat(placement.action()).isEqualTo(MisplacedAction.DEAD_LETTER);
+        partitions.read(4);
+        assertThat(placement.action()).isEqualTo(MisplacedAction.ROUTE);
+        assertThat(partitions.update(6)).as("a change that is logged").isTrue();
+    }
+
     /** The reason for which added partitions are read by the tasks of the same numbers, modulo the number of tasks. */
     @Test
     void if_partitions_are_multiplied_an_added_one_has_the_clients_of_the_task_that_reads_it() {

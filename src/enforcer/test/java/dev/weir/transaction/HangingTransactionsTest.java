@@ -2,13 +2,16 @@ package dev.weir.transaction;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.transaction.LoggedTransaction.Status;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
+import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
 import dev.weir.transaction.TransactionVerdict.Undecided;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.TransactionState;
 import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.Test;
@@ -65,12 +68,26 @@ class HangingTransactionsTest {
                 .isInstanceOf(Undecided.class);
     }
 
+    /** If the coordinator fences a producer, it logs the abort with its own version instead of that of the records. */
+    @Test
+    void an_abort_proves_nothing_unless_the_transaction_began_with_its_own_epoch() {
+        CoordinatorState later = state(TransactionState.COMPLETE_ABORT, 134, Set.of());
+        LoggedTransaction abort = end(134, 2, false, CHANGELOG);
+        assertThat(judgeWithout(later, logged(133, 0, Status.ONGOING, CHANGELOG), abort))
+                .isInstanceOf(Undecided.class);
+        assertThat(judgeWithout(later, abort)).as("its beginning was compacted").isInstanceOf(Undecided.class);
+        assertThat(judgeWithout(later, logged(133, 2, Status.ONGOING, CHANGELOG), abort))
+                .isEqualTo(new MarkerMissing("weir-1", false));
+    }
+
     @Test
     void without_a_decision_or_a_coordinator_it_is_undecided() {
         assertThat(judge(state(TransactionState.COMPLETE_COMMIT, 134, Set.of()), end(135, 2, true, CHANGELOG)))
                 .isEqualTo(new Undecided("the coordinator's log has no end of the transaction of weir-1"));
-        assertThat(HangingTransactions.judge(OPEN, Optional.empty(), List.of())).isInstanceOf(Undecided.class);
-        TransactionEnd other = new TransactionEnd(2, (short) 134, (short) 2, true, Set.of(CHANGELOG));
+        assertThat(HangingTransactions.judge(OPEN, Optional.empty(), new TransactionHistory(OPEN)))
+                .as("it may be running")
+                .isInstanceOf(MayRun.class);
+        LoggedTransaction other = new LoggedTransaction(2, (short) 134, (short) 2, Status.COMMITTED, Set.of(CHANGELOG));
         assertThat(judge(state(TransactionState.COMPLETE_COMMIT, 140, Set.of()), other))
                 .as("another producer id")
                 .isInstanceOf(Undecided.class);
@@ -81,15 +98,29 @@ class HangingTransactionsTest {
                 .isInstanceOf(Undecided.class);
     }
 
-    private static TransactionVerdict judge(CoordinatorState coordinator, TransactionEnd... ends) {
-        return HangingTransactions.judge(OPEN, Optional.of(coordinator), List.of(ends));
+    private static TransactionVerdict judge(CoordinatorState coordinator, LoggedTransaction... logged) {
+        return judgeWithout(
+                coordinator,
+                Stream.concat(Stream.of(logged(133, 2, Status.ONGOING, CHANGELOG)), Stream.of(logged))
+                        .toArray(LoggedTransaction[]::new));
+    }
+
+    /** Judges without a record of the transaction's beginning. */
+    private static TransactionVerdict judgeWithout(CoordinatorState coordinator, LoggedTransaction... logged) {
+        TransactionHistory history = new TransactionHistory(OPEN);
+        List.of(logged).forEach(history::add);
+        return HangingTransactions.judge(OPEN, Optional.of(coordinator), history);
     }
 
     private static CoordinatorState state(TransactionState state, int epoch, Set<TopicPartition> partitions) {
         return new CoordinatorState("weir-1", state, 1, (short) epoch, partitions);
     }
 
-    private static TransactionEnd end(int epoch, int version, boolean isCommitted, TopicPartition... partitions) {
-        return new TransactionEnd(1, (short) epoch, (short) version, isCommitted, Set.of(partitions));
+    private static LoggedTransaction end(int epoch, int version, boolean isCommitted, TopicPartition... partitions) {
+        return logged(epoch, version, isCommitted ? Status.COMMITTED : Status.ABORTED, partitions);
+    }
+
+    private static LoggedTransaction logged(int epoch, int version, Status status, TopicPartition... partitions) {
+        return new LoggedTransaction(1, (short) epoch, (short) version, status, Set.of(partitions));
     }
 }

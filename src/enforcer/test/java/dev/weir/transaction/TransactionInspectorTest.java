@@ -13,6 +13,7 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;
 import dev.weir.transaction.TransactionVerdict.Running;
+import dev.weir.transaction.TransactionVerdict.Undecided;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -99,6 +100,13 @@ class TransactionInspectorTest {
     }
 
     @Test
+    void records_of_a_later_transaction_do_not_tell_how_the_first_one_ended() throws Exception {
+        TopicPartition partition = hang("continued", "weir-e", End.COMMITTED_AND_CONTINUED);
+        assertThat(inspector.judge(open(partition)))
+                .isEqualTo(new Undecided("its first record has another epoch than the producer's last one"));
+    }
+
+    @Test
     void a_running_transaction_is_left_alone_and_a_late_marker_ends_no_other_transaction() throws Exception {
         TopicPartition partition = topic("running");
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
@@ -125,8 +133,11 @@ class TransactionInspectorTest {
 
     @Test
     void only_transactions_of_the_application_are_its_own() {
-        assertThat(inspector.isOwn("weir-shaping-1")).isTrue();
-        assertThat(inspector.isOwn("weirs-1")).isFalse();
+        String ofThread = "-c4e5a7a0-96f3-4b5e-8a3c-0d2f4a1b6c7d-2";
+        assertThat(List.of("weir" + ofThread, "weir-shaping" + ofThread, "weir-repartition"))
+                .allMatch(inspector::isOwn);
+        assertThat(List.of("weirs-1", "weir-1", "weir-prod" + ofThread, "weir-prod-shaping" + ofThread))
+                .noneMatch(inspector::isOwn);
     }
 
     private static TopicPartition hang(String topic, String transactionalId, End end) throws Exception {

@@ -39,6 +39,9 @@ class TransactionWatchTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);
 
+    /** The end of the transactional id of a stream thread. */
+    private static final String OF_THREAD = "-c4e5a7a0-96f3-4b5e-8a3c-0d2f4a1b6c7d-1";
+
     private static EmbeddedBroker broker;
     private static Admin admin;
 
@@ -86,13 +89,13 @@ class TransactionWatchTest {
                 broker.bootstrapServers(),
                 new BrokerConnection(KafkaSettings.admin(config))::send,
                 new TopicPartition(changelog, 1),
-                "lost-shaping-earlier-1",
+                "lost-shaping" + OF_THREAD,
                 End.COMMITTED);
         HangingTransaction.create( // only clients read decisions
                 broker.bootstrapServers(),
                 new BrokerConnection(KafkaSettings.admin(config))::send,
                 new TopicPartition("lost.decisions", 0),
-                "lost-earlier-1",
+                "lost" + OF_THREAD,
                 End.ABORTED);
         try (CapturedLog log = new CapturedLog(TransactionWatch.class);
                 Enforcer enforcer = Enforcer.start(config)) {
@@ -106,7 +109,8 @@ class TransactionWatchTest {
                 assertThat(line.text())
                         .matches("A transaction did not end: producer \\d+ epoch \\d+ in " + changelog
                                 + "-1 since offset 0; its coordinator has committed the transaction of"
-                                + " lost-shaping-earlier-1, but the marker is missing here\\. It was committed there");
+                                + " lost-shaping" + OF_THREAD
+                                + ", but the marker is missing here\\. It was committed there");
             });
         }
     }
@@ -154,6 +158,41 @@ class TransactionWatchTest {
             producer.commitTransaction();
             await("the running one has ended", PATIENCE, () -> watch.look(read).size() == 1);
         }
+    }
+
+    @Test
+    void a_transaction_that_cannot_be_judged_is_reported_after_a_minute_and_hides_no_other() throws Exception {
+        WeirConfig config = config("unjudged")
+                .withKafka("consumer.request.timeout.ms", "1")
+                .withKafka("consumer.default.api.timeout.ms", "1");
+        AtomicLong nanos = new AtomicLong();
+        TransactionWatch watch = new TransactionWatch(admin, config, nanos::get);
+        TopicPartition ended = topic("unjudged.ended");
+        TopicPartition hidden = topic("unjudged.hidden");
+        HangingTransaction.create(
+                broker.bootstrapServers(),
+                new BrokerConnection(KafkaSettings.admin(config))::send,
+                ended,
+                "unjudged" + OF_THREAD,
+                End.ABORTED);
+        HangingTransaction.create(
+                broker.bootstrapServers(),
+                new BrokerConnection(KafkaSettings.admin(config))::send,
+                hidden,
+                "unjudged-2",
+                End.NOT_REPORTED);
+        Set<TopicPartition> read = Set.of(ended, hidden);
+        assertThat(watch.look(read)).isEmpty();
+        nanos.addAndGet(Duration.ofSeconds(3).toNanos());
+        assertThat(watch.look(read)).as("they may be running").isEmpty();
+        nanos.addAndGet(Duration.ofMinutes(1).toNanos());
+        assertThat(watch.look(read))
+                .extracting(ClusterProblem::what)
+                .satisfiesExactly(
+                        what -> assertThat(what)
+                                .contains(
+                                        "it may still be running: its coordinator or the coordinator's log cannot be read"),
+                        what -> assertThat(what).contains("it may still be running: no coordinator reports its"));
     }
 
     private static TopicPartition topic(String name) throws Exception {

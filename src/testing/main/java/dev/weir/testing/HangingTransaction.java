@@ -47,6 +47,9 @@ public final class HangingTransaction {
     /** The last version of produce requests that names topics, and does not add partitions to transactions. */
     private static final short PRODUCE_VERSION = 11;
 
+    /** Added to a producer id, gives one that no broker of a test assigns. */
+    private static final long UNUSED_IDS = 1_000_000_000L;
+
     private static final String OTHER = "of-other-transactions";
 
     private HangingTransaction() {}
@@ -57,8 +60,12 @@ public final class HangingTransaction {
         COMMITTED,
         /** It was aborted, with the partition. */
         ABORTED,
+        /** It was committed, with the partition, and has records there of the next transaction too. */
+        COMMITTED_AND_CONTINUED,
         /** It was committed, and the partition was not part of it. */
-        WITHOUT_PARTITION
+        WITHOUT_PARTITION,
+        /** No coordinator has a transactional id with the producer id of the records. */
+        NOT_REPORTED
     }
 
     /** Sends a request to a broker and returns the response. */
@@ -81,7 +88,7 @@ public final class HangingTransaction {
                         new ByteArraySerializer(),
                         new ByteArraySerializer())) {
             createOther(admin);
-            boolean isMember = end != End.WITHOUT_PARTITION;
+            boolean isMember = end != End.WITHOUT_PARTITION && end != End.NOT_REPORTED;
             TopicPartition written = isMember ? partition : new TopicPartition(OTHER, 0);
             producer.initTransactions();
             producer.beginTransaction();
@@ -97,7 +104,11 @@ public final class HangingTransaction {
             if (isMember) {
                 recreate(admin, partition.topic());
             }
-            write(admin, sender, partition, transactionalId, state);
+            long producerId = state.producerId() + (end == End.NOT_REPORTED ? UNUSED_IDS : 0);
+            write(admin, sender, partition, transactionalId, producerId, (short) state.producerEpoch());
+            if (end == End.COMMITTED_AND_CONTINUED) {
+                write(admin, sender, partition, transactionalId, producerId, (short) (state.producerEpoch() + 1));
+            }
             producer.beginTransaction();
             producer.send(new ProducerRecord<>(OTHER, 0, key(), null)).get();
             producer.commitTransaction();
@@ -182,7 +193,12 @@ public final class HangingTransaction {
     }
 
     private static void write(
-            Admin admin, RequestSender sender, TopicPartition partition, String transactionalId, ProducerState state)
+            Admin admin,
+            RequestSender sender,
+            TopicPartition partition,
+            String transactionalId,
+            long producerId,
+            short producerEpoch)
             throws ExecutionException, InterruptedException {
         Node leader = describe(admin, partition.topic())
                 .partitions()
@@ -191,8 +207,8 @@ public final class HangingTransaction {
         awaitValue("the record is written", PATIENCE, () -> {
             MemoryRecords records = MemoryRecords.withTransactionalRecords(
                     Compression.NONE,
-                    state.producerId(),
-                    (short) state.producerEpoch(),
+                    producerId,
+                    producerEpoch,
                     0,
                     new SimpleRecord(System.currentTimeMillis(), key(), null));
             ProduceRequestData data = new ProduceRequestData()
