@@ -19,7 +19,7 @@ final class ClientMove {
 
     /**
      * Returns the partition to which the state of a client moves from a partition. Empty if it stays there, or if it is
-     * not there: what is left of an earlier repartitioning, or was copied by one that was interrupted, stays.
+     * not there: leftovers of an earlier repartitioning, or copies of an interrupted one, stay.
      */
     OptionalInt target(String client, int partition) {
         byte[] name = client.getBytes(StandardCharsets.UTF_8);

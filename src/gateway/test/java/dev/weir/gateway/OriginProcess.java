@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 
 /**
  * A web server with the routes {@code /login}, {@code /pay/ONE} and {@code /pay/...}, which respond with {@code served
- * login}, {@code served one} and {@code served any}. Servers whose patterns cannot tell them apart have no route
+ * login}, {@code served one} and {@code served any}. Servers whose patterns cannot separate them have no route
  * {@code /pay/ONE}.
  */
 final class OriginProcess extends ChildProcess {

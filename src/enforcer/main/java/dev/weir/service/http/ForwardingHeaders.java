@@ -5,7 +5,7 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Recognizes the headers with which proxies and content delivery networks tell the origin of a request, by their names:
+ * Recognizes the headers with which proxies and content delivery networks name the origin of a request, by their names:
  * {@code Forwarded} (RFC 7239), {@code Via} (RFC 9110), {@code CDN-Loop} (RFC 8586), {@code X-Forwarded-*}, and those
  * with an address, such as {@code X-Real-IP}, {@code True-Client-IP} or {@code CF-Connecting-IP}. There is no complete
  * list, so all names that have the form are included.
