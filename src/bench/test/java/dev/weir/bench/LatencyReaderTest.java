@@ -19,7 +19,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-@Tag("broker")
+@Tag("slow")
 class LatencyReaderTest {
 
     private static final String TOPIC = "answers";

@@ -20,6 +20,7 @@ import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -46,6 +47,12 @@ final class LeasedDecisions implements AutoCloseable {
     /** How long {@link #close} passes messages to the producer. */
     private static final long GIVE_BACK_NANOS = TimeUnit.SECONDS.toNanos(2);
 
+    /** The key of no policy, since ids of policies have no such character. Ledgers refuse it and store nothing. */
+    private static final StateKey OF_NO_POLICY = new StateKey(StateKey.NO_CLIENT, "?", List.of());
+
+    /** How long {@link #start} waits for the first response, on a machine that is slow or busy. */
+    private static final long FIRST_ANSWER_MS = 2_000;
+
     private static final Comparator<Timer> BY_TIME = Comparator.comparingLong(Timer::atMs);
 
     private final LeaseSession session = newSession();
@@ -64,6 +71,7 @@ final class LeasedDecisions implements AutoCloseable {
 
     private final Thread thread = new Thread(this::run, "weir-client-leases");
     private final Set<StateKey> open = ConcurrentHashMap.newKeySet();
+    private final CountDownLatch firstAnswer = new CountDownLatch(1);
     private final Semaphore lastAnswers = new Semaphore(0);
     private volatile RuntimeException failure;
     private volatile boolean stopped;
@@ -149,10 +157,21 @@ final class LeasedDecisions implements AutoCloseable {
         ledgers.setPartitions(topics.connect());
     }
 
-    /** Starts the threads. */
+    /**
+     * Starts the threads, and requests a lease of no policy. The first request takes longest, since it opens
+     * connections and runs code for the first time, here and in the enforcer. Waits for its response for up to 2 s, so
+     * that requests which then come need not wait for that.
+     */
     void start() {
         topics.start();
         thread.start();
+        topics.requestLease(OF_NO_POLICY, new LeaseRequest(1, session.name(), 1, 1, List.of(), 0, 0));
+        topics.flush();
+        try {
+            var unused = firstAnswer.await(FIRST_ANSWER_MS, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // the client is closed
+        }
     }
 
     /** Decides a request with the available quota. Returns null if that is not possible. */
@@ -189,6 +208,10 @@ final class LeasedDecisions implements AutoCloseable {
 
     /** Processes a response. A lease of a key that is no longer used is returned. */
     private void answered(StateKey key, LeaseResponse response) {
+        if (key.equals(OF_NO_POLICY)) {
+            firstAnswer.countDown();
+            return;
+        }
         ledgers.answered(key, System.nanoTime());
         ClientLease held = leases.get(key);
         boolean isTaken = held != null && answered(held, response);

@@ -18,12 +18,14 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tests where calendar windows start and end. */
+@Tag("slow")
 class CalendarWindowTest {
 
     private static final Instant FIRST = Instant.parse("1800-01-01T00:00:00Z");

@@ -25,7 +25,7 @@ final class DemoPace {
     /** The maximum number of requests in flight while the rate is not fixed. */
     static final int WINDOW = 1_000;
 
-    static final int WARM_UP_REQUESTS = 12_000;
+    static final int WARM_UP_REQUESTS = 9_000;
     static final int MIN_RATE = 20;
 
     /** Well below the capacity of two cores that do nothing else. */
@@ -39,7 +39,7 @@ final class DemoPace {
     private static final long CAPACITY_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long SAMPLE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long SETTLE_NANOS = TimeUnit.MILLISECONDS.toNanos(1_500);
-    private static final long STEADY_NANOS = TimeUnit.SECONDS.toNanos(12);
+    private static final long STEADY_NANOS = TimeUnit.SECONDS.toNanos(7);
 
     /** The latencies of the last requests do not count, since they may be decided in the next phase. */
     private static final long UNCOUNTED_NANOS = TimeUnit.SECONDS.toNanos(1);

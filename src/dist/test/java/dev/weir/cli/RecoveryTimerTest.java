@@ -21,7 +21,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-@Tag("broker")
+@Tag("slow")
 class RecoveryTimerTest {
 
     private static final String TOPIC = Topics.of(WeirConfig.DEFAULTS).releases();

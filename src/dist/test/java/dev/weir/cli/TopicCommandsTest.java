@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the commands that read and change topics, with a real broker. */
-@Tag("broker")
+@Tag("slow")
 class TopicCommandsTest {
 
     private static final String SMS = "queues: [{id: sms, limit: 100, per: 1s}]\n";

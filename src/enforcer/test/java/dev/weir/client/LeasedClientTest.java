@@ -198,6 +198,33 @@ class LeasedClientTest {
         }
     }
 
+    /** Otherwise the first request would wait for connections, and for code that runs for the first time. */
+    @Test
+    void a_ledger_has_responded_before_the_first_request() throws Exception {
+        LiveWeir live =
+                weir("warm.", LONG, "  - {id: all, key: [], lease: client, limits: [" + HOUR.formatted(1) + "]}\n");
+        try (Enforcer enforcer = live.enforce();
+                WeirClient weir = leased(live)) {
+            await("a ledger has responded", LiveWeir.PATIENCE, () -> leaseResponses(live) > 0);
+            assertThat(weir.stats().keysHeld()).isZero();
+        }
+    }
+
+    private static long leaseResponses(LiveWeir weir) {
+        String topic = weir.config().topics().prefix() + "lease-responses";
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
+                new HashMap<String, Object>(weir.config().kafka()),
+                new ByteArrayDeserializer(),
+                new ByteArrayDeserializer())) {
+            List<TopicPartition> partitions = consumer.partitionsFor(topic).stream()
+                    .map(info -> new TopicPartition(topic, info.partition()))
+                    .toList();
+            return consumer.endOffsets(partitions).values().stream()
+                    .mapToLong(Long::longValue)
+                    .sum();
+        }
+    }
+
     @Test
     void a_request_waits_for_the_first_lease_and_later_ones_are_decided_at_once() throws Exception {
         LiveWeir live = weir(

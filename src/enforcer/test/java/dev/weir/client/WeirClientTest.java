@@ -45,7 +45,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tests a client with a real broker, with and without an enforcer. */
-@Tag("broker")
+@Tag("slow")
 class WeirClientTest {
 
     private static final Duration SHORT = Duration.ofMillis(200);

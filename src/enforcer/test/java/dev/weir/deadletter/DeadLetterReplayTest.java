@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Dead letters on a real broker. */
-@Tag("broker")
+@Tag("slow")
 class DeadLetterReplayTest {
 
     private static final byte[] TOO_LONG = "é".repeat(RecordPreview.MAX_BYTES).getBytes(UTF_8);

@@ -55,7 +55,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the enforcer with a real broker. */
-@Tag("broker")
+@Tag("slow")
 class LiveTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests stream threads that fail on a record, with a real broker. */
-@Tag("broker")
+@Tag("slow")
 class StreamsApplicationTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);

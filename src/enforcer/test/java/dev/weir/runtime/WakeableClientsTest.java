@@ -14,7 +14,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-@Tag("broker")
+@Tag("slow")
 class WakeableClientsTest {
 
     private static final TopicPartition PARTITION = new TopicPartition("t", 0);

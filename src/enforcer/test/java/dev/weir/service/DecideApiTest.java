@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Deciding over HTTP, with a real broker. */
-@Tag("broker")
+@Tag("slow")
 class DecideApiTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

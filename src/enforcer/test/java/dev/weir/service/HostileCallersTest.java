@@ -30,10 +30,12 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Callers that are slow, numerous, or incomplete. */
+@Tag("slow")
 class HostileCallersTest {
 
     /** How long a well-behaved caller waits for a response. The hostile callers block for longer. */

@@ -54,7 +54,7 @@ import org.junit.jupiter.api.io.TempDir;
  * All endpoints, with real definitions on a real broker and fixed query results of two instances. The caller validates
  * each response against the description of the service.
  */
-@Tag("broker")
+@Tag("slow")
 class WeirServiceTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(1);

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-@Tag("broker")
+@Tag("slow")
 class RecordReaderTest {
 
     private static final Options COMMITTED = Options.of(IsolationLevel.READ_COMMITTED, Duration.ofSeconds(20));

@@ -43,7 +43,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests with a real broker whose topics are misconfigured one by one. */
-@Tag("broker")
+@Tag("slow")
 class TopicCheckTest {
 
     private static EmbeddedBroker broker;

@@ -34,6 +34,7 @@ import org.apache.kafka.streams.TestOutputTopic;
 import org.apache.kafka.streams.TopologyTestDriver;
 import org.apache.kafka.streams.test.TestRecord;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -44,6 +45,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Tests a shared limit whose holders and ledger run on machines with different clocks. Requests and lease requests have
  * timestamps of the broker's clock.
  */
+@Tag("slow")
 class SkewedClocksTest {
 
     private static final long START_MS = Instant.parse("2026-01-01T00:00:00Z").toEpochMilli();

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Calls Envoy's rate limit service of a gateway, with a real broker and an enforcer. */
-@Tag("broker")
+@Tag("slow")
 class EnvoyGatewayTest {
 
     private static GatewayConfig section(String yaml) throws Exception {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The metrics of a gateway. The alerts use only metrics and labels that exist. */
-@Tag("broker")
+@Tag("slow")
 class GatewayMetricsTest {
 
     private static Gateway gateway;

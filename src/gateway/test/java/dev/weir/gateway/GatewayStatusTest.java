@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** What an enforcer's service shows of the gateways that its configuration names. */
-@Tag("broker")
+@Tag("slow")
 class GatewayStatusTest {
 
     private static final Map<String, String> TOKEN = Map.of(Service.TOKEN_VARIABLE, "token-of-this-cluster");

@@ -6,12 +6,12 @@ package dev.weir.testing;
  */
 public final class Effort {
 
-    private static final int FACTOR = Integer.getInteger("weir.effort", 1);
+    private static final double FACTOR = Double.parseDouble(System.getProperty("weir.effort", "1"));
 
     private Effort() {}
 
-    /** Returns how many cases to try where a build tries {@code cases}. */
+    /** Returns how many cases to try where a build tries {@code cases}: at least one. */
     public static int times(int cases) {
-        return Math.multiplyExact(cases, FACTOR);
+        return Math.max(1, Math.toIntExact(Math.round(cases * FACTOR)));
     }
 }

@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.testing.Effort;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The short form of the fuzzers: the first cases of each. */
+@Tag("slow")
 class FuzzRunnerTest {
 
     private static final int BYTES = Effort.times(10_000);

@@ -11,6 +11,7 @@ import dev.weir.limit.Limit;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -18,6 +19,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * Tests every algorithm with windows from 1 s to 1 d and wrong clocks. A stream task and a client that request twice
  * the limit together get as much as with correct clocks, and each of them gets its share.
  */
+@Tag("slow")
 class LeaseClocksTest {
 
     private static final long SECOND = 1_000;

@@ -24,11 +24,13 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.Function;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Tests leases over many schedules: their sum is never above the limit, and most of it is used. */
+@Tag("slow")
 class LendingTest {
 
     private static final int SCHEDULES = Effort.times(100);

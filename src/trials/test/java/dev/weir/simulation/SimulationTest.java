@@ -19,6 +19,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * Tests that the promises hold in every schedule, and that the checks find injected flaws.
  * {@code -Dweir.simulation.seed=N} runs one schedule, with {@code -Dweir.simulation.schedules=M} the next M ones.
  */
+@Tag("slow")
 class SimulationTest {
 
     private static final String SEED = "weir.simulation.seed";

@@ -35,9 +35,11 @@ import javax.net.ssl.SSLSocket;
 import org.eclipse.jetty.util.ssl.SslContextFactory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+@Tag("slow")
 class ServiceTlsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);

@@ -12,11 +12,13 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** No header is an internal error: a wrong one is ignored, or rejected with what is wrong. */
+@Tag("slow")
 class UnusualHeadersTest {
 
     private static final String TOKEN = "0123456789abcdef";
