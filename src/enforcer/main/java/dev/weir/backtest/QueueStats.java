@@ -38,7 +38,7 @@ public final class QueueStats {
 
         /**
          * Returns the number of measured gaps: releases whose request was waiting when the previous one of its key
-         * was released.
+         * was released, which had a cost.
          */
         public long count() {
             return micros.getTotalCount();
@@ -55,7 +55,7 @@ public final class QueueStats {
                 return;
             }
             last.put(release.key(), release);
-            if (before != null) {
+            if (before != null && before.cost() > 0) {
                 long gapNanos = release.releaseAtNanos() - before.releaseAtNanos();
                 boolean isNext = release.sequence() == before.sequence() + 1;
                 if (isNext && release.waitMs() * NANOS_PER_MS > gapNanos) {

@@ -200,6 +200,24 @@ class BacktestTest {
     }
 
     @Test
+    void a_release_that_costs_nothing_has_no_gap_per_token() throws Exception {
+        String requests = """
+                {"requestId":"a","client":"c","timestamp":1000,"cost":1}
+                {"requestId":"b","client":"c","timestamp":1001,"cost":1}
+                {"requestId":"c","client":"c","timestamp":1002,"cost":0}
+                {"requestId":"d","client":"c","timestamp":1003,"cost":2}
+                """;
+        String rules = "policies: [{id: p, queue: q}]\nqueues: [{id: q, key: [client], limit: 1, per: 1s}]";
+        QueueStats.Spacing spacing = backtest(rules)
+                .run(lines(requests), null, null)
+                .byQueue()
+                .get("q")
+                .spacing();
+        assertThat(spacing.count()).as("only that from b to c").isEqualTo(1);
+        assertThat(spacing.ms(100)).isZero();
+    }
+
+    @Test
     void a_queue_that_would_drain_for_centuries_ends_the_backtest() {
         StringBuilder requests = new StringBuilder();
         for (int i = 0; i < 3_000; i++) {
