@@ -27,6 +27,7 @@ import picocli.CommandLine.Spec;
 
 @Command(
         name = "queues",
+        aliases = "queue",
         mixinStandardHelpOptions = true,
         description = {
             "Prints queues and their current state, also of deleted ones that drain.",

@@ -43,6 +43,8 @@ final class TextTable {
             out.println(ifEmpty);
             return;
         }
-        AlignedColumns.lines(rows, rows.get(0).size()).forEach(out::println);
+        List<String> lines = AlignedColumns.lines(rows, rows.get(0).size());
+        out.println(TerminalWriter.style(out).heading(lines.get(0)));
+        lines.stream().skip(1).forEach(out::println);
     }
 }
