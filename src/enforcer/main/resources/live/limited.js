@@ -52,7 +52,7 @@ export class LimitedFigures {
     } catch (e) {
       trouble = e.message;
     }
-    if (load === this.#loads) {
+    if (load === this.#loads && !this.#stream.isHeld) {
       this.figures = figures;
       this.trouble = trouble;
       this.#changed();

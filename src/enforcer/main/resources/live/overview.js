@@ -92,13 +92,13 @@ class Figures {
     const dead = sum(ticks.map(tick => tick.deadLetters));
     const up = (now?.instances ?? []).filter(({health}) => health === 'RUNNING').length;
     const known = now?.instances.length ?? latest.instances;
-    this.#set('Decisions', `${count(all)}/s`, `${rough(mean)}/s over 5 min`);
+    this.#set('Decisions', `${count(all)}/s`, `${rough(mean)}/s over 5m`);
     this.#set('Denied', `${count(latest.decisions.DENIED ?? 0)}/s`, `${percent(decided === 0 ? 0 : denied / decided)} in the last minute`);
     this.#set('Waiting', count(waiting), waiting === 0 ? 'no requests in queues' : `oldest ${duration(oldest)}`);
     this.#set('Latency p99', latest.latencyMs ? atMost(latest.latencyMs.p99, HIGHEST_LATENCY_MS) : '–',
         latest.latencyMs ? `p50 ${atMost(latest.latencyMs.p50, HIGHEST_LATENCY_MS)}` : 'no decisions');
     this.#set('Lag', count(latest.lag), lagMore(latest.lag, all), all === 0 && latest.lag > 0);
-    this.#set('Dead letters', count(dead), 'in the last 5 min', dead > 0);
+    this.#set('Dead letters', count(dead), 'in the last 5m', dead > 0);
     this.#set('Instances', now ? `${up}/${known}` : count(latest.instances), 'running', now !== null && up < known);
   }
 

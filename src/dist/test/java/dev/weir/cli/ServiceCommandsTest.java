@@ -80,8 +80,8 @@ class ServiceCommandsTest {
         assertThat(Shell.run("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url + "/"))
                 .isEqualTo(new CapturedRun(0, """
                         POLICY             KEY                       LIMIT      USED  LEFT  RESETS IN
-                        free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24.0s
-                        staff (version 1)  client=a/b c              unlimited  -     -     0ms
+                        free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24s
+                        staff (version 1)  client=a/b c              unlimited  -     -     0s
                         """, ""));
         assertThat(Shell.document("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url))
                 .isEqualTo(Json.read(USAGE));
@@ -105,8 +105,8 @@ class ServiceCommandsTest {
                 {"policyId":"each","policyVersion":1,"at":5,"key":{"ip":"::1"},%s,"free":3,"holders":[]}""".formatted(limits));
         assertThat(Shell.run("usage", "bob", "--service", url)).isEqualTo(new CapturedRun(0, """
                 POLICY            KEY          LIMIT      USED  LEFT  RESETS IN
-                all (version 2)   all clients  gcra 5/1m  2     3     24.0s
-                each (version 1)  ip=::1       gcra 5/1m  2     3     24.0s
+                all (version 2)   all clients  gcra 5/1m  2     3     24s
+                each (version 1)  ip=::1       gcra 5/1m  2     3     24s
                 leases of all: 1 to partition 0, 1 to c-1, 1 free
                 leases of each: 3 free
                 """, ""));
@@ -157,15 +157,15 @@ class ServiceCommandsTest {
         assertThat(whole.out())
                 .startsWith("""
                         QUEUE     VERSION  RATE                      KEYS  WAITING  OLDEST  DRAINS IN  RELEASED
-                        webhooks  2        5/1s a key, 50/1s in all  34    765      29.0s   7.8s       -
+                        webhooks  2        5/1s a key, 50/1s in all  34    765      29s     7.8s       -
 
                         LONGEST KEYS              WAITING  OLDEST  DRAINS IN
-                        destination=d0 tenant=a   40       0ms     7.8s
-                        destination=d1 tenant=a   39       1.0s    7.6s
+                        destination=d0 tenant=a   40       0s      7.8s
+                        destination=d1 tenant=a   39       1s      7.6s
                         """)
                 .contains("destination=d9 ", "destination=d20 ")
                 .doesNotContain("destination=d10 ", "destination=d19 ")
-                .endsWith("destination=d29 tenant=a  11       29.0s   2.0s\n");
+                .endsWith("destination=d29 tenant=a  11       29s     2s\n");
 
         answers.put("/v1/queues/webhooks/keys/destination=a%26b&tenant=c%20d", """
                 {"id":"webhooks","version":2,"key":{"destination":"a&b","tenant":"c d"},"state":{"deleted":false,
