@@ -1,11 +1,13 @@
 import {askJson} from './api.js';
 import {fill, h, isInUse, say, stacked, table} from './dom.js';
 import {clock, count, day, duration} from './format.js';
-import {deniedClients} from './overview.js';
-import {outcome, why} from './outcomes.js';
+import {limitedClients, LimitedFigures, withoutEmpty} from './limited.js';
+import {outcome, OUTCOMES, REASONS, why} from './outcomes.js';
 import {limit, shared, whoHolds} from './shared.js';
+import {rangePicker} from './timerange.js';
 
 const AGAIN_MS = 3000;
+const MOST = 50;
 const RECENT_EVERY = 20;
 
 /** The usage of one client, and the recent decisions on its requests; without a client, the recent ones. */
@@ -20,29 +22,37 @@ export function clientView([client = ''], stream) {
     return recentView(root, stream);
   }
 
+  const filter = new Filter(['outcome', 'reason', 'policy', 'tier'], () => askDecisions());
   const usage = h('div', h('p.empty', 'Loading.'));
   const decisions = h('div', h('p.empty', 'Loading.'));
   const read = h('p.note');
   root.append(
       h('h2.name', client),
       h('section.card', h('h2', 'Usage by limit'), usage),
-      h('section.card', h('h2', 'Recent decisions'), read, decisions));
+      h('section.card', h('h2', 'Recent decisions'), filter.root, read, decisions));
 
   const abort = new AbortController();
   const name = encodeURIComponent(client);
   const known = new Map();
   let rounds = 0;
   let timer = null;
+  const askDecisions = () => {
+    const query = String(new URLSearchParams({most: MOST, ...filter.values}));
+    return show(decisions, `/v1/decisions/${name}?${query}`, answer => {
+      if (query !== String(new URLSearchParams({most: MOST, ...filter.values}))) {
+        return null; // the filter was changed meanwhile
+      }
+      say(read, answer.since === null ? '' : `among the last ${count(answer.read)} records of the client’s partition, since ${day(answer.since)}`);
+      return decisionTable(answer.decisions);
+    }, abort.signal);
+  };
   const ask = async () => {
     if (!document.hidden && !stream.isHeld) {
       const isWithRecent = rounds++ % RECENT_EVERY === 0; // reads the request topic
       await Promise.all([
         show(usage, `/v1/usage/${name}${isWithRecent ? '?recent=true' : ''}`,
             answer => usageList(merged(answer.usage, known, isWithRecent), abort.signal), abort.signal),
-        show(decisions, `/v1/decisions/${name}?most=50`, answer => {
-          say(read, answer.since === null ? '' : `among the last ${count(answer.read)} records of the client’s partition, since ${day(answer.since)}`);
-          return decisionTable(answer.decisions);
-        }, abort.signal),
+        askDecisions(),
       ]);
     }
     if (!abort.signal.aborted) {
@@ -63,8 +73,9 @@ export function clientView([client = ''], stream) {
 async function show(place, path, draw, signal) {
   try {
     const answer = await askJson(path, {signal});
-    if (!isInUse(place)) {
-      fill(place, await draw(answer));
+    const drawn = isInUse(place) ? null : await draw(answer);
+    if (drawn !== null) {
+      fill(place, drawn);
     }
   } catch (e) {
     if (!signal.aborted) {
@@ -73,27 +84,68 @@ async function show(place, path, draw, signal) {
   }
 }
 
-/** Without a client: the clients of the last decisions, and those with most denials. */
+/** Controls that select decisions. */
+class Filter {
+  #fields;
+
+  /**
+   * @param names some of `outcome`, `reason`, `policy` and `tier`
+   * @param changed is called after each change
+   */
+  constructor(names, changed) {
+    this.#fields = new Map(names.map(name => [name, this.#field(name, changed)]));
+    this.root = h('div.row.filter', {role: 'group', 'aria-label': 'Filter'},
+        [...this.#fields].map(([name, field]) => [h('label', {for: field.id}, name), field]));
+  }
+
+  #field(name, changed) {
+    const id = `filter-${name}`;
+    const words = {outcome: OUTCOMES.map(({key}) => key), reason: REASONS}[name];
+    return words === undefined
+        ? h('input', {id, type: 'search', maxlength: 256, autocomplete: 'off', spellcheck: 'false', onchange: changed})
+        : h('select', {id, onchange: changed}, h('option', {value: ''}, 'all'), words.map(word => h('option', {value: word}, word)));
+  }
+
+  /** The values of the controls that are not empty, by name. */
+  get values() {
+    return withoutEmpty(Object.fromEntries([...this.#fields].map(([name, {value}]) => [name, value])));
+  }
+}
+
+/** Without a client: the clients of the last decisions, and the most limited ones of the selected range. */
 function recentView(root, stream) {
   const recent = h('div');
-  const denied = h('div');
+  const clients = h('div');
+  const period = h('p.note');
+  const limited = new LimitedFigures(stream, () => showLimited());
+  const filter = new Filter(['reason', 'policy'], () => update());
+  const picker = rangePicker(stream.timeRange, () => update());
+  const showLimited = () => {
+    say(period, `denied, delayed or expired ${limited.period}${limited.figures?.exact === false ? '; estimates' : ''}`);
+    if (!isInUse(clients)) {
+      fill(clients, limitedClients(limited));
+    }
+  };
+  const update = () => {
+    if (!isInUse(recent)) {
+      fill(recent, recentClients(stream.now));
+    }
+    limited.refresh(filter.values);
+    picker.show();
+    showLimited();
+  };
   root.append(
       h('p.empty', 'Enter the name of a client exactly as in its requests, or choose one.'),
       h('div.grid.halves',
           h('section.card', h('h2', 'Recent clients'), h('p.note', 'of the last decisions'), recent),
-          h('section.card', h('h2', 'Clients with most denials'), h('p.note', 'estimates for the last minute'), denied)));
+          h('section.card', h('h2', 'Most limited clients'), picker.root, filter.root, period, clients)));
   return {
     title: 'Client',
     root,
-    update() {
-      if (!isInUse(recent)) {
-        fill(recent, recentClients(stream.now));
-      }
-      if (!isInUse(denied)) {
-        fill(denied, deniedClients(stream.now));
-      }
+    update,
+    close() {
+      limited.close();
     },
-    close() {},
   };
 }
 
@@ -142,7 +194,7 @@ function others(key) {
 
 function decisionTable(decisions) {
   if (decisions.length === 0) {
-    return h('p.empty', 'There are no decisions among these records.');
+    return h('p.empty', 'There are no such decisions among these records.');
   }
   return stacked(table('Recent decisions, newest first',
       [{name: 'time'}, {name: 'outcome'}, {name: 'reason'}, {name: 'policy'}, {name: 'retry after', number: true}, {name: 'request id'}],

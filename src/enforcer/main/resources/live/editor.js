@@ -53,7 +53,7 @@ export class Editor {
             this.#button('Check', () => this.#check(true)),
             h('span.group', {role: 'group', 'aria-label': 'Backtest on recent requests'},
                 h('span.note', 'Backtest the last'),
-                MINUTES.map(minutes => this.#button(`${minutes} min`, () => this.#tryOut(minutes)))),
+                MINUTES.map(minutes => this.#button(`${minutes}m`, () => this.#tryOut(minutes)))),
             this.#button('Apply', () => this.#apply(), 'main')),
         this.#verdict, this.#outcome, this.#versions.root);
     this.#enable();

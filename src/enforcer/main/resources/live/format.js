@@ -5,7 +5,7 @@ const MINUTE = new Intl.DateTimeFormat('en-GB', {hour: '2-digit', minute: '2-dig
 const DAY = new Intl.DateTimeFormat('en-GB', {
   year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit',
 });
-const UNITS = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's'], [1, 'ms']];
+const UNITS = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'm'], [1000, 's'], [1, 'ms']];
 const NONE = '–';
 
 export function count(n) {
@@ -25,22 +25,22 @@ export function percent(share) {
   return share > 0 && share < 0.01 ? '<1 %' : `${WHOLE.format(share * 100)} %`;
 }
 
-/** Formats a duration in at most two units: `1 min 5 s`. */
+/** Formats a measured duration like the command line, in at most two units: `70ms`, `2.5s`, `1m 15s`. */
 export function duration(ms) {
   if (ms === null || ms === undefined) {
     return NONE;
   }
   if (ms < 1) {
-    return '0 ms';
+    return '0s';
   }
   const i = UNITS.findIndex(([size]) => ms >= size);
   const [size, unit] = UNITS[i];
   if (unit === 'ms' || (unit === 's' && ms < 10_000)) {
-    return `${ROUGH.format(ms / size)} ${unit}`;
+    return `${ROUGH.format(ms / size)}${unit}`;
   }
   const [lesser, lesserUnit] = UNITS[i + 1];
   const rest = unit === 's' ? 0 : Math.floor((ms % size) / lesser);
-  return `${WHOLE.format(Math.floor(ms / size))} ${unit}${rest > 0 ? ` ${rest} ${lesserUnit}` : ''}`;
+  return `${Math.floor(ms / size)}${unit}${rest > 0 ? ` ${rest}${lesserUnit}` : ''}`;
 }
 
 /** Formats an upper bound; null, or a value above the highest bound, means above the highest bound. */
@@ -48,10 +48,10 @@ export function atMost(ms, highestMs) {
   return ms === null || ms > highestMs ? `> ${duration(highestMs)}` : `≤ ${duration(ms)}`;
 }
 
-/** Formats a period for use after `per`, such as `s` or `5 min`. */
+/** Formats a period for use after `per`, such as `s` or `5m`. */
 export function period(ms) {
   const [size, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
-  return ms === size ? unit : `${count(ms / size)} ${unit}`;
+  return ms === size ? unit : `${ms / size}${unit}`;
 }
 
 export function clock(at) {

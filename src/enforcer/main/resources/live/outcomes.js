@@ -40,6 +40,9 @@ const WORDS = {
   NO_QUEUE_KEY: d => `The queue ${d.queue ?? ''} has the key field ${d.limitedBy}, which the request lacks.`,
 };
 
+/** The reasons of decisions. */
+export const REASONS = Object.keys(WORDS);
+
 /** Returns the reason of a decision as a sentence. */
 export function why(decision) {
   const words = WORDS[decision.reason]?.(decision) ?? `${decision.reason}.`;

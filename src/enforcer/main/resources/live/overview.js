@@ -1,13 +1,14 @@
 import {TimeChart} from './charts.js';
-import {bar, fill, h, isInUse, say, table} from './dom.js';
+import {fill, h, isInUse, say} from './dom.js';
 import {atMost, count, duration, percent, rough} from './format.js';
+import {denyingPolicies, limitedClients, LimitedFigures} from './limited.js';
 import {OUTCOMES} from './outcomes.js';
 import {rangePicker} from './timerange.js';
 
 const HIGHEST_LATENCY_MS = 60_000;
 const ABOVE_MS = HIGHEST_LATENCY_MS + 1;
 
-/** Decisions, latency, lag, and the clients and policies with the most denials. */
+/** Decisions, latency, lag, the most limited clients, and the policies with most denials. */
 export function overviewView(parts, stream) {
   const figures = new Figures();
   const decisions = new TimeChart('Decisions per second',
@@ -22,9 +23,23 @@ export function overviewView(parts, stream) {
   ], {size: 'low'});
   const clients = h('div');
   const policies = h('div');
+  const clientPeriod = h('p.note');
+  const policyPeriod = h('p.note');
+  const limited = new LimitedFigures(stream, () => showLimited());
+  const showLimited = () => {
+    say(clientPeriod, `denied, delayed or expired ${limited.period}${limited.figures?.exact === false ? '; estimates' : ''}`);
+    say(policyPeriod, `${limited.period}; a request counts for each policy that was checked`);
+    if (!isInUse(clients)) {
+      fill(clients, limitedClients(limited));
+    }
+    if (!isInUse(policies)) {
+      fill(policies, denyingPolicies(limited));
+    }
+  };
   const show = () => {
     picker.show();
     [decisions, latency, lag].forEach(chart => chart.show(stream.timeRange));
+    limited.refresh();
   };
   const picker = rangePicker(stream.timeRange, show);
   return {
@@ -34,19 +49,15 @@ export function overviewView(parts, stream) {
             h('section.card', decisions.root),
             h('section.card', latency.root, lag.root)),
         h('div.grid.halves',
-            h('section.card', h('h2', 'Clients with most denials'), h('p.note', 'estimates for the last minute'), clients),
-            h('section.card', h('h2', 'Policies with most denials'), h('p.note', 'in the last minute; a request counts for each policy that was checked'), policies))),
+            h('section.card', h('h2', 'Most limited clients'), clientPeriod, clients),
+            h('section.card', h('h2', 'Policies with most denials'), policyPeriod, policies))),
     update() {
       figures.show(stream);
       show();
-      if (!isInUse(clients)) {
-        fill(clients, deniedClients(stream.now));
-      }
-      if (!isInUse(policies)) {
-        fill(policies, denyingPolicies(stream.now));
-      }
+      showLimited();
     },
     close() {
+      limited.close();
       [decisions, latency, lag].forEach(chart => chart.close());
     },
   };
@@ -81,13 +92,13 @@ class Figures {
     const dead = sum(ticks.map(tick => tick.deadLetters));
     const up = (now?.instances ?? []).filter(({health}) => health === 'RUNNING').length;
     const known = now?.instances.length ?? latest.instances;
-    this.#set('Decisions', `${count(all)}/s`, `${rough(mean)}/s over 5 min`);
+    this.#set('Decisions', `${count(all)}/s`, `${rough(mean)}/s over 5m`);
     this.#set('Denied', `${count(latest.decisions.DENIED ?? 0)}/s`, `${percent(decided === 0 ? 0 : denied / decided)} in the last minute`);
     this.#set('Waiting', count(waiting), waiting === 0 ? 'no requests in queues' : `oldest ${duration(oldest)}`);
     this.#set('Latency p99', latest.latencyMs ? atMost(latest.latencyMs.p99, HIGHEST_LATENCY_MS) : '–',
         latest.latencyMs ? `p50 ${atMost(latest.latencyMs.p50, HIGHEST_LATENCY_MS)}` : 'no decisions');
     this.#set('Lag', count(latest.lag), lagMore(latest.lag, all), all === 0 && latest.lag > 0);
-    this.#set('Dead letters', count(dead), 'in the last 5 min', dead > 0);
+    this.#set('Dead letters', count(dead), 'in the last 5m', dead > 0);
     this.#set('Instances', now ? `${up}/${known}` : count(latest.instances), 'running', now !== null && up < known);
   }
 
@@ -107,38 +118,6 @@ function lagMore(lag, decidedPerSecond) {
     return 'all decided';
   }
   return decidedPerSecond > 0 ? `${duration(lag / decidedPerSecond * 1000)} to catch up` : 'no decisions';
-}
-
-/** The clients with most denials. */
-export function deniedClients(now) {
-  if (now === null) {
-    return h('p.empty', 'Waiting for the first figures.');
-  }
-  if (now.clients.length === 0) {
-    return h('p.empty', 'There were no denials.');
-  }
-  const most = now.clients[0].denied;
-  return table('Clients with most denials in the last minute', [{name: 'client'}, {name: 'denied', number: true}, {name: 'in proportion'}],
-      now.clients.map(({client, denied}) => [
-        h('a', {href: `#/client/${encodeURIComponent(client)}`}, client), count(denied), bar(denied / most, 'denied'),
-      ]));
-}
-
-/** The policies with most denials. */
-export function denyingPolicies(now) {
-  if (now === null) {
-    return h('p.empty', 'Waiting for the first figures.');
-  }
-  if (now.policies.length === 0) {
-    return h('p.empty', 'There were no decisions.');
-  }
-  return table('Policies with most denials in the last minute',
-      [{name: 'policy'}, {name: 'passed', number: true}, {name: 'queued', number: true}, {name: 'denied', number: true}, {name: 'share denied'}],
-      now.policies.map(({policy, allowed, queued, denied}) => [
-        /^\((none|other)\)$/.test(policy) ? policy : h('a', {href: `#/policies/policy/${encodeURIComponent(policy)}`}, policy),
-        count(allowed), count(queued), count(denied),
-        bar(denied / Math.max(1, allowed + queued + denied), 'denied'),
-      ]));
 }
 
 function sum(values) {

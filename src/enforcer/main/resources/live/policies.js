@@ -1,8 +1,8 @@
 import {list} from './definitions.js';
-import {fill, h, isInUse, table} from './dom.js';
+import {fill, h, isInUse, say, table} from './dom.js';
 import {Editor} from './editor.js';
 import {count, day} from './format.js';
-import {denyingPolicies} from './overview.js';
+import {denyingPolicies, LimitedFigures} from './limited.js';
 import {isShared, sharedView} from './shared.js';
 
 const MOST_SHOWN = 500;
@@ -17,6 +17,14 @@ export function policiesView(parts, stream) {
   const used = h('div');
   const changes = h('div');
   const denying = h('div');
+  const period = h('p.note');
+  const limited = new LimitedFigures(stream, () => showDenying());
+  const showDenying = () => {
+    say(period, `${limited.period}; a request counts for each policy that was checked`);
+    if (!isInUse(denying)) {
+      fill(denying, denyingPolicies(limited));
+    }
+  };
   const found = new Map();
   let editor = null;
   let use = null;
@@ -56,8 +64,7 @@ export function policiesView(parts, stream) {
     if (!KINDS.some(([known]) => known === kind)) {
       fill(desk, h('p.empty', 'Choose a policy or queue to view or change it, or create a new one.'),
           h('section.card', h('h2', 'Latest changes'), changes),
-          h('section.card', h('h2', 'Policies with most denials'),
-              h('p.note', 'in the last minute; a request counts for each policy that was checked'), denying));
+          h('section.card', h('h2', 'Policies with most denials'), period, denying));
     } else {
       editor = new Editor(kind, id ?? null, changed => {
         at = [kind, changed];
@@ -86,11 +93,13 @@ export function policiesView(parts, stream) {
         desk)),
     takes: open,
     update() {
-      if (!isInUse(denying)) {
-        fill(denying, denyingPolicies(stream.now));
+      if (denying.isConnected) {
+        limited.refresh();
+        showDenying();
       }
     },
     close() {
+      limited.close();
       editor?.close();
       use?.close();
     },

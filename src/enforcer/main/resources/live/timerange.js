@@ -10,10 +10,10 @@ const HOUR_MS = 3_600_000;
  * row of the table.
  */
 export const RANGES = [
-  {name: '5 min', text: 'the last five minutes', hours: 0, ms: 5 * MINUTE_MS, pointMs: SECOND_MS, tickMs: MINUTE_MS, rowMs: MINUTE_MS},
-  {name: '1 h', text: 'the last hour', hours: 1, ms: HOUR_MS, pointMs: MINUTE_MS, tickMs: 10 * MINUTE_MS, rowMs: 5 * MINUTE_MS},
-  {name: '6 h', text: 'the last 6 hours', hours: 6, ms: 6 * HOUR_MS, pointMs: MINUTE_MS, tickMs: HOUR_MS, rowMs: 30 * MINUTE_MS},
-  {name: '24 h', text: 'the last 24 hours', hours: 24, ms: 24 * HOUR_MS, pointMs: MINUTE_MS, tickMs: 4 * HOUR_MS, rowMs: HOUR_MS},
+  {name: '5m', text: 'the last five minutes', hours: 0, ms: 5 * MINUTE_MS, pointMs: SECOND_MS, tickMs: MINUTE_MS, rowMs: MINUTE_MS},
+  {name: '1h', text: 'the last hour', hours: 1, ms: HOUR_MS, pointMs: MINUTE_MS, tickMs: 10 * MINUTE_MS, rowMs: 5 * MINUTE_MS},
+  {name: '6h', text: 'the last 6 hours', hours: 6, ms: 6 * HOUR_MS, pointMs: MINUTE_MS, tickMs: HOUR_MS, rowMs: 30 * MINUTE_MS},
+  {name: '24h', text: 'the last 24 hours', hours: 24, ms: 24 * HOUR_MS, pointMs: MINUTE_MS, tickMs: 4 * HOUR_MS, rowMs: HOUR_MS},
 ];
 
 /** The points of the charts: the seconds of the stream, or minutes as means per second. One range is selected at a time. */

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -79,7 +80,7 @@ final class ClientConnector implements AutoCloseable {
                 ? "no name server"
                 : current.isWaitingForRegistry() ? "no schema registry" : "no broker";
         return Optional.of(new org.apache.kafka.common.errors.TimeoutException(
-                silent + " has answered for " + TimeUnit.NANOSECONDS.toSeconds(waitedNanos) + " s"));
+                silent + " has answered for " + DurationsAndSizes.rounded(TimeUnit.NANOSECONDS.toMillis(waitedNanos))));
     }
 
     /** Returns whether the thread has ended without a connection, and was not closed; {@link #failure} is the reason. */

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.EnumMap;
 import java.util.EnumSet;
@@ -29,7 +30,6 @@ final class OutageLog {
             EnumSet.of(NoDecisionReason.NOT_READY, NoDecisionReason.TIMED_OUT, NoDecisionReason.NOT_WRITTEN);
 
     private static final long NANOS_PER_MS = 1_000_000;
-    private static final long MS_PER_SECOND = 1_000;
 
     private final Logger log;
     private final long startNanos;
@@ -133,7 +133,7 @@ final class OutageLog {
 
     private static String duration(long fromNanos, long toNanos) {
         long ms = (toNanos - fromNanos) / NANOS_PER_MS;
-        return ms < MS_PER_SECOND ? ms + " ms" : ms / MS_PER_SECOND + " s";
+        return DurationsAndSizes.rounded(ms);
     }
 
     /**

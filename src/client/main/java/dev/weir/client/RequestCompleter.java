@@ -1,6 +1,7 @@
 package dev.weir.client;
 
 import dev.weir.event.Decision;
+import dev.weir.policy.DurationsAndSizes;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
 import java.util.Optional;
@@ -229,7 +230,7 @@ final class RequestCompleter implements AutoCloseable {
                     case NOT_READY ->
                         "the client is not ready: "
                                 + known.map(ClientConnector::message).orElse("no broker has responded yet");
-                    case TIMED_OUT -> "no decision arrived within " + within.toMillis() + " ms";
+                    case TIMED_OUT -> "no decision arrived within " + DurationsAndSizes.duration(within.toMillis());
                     case NOT_WRITTEN -> "the broker did not confirm the write to " + options.requests();
                     case TOO_MANY_WAITING ->
                         options.maxInFlight() + " requests are waiting, which is the maximum (maxInFlight)";

@@ -38,6 +38,7 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                 new Decision.Identity(
                         json.text("requestId"),
                         json.text("client"),
+                        json.textOrNull("tier"),
                         new Request.Source(json.integer("sourcePartition"), json.number("sourceOffset"))),
                 new Decision.Status(
                         json.constant("outcome", Outcome.class),
@@ -103,6 +104,7 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         write(decision.context().order(), json);
         number(json, "policiesChecksum", decision.context().policiesChecksum());
         texts(json, "queueKey", queueing.key());
+        text(json, "tier", decision.tier());
     }
 
     private static void write(DecisionOrder order, JsonGenerator json) throws IOException {

@@ -92,7 +92,7 @@ class OutageLogTest {
                 .containsExactly(
                         "WARN Lease requests get no answer, so the fallback decides without a wait for keys without a"
                                 + " lease; check the brokers and the enforcers",
-                        "WARN Lease requests are answered again, after 10 s");
+                        "WARN Lease requests are answered again, after 10s");
     }
 
     @Test
@@ -123,7 +123,7 @@ class OutageLogTest {
         update(1, false, State.CLOSED, 0, 0, null);
         update(2, true, State.CLOSED, 0, 0, null);
         update(3, true, State.CLOSED, 0, 0, null);
-        assertThat(lines.take()).containsExactly("INFO The client has connected to the brokers after 2 s");
+        assertThat(lines.take()).containsExactly("INFO The client has connected to the brokers after 2s");
     }
 
     @Test
@@ -140,7 +140,7 @@ class OutageLogTest {
                 .containsExactly(
                         "WARN Too many requests over the topics got no decision (TIMED_OUT), so the fallback decides"
                                 + " without a wait; check the brokers and the enforcers",
-                        "WARN Requests over the topics are decided again; the fallback decided for 60 s");
+                        "WARN Requests over the topics are decided again; the fallback decided for 1m");
     }
 
     @Test
@@ -165,7 +165,7 @@ class OutageLogTest {
                         "WARN Requests cannot be decided: no broker has responded yet",
                         "WARN Requests cannot be decided: no broker has answered for 60 s",
                         "WARN Requests cannot be decided: no broker has answered for 60 s",
-                        "WARN The client has connected to the brokers after 131 s");
+                        "WARN The client has connected to the brokers after 2m 11s");
     }
 
     @Test
@@ -178,6 +178,6 @@ class OutageLogTest {
                         "WARN Requests cannot be decided: Topic weir.requests does not exist",
                         "WARN Too many requests over the topics got no decision (NOT_READY), so the fallback decides"
                                 + " without a wait: Topic weir.requests does not exist",
-                        "WARN The client has connected to the brokers after 20 s");
+                        "WARN The client has connected to the brokers after 20s");
     }
 }

@@ -37,6 +37,7 @@ class DecisionCodecTest {
                 new Decision.Identity(
                         "r\u202e" + random.nextInt(),
                         "żółw \"\n\uD83D\uDE00",
+                        maybe(random, "złoto"),
                         new Request.Source(random.nextInt(9), random.nextLong(99))),
                 new Decision.Status(
                         Outcome.values()[random.nextInt(Outcome.values().length)],

@@ -76,7 +76,7 @@ public final class LeasedPolicyDecider {
      */
     public Decision allowedDecision(Request request, long remaining, long nowMs) {
         return new Decision(
-                new Decision.Identity(request.requestId(), request.client(), Request.Source.NONE),
+                new Decision.Identity(request.requestId(), request.client(), request.tier(), Request.Source.NONE),
                 PERMITTED,
                 Decision.Timing.passed(nowMs),
                 version,

@@ -29,11 +29,20 @@ public record Decision(
     private static final int ACCEPTED = 202;
     private static final int UNAVAILABLE = 503;
 
-    /** Identifies the request that is answered. */
-    public record Identity(String requestId, String client, Request.Source source) {
+    /**
+     * Identifies the request that is answered.
+     *
+     * @param tier null if the request has none
+     */
+    public record Identity(String requestId, String client, String tier, Request.Source source) {
+
+        /** Identifies a request without a tier. */
+        public Identity(String requestId, String client, Request.Source source) {
+            this(requestId, client, null, source);
+        }
 
         public static Identity of(Request request) {
-            return new Identity(request.requestId(), request.client(), request.source());
+            return new Identity(request.requestId(), request.client(), request.tier(), request.source());
         }
     }
 
@@ -165,7 +174,7 @@ public record Decision(
 
     /** Returns this decision as the answer to a repeat of the request that was read at {@code repeat}. */
     public Decision asRepeated(Request.Source repeat) {
-        Identity repeated = new Identity(identity.requestId, identity.client, repeat);
+        Identity repeated = new Identity(identity.requestId, identity.client, identity.tier, repeat);
         return new Decision(repeated, status.asRepeated(), timing, policy, bindingLimit, queueing, context);
     }
 
@@ -181,6 +190,11 @@ public record Decision(
 
     public String client() {
         return identity.client;
+    }
+
+    /** Returns the tier of the request; null if it has none. */
+    public String tier() {
+        return identity.tier;
     }
 
     public Request.Source source() {

@@ -24,6 +24,9 @@ public final class DurationsAndSizes {
             Map.entry("day", 86_400_000L),
             Map.entry("days", 86_400_000L));
 
+    /** The units in which durations are written, besides milliseconds. */
+    private static final String[] UNITS = {"d", "h", "m", "s"};
+
     private static final Map<String, Long> BYTES = Map.ofEntries(
             Map.entry("", 1L),
             Map.entry("B", 1L),
@@ -65,17 +68,48 @@ public final class DurationsAndSizes {
         return parse(text, BYTES, "a size such as 1500, 64KiB or 10MB");
     }
 
-    /** Returns the duration in the largest unit of which it is a whole multiple: 90,000 ms is {@code 90s}. */
+    /**
+     * Returns the duration in the largest unit of which it is a whole multiple: 90,000 ms is {@code 90s}. {@link
+     * #durationMs} reads it. {@link #rounded} is for measured times.
+     */
     public static String duration(long ms) {
         if (ms == 0) {
             return "0s"; // a whole multiple of all units
         }
-        for (String unit : new String[] {"d", "h", "m", "s"}) {
+        for (String unit : UNITS) {
             if (ms % MS.get(unit) == 0) {
                 return ms / MS.get(unit) + unit;
             }
         }
         return ms + "ms";
+    }
+
+    /**
+     * Returns an approximate duration for people, in at most two units: {@code 70ms}, {@code 2.5s}, {@code 1m 15s} or
+     * {@code 3d 2h}. It has three digits at most below 10 s, and is rounded down from there on.
+     */
+    public static String rounded(long ms) {
+        if (ms == 0) {
+            return "0s";
+        }
+        if (ms < 1_000) {
+            return ms + "ms";
+        }
+        if (ms < 10_000) {
+            long hundredths = (ms + 5) / 10;
+            String fraction = hundredths % 100 == 0
+                    ? ""
+                    : "." + hundredths / 10 % 10 + (hundredths % 10 == 0 ? "" : String.valueOf(hundredths % 10));
+            return hundredths / 100 + fraction + "s";
+        }
+        for (int i = 0; i < UNITS.length; i++) {
+            long size = MS.get(UNITS[i]);
+            if (ms >= size) {
+                long rest = i + 1 < UNITS.length ? ms % size / MS.get(UNITS[i + 1]) : 0;
+                return ms / size + UNITS[i] + (rest == 0 ? "" : " " + rest + UNITS[i + 1]);
+            }
+        }
+        throw new IllegalArgumentException("must not be negative, is " + ms);
     }
 
     private static long parse(String text, Map<String, Long> units, String expected) {

@@ -41,7 +41,8 @@ public sealed interface OnExceed {
         /** @throws IllegalArgumentException if the delay is out of its range */
         public Throttle {
             if (maxDelayMs < 1 || maxDelayMs > MAX_DELAY_MS) {
-                throw new IllegalArgumentException("max-delay must be 1ms to 1d, is " + maxDelayMs + "ms");
+                throw new IllegalArgumentException(
+                        "max-delay must be 1ms to 1d, is " + DurationsAndSizes.duration(maxDelayMs));
             }
         }
     }

@@ -156,7 +156,8 @@ public record Policy(
                     "limits must be " + fewest + " to " + MAX_LIMITS + ", are " + terms.size());
         }
         if (idempotencyMs < 0 || idempotencyMs > MAX_IDEMPOTENCY_MS) {
-            throw new IllegalArgumentException("idempotency must be 1ms to 30d, is " + idempotencyMs + "ms");
+            throw new IllegalArgumentException(
+                    "idempotency must be 1ms to 30d, is " + DurationsAndSizes.duration(idempotencyMs));
         }
     }
 

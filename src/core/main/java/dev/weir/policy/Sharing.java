@@ -18,7 +18,8 @@ public record Sharing(OptionalLong maxWaitMs, boolean byClients) {
     /** @throws IllegalArgumentException if the wait is out of its range */
     public Sharing {
         if (maxWaitMs.isPresent() && (maxWaitMs.getAsLong() < 0 || maxWaitMs.getAsLong() > MAX_WAIT_MS)) {
-            throw new IllegalArgumentException("max-wait must be 0 to 1min, is " + maxWaitMs.getAsLong() + "ms");
+            throw new IllegalArgumentException(
+                    "max-wait must be 0 to 1m, is " + DurationsAndSizes.duration(maxWaitMs.getAsLong()));
         }
     }
 }

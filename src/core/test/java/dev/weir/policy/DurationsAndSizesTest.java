@@ -139,4 +139,29 @@ class DurationsAndSizesTest {
                     .isEqualTo(ms);
         }
     }
+
+    /** The live page writes the same: {@code duration} of {@code format.js}. */
+    @ParameterizedTest
+    @CsvSource({
+        "0, 0s",
+        "1, 1ms",
+        "999, 999ms",
+        "1000, 1s",
+        "1004, 1s",
+        "1005, 1.01s",
+        "2449, 2.45s",
+        "2500, 2.5s",
+        "9994, 9.99s",
+        "9999, 10s",
+        "24999, 24s",
+        "60000, 1m",
+        "75400, 1m 15s",
+        "3600000, 1h",
+        "3659000, 1h",
+        "7500000, 2h 5m",
+        "266400000, 3d 2h"
+    })
+    void rounds_measured_durations_to_two_units(long ms, String text) {
+        assertThat(DurationsAndSizes.rounded(ms)).isEqualTo(text);
+    }
 }

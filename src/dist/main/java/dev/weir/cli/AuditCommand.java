@@ -9,7 +9,6 @@ import dev.weir.audit.finding.Mismatch;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.fault.SafeText;
-import dev.weir.policy.DurationsAndSizes;
 import dev.weir.wire.Json;
 import java.io.PrintWriter;
 import java.time.Duration;
@@ -17,12 +16,10 @@ import java.time.Instant;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
-import picocli.CommandLine.TypeConversionException;
 
 @Command(
         name = "audit",
@@ -64,7 +61,7 @@ final class AuditCommand implements Callable<Integer> {
     @Option(
             names = "--lag",
             paramLabel = "DURATION",
-            converter = Milliseconds.class,
+            converter = DurationConverter.class,
             defaultValue = "30s",
             description = "How long after a policy change an instance may still have used the version before"
                     + " (default: ${DEFAULT-VALUE}).")
@@ -84,17 +81,6 @@ final class AuditCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     private final ArrayNode firstMismatches = Json.MAPPER.createArrayNode();
-
-    static final class Milliseconds implements ITypeConverter<Duration> {
-        @Override
-        public Duration convert(String text) {
-            try {
-                return Duration.ofMillis(DurationsAndSizes.durationMs(text));
-            } catch (IllegalArgumentException e) {
-                throw new TypeConversionException(e.getMessage());
-            }
-        }
-    }
 
     @Override
     public Integer call() throws Exception {

@@ -44,11 +44,11 @@ final class BacktestCommand implements Callable<Integer> {
     private ConfigOption config;
 
     @Option(
-            names = {"-p", "--policies"},
+            names = {"-p", "-f", "--policies"},
             paramLabel = "FILE",
             required = true,
-            description = "The policy file (YAML or JSON).")
-    private Path policies;
+            description = "The policy file (YAML or JSON); - is standard input.")
+    private String policies;
 
     @Option(
             names = {"-r", "--requests"},
@@ -78,6 +78,9 @@ final class BacktestCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         WeirConfig read = config.read();
+        if (requests.equals("-") && policies.equals("-")) {
+            throw new InputException("--policies and --requests cannot both be standard input", null);
+        }
         PolicyFile.Contents rules = PolicyFiles.read(policies);
         requireOutputs();
         Backtest backtest = new Backtest(rules, read, Clock.systemUTC());
@@ -105,7 +108,7 @@ final class BacktestCommand implements Callable<Integer> {
         if (isWrittenToOutput() && !output.isTable()) {
             throw new InputException("--output cannot be used with decisions or releases on standard output", null);
         }
-        for (String input : List.of(requests, policies.toString())) {
+        for (String input : List.of(requests, policies)) {
             requireOther("--decisions", decisions, input);
             requireOther("--releases", releases, input);
         }

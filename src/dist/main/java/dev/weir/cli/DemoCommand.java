@@ -9,6 +9,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
@@ -154,8 +155,12 @@ final class DemoCommand implements Callable<Integer> {
         private void requireProgress() {
             if (System.nanoTime() - progressNanos > PATIENCE.toNanos()) {
                 throw new UnreachableException(
-                        "no decision or release for %d s: %,d of %,d requests have no decision, %,d are still queued"
-                                .formatted(PATIENCE.toSeconds(), requests.size() - answered, requests.size(), waiting),
+                        "no decision or release for %s: %,d of %,d requests have no decision, %,d are still queued"
+                                .formatted(
+                                        DurationsAndSizes.duration(PATIENCE.toMillis()),
+                                        requests.size() - answered,
+                                        requests.size(),
+                                        waiting),
                         null);
             }
         }
@@ -198,17 +203,21 @@ final class DemoCommand implements Callable<Integer> {
         void print(PrintWriter out, Map<String, QueueRules> queues) {
             new StatsPrinter(out).print(StatsTree.of(tally, queues, MAX_CLIENTS));
             out.println();
-            out.printf("%,d requests in %.1f s. %s%n", requests.size(), seconds, latencies());
+            out.printf(
+                    "%,d requests in %s. %s%n",
+                    requests.size(), DurationsAndSizes.rounded(Math.round(seconds * 1e3)), latencies());
             out.flush();
         }
 
         private String latencies() {
             return DemoPace.isEnough(latenciesMicros.getTotalCount())
-                    ? "At %,d requests/s, from request to committed decision: p50 %,.0f ms, p99 %,.0f ms."
+                    ? "At %,d requests/s, from request to committed decision: p50 %s, p99 %s."
                             .formatted(
                                     pace.rate(),
-                                    latenciesMicros.getValueAtPercentile(50) / 1e3,
-                                    latenciesMicros.getValueAtPercentile(99) / 1e3)
+                                    DurationsAndSizes.rounded(
+                                            Math.round(latenciesMicros.getValueAtPercentile(50) / 1e3)),
+                                    DurationsAndSizes.rounded(
+                                            Math.round(latenciesMicros.getValueAtPercentile(99) / 1e3)))
                     : "This machine was too busy to measure latencies.";
         }
     }

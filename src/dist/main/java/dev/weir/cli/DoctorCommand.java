@@ -172,11 +172,22 @@ final class DoctorCommand implements Callable<Integer> {
     }
 
     private void print(Finding finding, PrintWriter out) {
+        TextStyle style = TerminalWriter.style(out);
         if (!finding.group().equals(lastGroup)) {
-            out.println((lastGroup.isEmpty() ? "" : System.lineSeparator()) + finding.group());
+            out.println((lastGroup.isEmpty() ? "" : System.lineSeparator()) + style.heading(finding.group()));
             lastGroup = finding.group();
         }
-        out.printf("  %-4s  %-16s  %s%n", finding.verdict(), finding.check(), SafeText.of(finding.found()));
+        String verdict = "%-4s".formatted(finding.verdict());
+        out.printf(
+                "  %s  %-16s  %s%n",
+                switch (finding.verdict()) {
+                    case OK -> style.good(verdict);
+                    case SKIP -> verdict;
+                    case WARN -> style.warning(verdict);
+                    case FAIL -> style.bad(verdict);
+                },
+                finding.check(),
+                SafeText.of(finding.found()));
         finding.advice().forEach(advice -> out.println("        " + SafeText.of(advice)));
     }
 

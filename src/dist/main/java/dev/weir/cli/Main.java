@@ -31,12 +31,13 @@ import picocli.CommandLine.Command;
             BacktestCommand.class,
             PoliciesCommand.class,
             UsageCommand.class,
+            TopCommand.class,
             QueuesCommand.class,
             DeadLettersCommand.class,
             SendCommand.class,
             WatchCommand.class,
             AutoComplete.GenerateCompletion.class,
-            CommandLine.HelpCommand.class
+            HelpCommand.class
         })
 public final class Main extends RootCommand {
 

@@ -11,7 +11,6 @@ import dev.weir.service.JsonViews;
 import dev.weir.wire.Json;
 import dev.weir.wire.PolicyAvro;
 import java.io.PrintWriter;
-import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -24,15 +23,19 @@ import picocli.CommandLine.Spec;
 
 @Command(
         name = "policies",
+        aliases = "policy",
         mixinStandardHelpOptions = true,
         synopsisSubcommandLabel = "COMMAND",
-        description = "Validates, imports, applies, lists and deletes policies and queues, and frees usage.",
+        description = "Validates, imports, applies, prints, restores and deletes policies and queues, and frees usage.",
         subcommands = {
             PoliciesCommand.Validate.class,
             PoliciesCommand.Apply.class,
             PoliciesCommand.ListAll.class,
+            GetPoliciesCommand.class,
+            ExportPoliciesCommand.class,
             PoliciesCommand.Delete.class,
             PoliciesCommand.History.class,
+            RestorePolicyCommand.class,
             ImportEnvoyCommand.class,
             ResetCommand.class
         },
@@ -59,7 +62,8 @@ final class PoliciesCommand implements Runnable {
     public void run() {
         throw new picocli.CommandLine.ParameterException(
                 spec.commandLine(),
-                "a subcommand is missing: validate, apply, list, delete, history, import-envoy or reset");
+                "a subcommand is missing: validate, apply, list, get, export, delete, history, restore, import-envoy or"
+                        + " reset");
     }
 
     @Command(
@@ -71,21 +75,21 @@ final class PoliciesCommand implements Runnable {
             })
     static final class Validate implements Callable<Integer> {
 
-        @Parameters(paramLabel = "FILE", description = "The policy file (YAML or JSON).")
-        private Path file;
+        @Mixin
+        private PolicyFileArgument file;
 
         @Spec
         private CommandSpec spec;
 
         @Override
         public Integer call() throws FaultsException {
-            PolicyFile.Contents contents = PolicyFiles.read(file);
+            PolicyFile.Contents contents = file.read();
             int queues = contents.queues().size();
             spec.commandLine()
                     .getOut()
                     .printf(
                             "%s: %s%s, no faults%n",
-                            file,
+                            file.name(),
                             count(contents.policies().size(), "policy", "policies"),
                             queues == 0 ? "" : ", " + count(queues, "queue", "queues"));
             return 0;
@@ -118,8 +122,8 @@ final class PoliciesCommand implements Runnable {
         @Option(names = "--dry-run", description = "Print the changes without writing them.")
         private boolean dryRun;
 
-        @Parameters(paramLabel = "FILE", description = "The policy file (YAML or JSON).")
-        private Path file;
+        @Mixin
+        private PolicyFileArgument file;
 
         @Spec
         private CommandSpec spec;
@@ -128,7 +132,7 @@ final class PoliciesCommand implements Runnable {
         public Integer call() throws FaultsException {
             WeirConfig config = cluster.read();
             PolicyTopic topic = new PolicyTopic(config);
-            PolicyFile.Contents contents = PolicyFiles.read(file, () -> {
+            PolicyFile.Contents contents = file.read(() -> {
                 cluster.requireBrokers(config);
                 return topic.queues();
             });
@@ -140,7 +144,7 @@ final class PoliciesCommand implements Runnable {
             PrintWriter out = spec.commandLine().getOut();
             PolicyChangePrinter.print(out, topic.apply(contents, options, System.currentTimeMillis()));
             if (dryRun) {
-                out.println("nothing was written: this was a dry run");
+                out.println(PolicyChangePrinter.DRY_RUN);
             }
             return 0;
         }
@@ -190,7 +194,13 @@ final class PoliciesCommand implements Runnable {
         }
     }
 
-    @Command(name = "delete", mixinStandardHelpOptions = true, description = "Deletes policies or queues.")
+    @Command(
+            name = "delete",
+            mixinStandardHelpOptions = true,
+            description = {
+                "Deletes policies or queues.",
+                "A deleted queue denies new requests; waiting requests are released under its last definition."
+            })
     static final class Delete implements Callable<Integer> {
 
         @Mixin
@@ -199,11 +209,8 @@ final class PoliciesCommand implements Runnable {
         @Mixin
         private AuthorOptions author;
 
-        @Option(
-                names = "--queue",
-                description = "Delete queues instead of policies. A deleted queue denies new requests; waiting requests"
-                        + " are released under its last definition.")
-        private boolean queue;
+        @Mixin
+        private KindOption queue;
 
         @Parameters(paramLabel = "ID", arity = "1..*", description = "The ids of the policies or queues.")
         private List<String> ids;
@@ -213,7 +220,7 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            PolicyAvro.Kind kind = queue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
+            PolicyAvro.Kind kind = queue.kind();
             List<PolicyTopic.Change> changes = new PolicyTopic(cluster.connect())
                     .delete(
                             kind,
@@ -244,8 +251,8 @@ final class PoliciesCommand implements Runnable {
         @Mixin
         private ClusterOptions cluster;
 
-        @Option(names = "--queue", description = "List the versions of a queue instead of a policy.")
-        private boolean queue;
+        @Mixin
+        private KindOption queue;
 
         @Parameters(paramLabel = "ID", description = "The id of the policy or queue.")
         private String id;
@@ -255,7 +262,7 @@ final class PoliciesCommand implements Runnable {
 
         @Override
         public Integer call() throws FaultsException {
-            PolicyAvro.Kind kind = queue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
+            PolicyAvro.Kind kind = queue.kind();
             List<PolicyAvro.Applied> versions = new PolicyTopic(cluster.connect()).history(kind, id);
             if (versions.isEmpty()) {
                 throw new InputException("no " + kind.word() + " " + id, null);

@@ -11,6 +11,9 @@ import java.util.Locale;
 /** Prints one line for each policy and queue of a change, and the differences under each that changed. */
 final class PolicyChangePrinter {
 
+    /** The line that ends a dry run. */
+    static final String DRY_RUN = "nothing was written: this was a dry run";
+
     /** The maximum number of unchanged policies and queues that are listed. If there are more, they are counted. */
     private static final int MAX_UNCHANGED = 20;
 
@@ -58,9 +61,16 @@ final class PolicyChangePrinter {
                     case KEPT -> change.after() == null ? ": stays deleted" : "";
                     default -> "";
                 };
+        String effect = "%-9s".formatted(change.effect().name().toLowerCase(Locale.ROOT));
+        TextStyle style = TerminalWriter.style(out);
         out.printf(
-                "%-9s  %s%s (version %d)%s%n",
-                change.effect().name().toLowerCase(Locale.ROOT),
+                "%s  %s%s (version %d)%s%n",
+                switch (change.effect()) {
+                    case ADDED -> style.good(effect);
+                    case CHANGED, KEPT -> style.warning(effect);
+                    case DELETED -> style.bad(effect);
+                    case UNCHANGED -> effect;
+                },
                 queue ? "queue " : "",
                 change.id(),
                 change.version(),

@@ -27,6 +27,7 @@ import picocli.CommandLine.Spec;
 
 @Command(
         name = "queues",
+        aliases = "queue",
         mixinStandardHelpOptions = true,
         description = {
             "Prints queues and their current state, also of deleted ones that drain.",
@@ -158,8 +159,8 @@ final class QueuesCommand implements Callable<Integer> {
             table.add(
                     text(of.get("key")),
                     of.get("waiting").asText(),
-                    TextTable.time(of.get("oldestWaitMs").asLong()),
-                    TextTable.time(of.get("drainMs").asLong()));
+                    DurationsAndSizes.rounded(of.get("oldestWaitMs").asLong()),
+                    DurationsAndSizes.rounded(of.get("drainMs").asLong()));
         }
         return table;
     }
@@ -213,8 +214,8 @@ final class QueuesCommand implements Callable<Integer> {
                 state.get("waiting").asText(),
                 state.get("oldestWaitMs").isNull()
                         ? "-"
-                        : TextTable.time(state.get("oldestWaitMs").asLong()),
-                TextTable.time(state.get("drainMs").asLong()),
+                        : DurationsAndSizes.rounded(state.get("oldestWaitMs").asLong()),
+                DurationsAndSizes.rounded(state.get("drainMs").asLong()),
                 TextTable.orDash(state.get("released")));
     }
 

@@ -8,6 +8,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
 import dev.weir.fault.SafeText;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.RequestRules;
 import dev.weir.runtime.RequestSender;
 import dev.weir.topics.TopicReader;
@@ -45,10 +46,11 @@ final class ResetCommand implements Callable<Integer> {
 
     @Option(
             names = "--timeout",
-            paramLabel = "SECONDS",
-            defaultValue = "30",
-            description = "How many seconds to wait for the decision (default: ${DEFAULT-VALUE}).")
-    private int timeoutSeconds;
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "30s",
+            description = "How long to wait for the decision (default: ${DEFAULT-VALUE}).")
+    private Duration timeout;
 
     @Spec
     private CommandSpec spec;
@@ -67,8 +69,8 @@ final class ResetCommand implements Callable<Integer> {
         if (decision.isEmpty()) {
             PrintWriter err = spec.commandLine().getErr();
             err.printf(
-                    "weir policies reset: no decision within %d s; the usage may still be freed. Is `weir run` running?%n",
-                    timeoutSeconds);
+                    "weir policies reset: no decision within %s; the usage may still be freed. Is `weir run` running?%n",
+                    DurationsAndSizes.duration(timeout.toMillis()));
             return 1;
         }
         return print(decision.get());
@@ -97,9 +99,7 @@ final class ResetCommand implements Callable<Integer> {
     private Optional<Decision> await(TopicReader<Decision> decisions, Request request) {
         Decision[] found = new Decision[1];
         long startNanos = System.nanoTime();
-        while (found[0] == null
-                && System.nanoTime() - startNanos
-                        < Duration.ofSeconds(timeoutSeconds).toNanos()) {
+        while (found[0] == null && System.nanoTime() - startNanos < timeout.toNanos()) {
             decisions.poll(Duration.ofMillis(100), decision -> {
                 if (decision.requestId().equals(request.requestId())) {
                     found[0] = decision;

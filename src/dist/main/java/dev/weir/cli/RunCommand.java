@@ -17,7 +17,6 @@ import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.wire.ChangeAuthor;
 import java.io.PrintWriter;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -69,11 +68,11 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
     private ClusterOptions cluster;
 
     @Option(
-            names = {"-p", "--policies"},
+            names = {"-p", "-f", "--policies"},
             paramLabel = "FILE",
             description = "A policy file (YAML or JSON) to apply before the first decision. Policies and queues that"
                     + " were changed otherwise since, or by a newer file, are kept and listed.")
-    private Path policies;
+    private String policies;
 
     @Option(names = "--overwrite", description = "Apply all of the policy file, also in place of later changes.")
     private boolean overwrite;

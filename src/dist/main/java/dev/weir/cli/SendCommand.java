@@ -6,6 +6,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.fault.SafeText;
 import dev.weir.fault.UnreadableLineException;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.runtime.RequestSender;
 import dev.weir.topics.TopicReader;
 import dev.weir.wire.DecisionJson;
@@ -77,10 +78,11 @@ final class SendCommand implements Callable<Integer> {
 
     @Option(
             names = "--timeout",
-            paramLabel = "SECONDS",
-            defaultValue = "30",
-            description = "How many seconds --await waits for the next decision (default: ${DEFAULT-VALUE}).")
-    private int timeoutSeconds;
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "30s",
+            description = "How long --await waits for the next decision (default: ${DEFAULT-VALUE}).")
+    private Duration timeout;
 
     @Option(
             names = "--skip-invalid",
@@ -175,7 +177,7 @@ final class SendCommand implements Callable<Integer> {
 
     private int await(TopicReader<Decision> decisions, AwaitedDecisions open) throws IOException {
         DecisionJson out = new DecisionJson(spec.commandLine().getOut());
-        long patienceNanos = Duration.ofSeconds(timeoutSeconds).toNanos();
+        long patienceNanos = timeout.toNanos();
         long lastNanos = System.nanoTime();
         while (open.size > 0 && System.nanoTime() - lastNanos < patienceNanos) {
             int before = open.size;
@@ -190,8 +192,8 @@ final class SendCommand implements Callable<Integer> {
             spec.commandLine()
                     .getErr()
                     .printf(
-                            "weir send: timed out after %d s; %d requests have no decision. Is `weir run` running?%n",
-                            timeoutSeconds, open.size);
+                            "weir send: timed out after %s; %d requests have no decision. Is `weir run` running?%n",
+                            DurationsAndSizes.duration(timeout.toMillis()), open.size);
             return 1;
         }
         return 0;

@@ -1,7 +1,5 @@
 package dev.weir.cli;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
@@ -20,7 +18,7 @@ final class StandardOutput extends OutputStream {
 
     /** Returns a writer that is flushed after each line. */
     static PrintWriter writer() {
-        return new PrintWriter(new StandardOutput(), true, UTF_8);
+        return new TerminalWriter(new StandardOutput(), Terminal::isStandardOutput, System.getenv());
     }
 
     @Override

@@ -2,6 +2,7 @@ package dev.weir.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.fault.SafeText;
+import dev.weir.policy.DurationsAndSizes;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -70,8 +71,10 @@ final class StatsPrinter {
         JsonNode gapMs = queue.get("gapMs");
         if (!gapMs.isNull()) {
             out.printf(
-                    "  gaps between releases of a key with a backlog: min %.1f ms, p50 %.1f ms; by its rate %.1f ms%n",
-                    gapMs.get("min").asDouble(), gapMs.get("p50").asDouble(), 1e3 / rate);
+                    "  gaps between releases of a key with a backlog: min %s, p50 %s; by its rate %s%n",
+                    rounded(gapMs.get("min").asDouble()),
+                    rounded(gapMs.get("p50").asDouble()),
+                    rounded(1e3 / rate));
         }
     }
 
@@ -79,9 +82,13 @@ final class StatsPrinter {
         return rate.get("limit").asLong() * 1e3 / rate.get("perMs").asLong();
     }
 
+    private static String rounded(double ms) {
+        return DurationsAndSizes.rounded(Math.round(ms));
+    }
+
     private void waits(String name, JsonNode counts) {
         out.printf(
-                "  %-20s %,8d %,8d %,8d %,8d %,8d %,8d %7.2f s %7.2f s%n",
+                "  %-20s %,8d %,8d %,8d %,8d %,8d %,8d %10s %10s%n",
                 SafeText.of(name),
                 counts.get("queued").asLong(),
                 counts.get("refused").asLong(),
@@ -89,8 +96,8 @@ final class StatsPrinter {
                 counts.get("expired").asLong(),
                 counts.get("evicted").asLong(),
                 counts.get("cancelled").asLong(),
-                counts.get("waitMs").get("p50").asLong() / 1e3,
-                counts.get("waitMs").get("p99").asLong() / 1e3);
+                DurationsAndSizes.rounded(counts.get("waitMs").get("p50").asLong()),
+                DurationsAndSizes.rounded(counts.get("waitMs").get("p99").asLong()));
     }
 
     private void heading(String what) {

@@ -3,6 +3,7 @@ package dev.weir.cli;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.fault.SafeText;
+import dev.weir.policy.DurationsAndSizes;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,7 +70,7 @@ final class UsageCommand implements Callable<Integer> {
                     limit.get("label").asText(),
                     TextTable.orDash(limit.get("used")),
                     TextTable.orDash(limit.get("remaining")),
-                    TextTable.time(limit.get("resetAfterMs").asLong()));
+                    DurationsAndSizes.rounded(limit.get("resetAfterMs").asLong()));
         }
     }
 

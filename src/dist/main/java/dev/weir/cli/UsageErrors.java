@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.stream.Collectors;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.ArgSpec;
@@ -35,9 +36,6 @@ final class UsageErrors {
         if (e instanceof CommandLine.MissingParameterException missing) {
             return missing(missing, command);
         }
-        if (e.getMessage().startsWith("Unknown subcommand")) { // from the command help
-            return unknown(e.getValue(), command);
-        }
         boolean isBadValue = e.getArgSpec() != null && e.getValue() != null;
         if (isBadValue && !(e instanceof CommandLine.OverwrittenOptionException)) {
             int own = e.getMessage().indexOf(": must be "); // the message of a converter of Weir
@@ -56,8 +54,7 @@ final class UsageErrors {
 
     private static String unknown(String word, CommandSpec command) {
         boolean isOption = word.startsWith("-");
-        List<String> known = new ArrayList<>(
-                isOption ? command.optionsMap().keySet() : command.subcommands().keySet());
+        List<String> known = isOption ? List.copyOf(command.optionsMap().keySet()) : subcommandsWithoutAliases(command);
         if (!isOption && known.isEmpty()) {
             return withHelp("unexpected argument '" + word + "'", command);
         }
@@ -65,6 +62,13 @@ final class UsageErrors {
         String message = "unknown " + (isOption ? "option" : "command") + " '" + bare + "'";
         String nearest = nearest(bare, known);
         return nearest == null ? withHelp(message, command) : message + "; did you mean \"" + nearest + "\"?";
+    }
+
+    private static List<String> subcommandsWithoutAliases(CommandSpec command) {
+        return command.subcommands().entrySet().stream()
+                .filter(nested -> nested.getKey().equals(nested.getValue().getCommandName()))
+                .map(Map.Entry::getKey)
+                .toList();
     }
 
     /** Returns the known word that a word was meant to be; null if there is none. */
@@ -83,11 +87,11 @@ final class UsageErrors {
         List<ArgSpec> missing = e.getMissing();
         return missing.stream().map(UsageErrors::name).collect(Collectors.joining(" and "))
                 + (missing.size() == 1 ? " is missing: " : " are missing: ")
-                + usage(command);
+                + usage(command, missing);
     }
 
-    /** Returns the command with its required options and parameters. */
-    private static String usage(CommandSpec command) {
+    /** Returns the command with its required options and parameters, and those that are missing. */
+    private static String usage(CommandSpec command, List<ArgSpec> missing) {
         List<String> words = new ArrayList<>(List.of(command.qualifiedName()));
         for (OptionSpec option : command.options()) {
             if (option.required()) {
@@ -95,7 +99,7 @@ final class UsageErrors {
             }
         }
         for (ArgSpec parameter : command.positionalParameters()) {
-            if (parameter.required()) {
+            if (parameter.required() || missing.contains(parameter)) {
                 words.add(parameter.paramLabel() + (parameter.arity().max() > 1 ? "…" : ""));
             }
         }
@@ -112,7 +116,9 @@ final class UsageErrors {
 
     /** Returns what the value of an option or parameter must be, if it is not valid. */
     private static String expected(ArgSpec argument, String value) {
-        Class<?> type = argument.typeInfo().getType();
+        Class<?> type = argument.typeInfo().isCollection()
+                ? argument.typeInfo().getAuxiliaryTypes()[0]
+                : argument.typeInfo().getType();
         if (type == int.class || type == Integer.class) {
             return wholeNumber(value, BigInteger.valueOf(Integer.MAX_VALUE));
         }

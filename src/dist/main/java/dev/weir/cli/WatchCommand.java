@@ -77,7 +77,7 @@ final class WatchCommand implements Runnable {
         @Option(
                 names = "--timeout",
                 paramLabel = "DURATION",
-                converter = AuditCommand.Milliseconds.class,
+                converter = DurationConverter.class,
                 description = "Exit after this time, such as 30s; with --count, the exit code is then 1"
                         + " (default: run until stopped).")
         private Duration timeout;
@@ -136,8 +136,16 @@ final class WatchCommand implements Runnable {
             name = "decisions",
             mixinStandardHelpOptions = true,
             description = "Prints decisions as NDJSON until it is stopped.",
-            footer = {"", "Example:", "  weir watch decisions --client alice"})
+            footer = {
+                "",
+                "Examples:",
+                "  weir watch decisions --client alice",
+                "  weir watch decisions --outcome denied,expired --policy free-articles --from-beginning"
+            })
     static final class Decisions extends TopicCommand<Decision> {
+
+        @Mixin
+        private DecisionFilterOptions filter;
 
         @Override
         TopicReader<Decision> open(WeirConfig config, TopicReader.From from, boolean committed) {
@@ -152,6 +160,11 @@ final class WatchCommand implements Runnable {
         @Override
         String client(Decision decision) {
             return decision.client();
+        }
+
+        @Override
+        boolean isSelected(Decision decision) {
+            return filter.filter().passes(decision);
         }
     }
 

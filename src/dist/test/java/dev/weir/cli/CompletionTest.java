@@ -51,7 +51,7 @@ class CompletionTest {
         assertThat(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).lines())
                 .containsExactly(
                         "complete -o default -F _complete_weir weir",
-                        "pol: policies",
+                        "pol: policies policy",
                         "policies va: validate",
                         "send --skip: --skip-invalid",
                         "policies list --output js: json",

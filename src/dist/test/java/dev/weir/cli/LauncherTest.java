@@ -108,6 +108,18 @@ class LauncherTest {
         Path built = Files.createFile(
                 Files.createDirectory(checkout.resolve("target")).resolve("weir.jar"));
         assertThat(run(there, "run").out().lines()).containsExactly("-jar", built.toString(), "run");
+        Path copy = executable(
+                Files.createDirectory(checkout.resolve("target/bin")).resolve("weir"), Files.readString(SCRIPT));
+        assertThat(run(copy, "run").out().lines()).containsExactly("-jar", built.toString(), "run");
+    }
+
+    /** The README uses it. */
+    @Test
+    void the_build_copies_the_launcher_beside_its_jar() throws Exception {
+        assertThat(Files.readString(Path.of("src/dist/pom.xml")))
+                .contains(
+                        "<outputDirectory>${weir.root}/target/bin</outputDirectory>",
+                        "<directory>${weir.root}/src/deploy/bin</directory>");
     }
 
     @Test

@@ -3,7 +3,10 @@ package dev.weir.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.wire.Json;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -44,6 +47,59 @@ class MainTest {
         CapturedRun result = Shell.run(args);
         assertThat(result.exit()).isZero();
         assertThat(result.out()).contains("Usage: " + ("weir " + command).strip());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "run", "policies", "policies apply", "watch decisions"})
+    void help_names_a_command_at_any_depth(String command) {
+        String[] help = ("help " + command).strip().split(" ");
+        String[] option = (command + " --help").strip().split(" ");
+        assertThat(Shell.run(help)).isEqualTo(Shell.run(option));
+    }
+
+    @Test
+    void policy_and_queue_are_other_names_of_policies_and_queues() throws IOException {
+        String file = write("rules.yaml", RULES);
+        assertThat(Shell.run("policy", "validate", file)).isEqualTo(Shell.run("policies", "validate", file));
+        assertThat(Shell.run("queue", "--key", "a=b")).isEqualTo(Shell.run("queues", "--key", "a=b"));
+        assertThat(Shell.run("policy", "--help").out()).startsWith("Usage: weir policies");
+    }
+
+    @Test
+    void a_policy_file_is_a_parameter_or_an_option_or_standard_input() throws IOException {
+        String file = write("rules.yaml", RULES);
+        CapturedRun valid = new CapturedRun(0, file + ": 1 policy, no faults\n", "");
+        assertThat(Shell.run("policies", "validate", file)).isEqualTo(valid);
+        assertThat(Shell.run("policies", "validate", "-f", file)).isEqualTo(valid);
+        assertThat(Shell.run("policies", "validate", "--file", file)).isEqualTo(valid);
+        String requests = write("requests.ndjson", "{\"requestId\":\"a\",\"client\":\"alice\",\"timestamp\":5}\n");
+        assertThat(Shell.run("backtest", "-f", file, "-r", requests).out()).contains("  p ");
+        assertThat(Shell.run("run", "-f", write("empty.yaml", ""), "--dev").err())
+                .endsWith("empty.yaml: has no policies and no queues\n");
+        assertThat(Shell.run("backtest", "-f", "-", "-r", "-"))
+                .isEqualTo(new CapturedRun(
+                        2, "", "weir backtest: --policies and --requests cannot both be standard input\n"));
+    }
+
+    @Test
+    void a_policy_file_on_standard_input_is_read_and_its_faults_are_named() {
+        assertThat(onInput(RULES, "policies", "validate", "-"))
+                .isEqualTo(new CapturedRun(0, "-: 1 policy, no faults\n", ""));
+        assertThat(onInput(RULES.replace("1s", "soon"), "policies", "validate", "-f", "-")
+                        .err())
+                .startsWith("standard input:4: policies[0].limits[0].per: ");
+        assertThat(onInput("", "policies", "validate", "-").err())
+                .isEqualTo("weir policies validate: standard input: has no policies and no queues\n");
+    }
+
+    private static CapturedRun onInput(String text, String... args) {
+        InputStream before = System.in;
+        System.setIn(new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8)));
+        try {
+            return Shell.run(args);
+        } finally {
+            System.setIn(before);
+        }
     }
 
     @ParameterizedTest

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ReadmeWalkTest {
 
     private static final long PATIENCE_SECONDS = 120;
-    private static final String WEIR = "java -jar target/weir.jar ";
+    private static final String WEIR = "target/bin/weir ";
     private static final Pattern READY =
             Pattern.compile("weir is ready: .* API on http://(\\S+)/v1, .* brokers (\\S+)");
 
@@ -41,21 +41,24 @@ class ReadmeWalkTest {
     private String broker;
     private String service;
 
-    /** Puts a {@code java} on the path of the shell that uses the classes of this test instead of {@code weir.jar}. */
+    /** Creates a launcher, and a {@code java} on the path of the shell, that use the classes of this test. */
     @BeforeEach
     void prepare() throws IOException {
         List<String> weir = JavaProcess.of(List.of(), Main.class).command();
-        Path java = Files.createDirectory(directory.resolve("bin")).resolve("java");
-        Files.writeString(java, """
-                #!/bin/bash
+        program("target/bin/weir", "exec %s \"$@\"".formatted(quoted(weir)));
+        program("bin/java", """
                 case "$1 $2" in
-                  '-jar target/weir.jar') shift 2; exec %s "$@";;
                   '-cp target/weir.jar') shift 2; exec %s "$@";;
                   *) exit 99;;
-                esac
-                """.formatted(quoted(weir), quoted(weir.subList(0, weir.size() - 1))));
-        assertThat(java.toFile().setExecutable(true)).isTrue();
+                esac""".formatted(quoted(weir.subList(0, weir.size() - 1))));
         left.addAll(ReadmeTest.commands());
+    }
+
+    private void program(String path, String script) throws IOException {
+        Path file = directory.resolve(path);
+        Files.createDirectories(file.getParent());
+        Files.writeString(file, "#!/bin/bash\n" + script + "\n");
+        assertThat(file.toFile().setExecutable(true)).isTrue();
     }
 
     private static String quoted(List<String> command) {
@@ -143,6 +146,8 @@ class ReadmeWalkTest {
         assertThat(run(next(WEIR + "watch releases --queue sms"), onBroker()).lines())
                 .hasSize(3)
                 .allMatch(line -> line.contains("\"payload\":\"aGVsbG8=\""));
+        assertThat(run(next(WEIR + "top --once"), " --service http://" + service))
+                .startsWith("CLIENT");
         assertThat(run(next(WEIR + "doctor"), onBroker() + " --service http://" + service))
                 .contains("weir.requests");
         assertThat(run(next(WEIR + "audit"), onBroker())).contains(" 0  mismatches");

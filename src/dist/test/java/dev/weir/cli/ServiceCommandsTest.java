@@ -7,11 +7,16 @@ import dev.weir.config.WeirConfig;
 import dev.weir.service.WeirService;
 import dev.weir.testing.TestCertificate;
 import dev.weir.wire.Json;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -75,8 +80,8 @@ class ServiceCommandsTest {
         assertThat(Shell.run("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url + "/"))
                 .isEqualTo(new CapturedRun(0, """
                         POLICY             KEY                       LIMIT      USED  LEFT  RESETS IN
-                        free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24.0s
-                        staff (version 1)  client=a/b c              unlimited  -     -     0ms
+                        free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24s
+                        staff (version 1)  client=a/b c              unlimited  -     -     0s
                         """, ""));
         assertThat(Shell.document("usage", "a/b c", "--tier", "free", "--attribute", "x=&", "--service", url))
                 .isEqualTo(Json.read(USAGE));
@@ -100,8 +105,8 @@ class ServiceCommandsTest {
                 {"policyId":"each","policyVersion":1,"at":5,"key":{"ip":"::1"},%s,"free":3,"holders":[]}""".formatted(limits));
         assertThat(Shell.run("usage", "bob", "--service", url)).isEqualTo(new CapturedRun(0, """
                 POLICY            KEY          LIMIT      USED  LEFT  RESETS IN
-                all (version 2)   all clients  gcra 5/1m  2     3     24.0s
-                each (version 1)  ip=::1       gcra 5/1m  2     3     24.0s
+                all (version 2)   all clients  gcra 5/1m  2     3     24s
+                each (version 1)  ip=::1       gcra 5/1m  2     3     24s
                 leases of all: 1 to partition 0, 1 to c-1, 1 free
                 leases of each: 3 free
                 """, ""));
@@ -152,15 +157,15 @@ class ServiceCommandsTest {
         assertThat(whole.out())
                 .startsWith("""
                         QUEUE     VERSION  RATE                      KEYS  WAITING  OLDEST  DRAINS IN  RELEASED
-                        webhooks  2        5/1s a key, 50/1s in all  34    765      29.0s   7.8s       -
+                        webhooks  2        5/1s a key, 50/1s in all  34    765      29s     7.8s       -
 
                         LONGEST KEYS              WAITING  OLDEST  DRAINS IN
-                        destination=d0 tenant=a   40       0ms     7.8s
-                        destination=d1 tenant=a   39       1.0s    7.6s
+                        destination=d0 tenant=a   40       0s      7.8s
+                        destination=d1 tenant=a   39       1s      7.6s
                         """)
                 .contains("destination=d9 ", "destination=d20 ")
                 .doesNotContain("destination=d10 ", "destination=d19 ")
-                .endsWith("destination=d29 tenant=a  11       29.0s   2.0s\n");
+                .endsWith("destination=d29 tenant=a  11       29s     2s\n");
 
         answers.put("/v1/queues/webhooks/keys/destination=a%26b&tenant=c%20d", """
                 {"id":"webhooks","version":2,"key":{"destination":"a&b","tenant":"c d"},"state":{"deleted":false,
@@ -182,6 +187,89 @@ class ServiceCommandsTest {
         assertThat(Shell.run("queues", "webhooks", "--key", "tenant=c", "--service", url)
                         .err())
                 .isEqualTo("weir queues: " + url + ": no, since\\u009b\n");
+    }
+
+    private static final String LIMITED = """
+            {"from":1732240800000,"to":1732240860000,"exact":%s,"requests":2000,"clients":[
+            {"client":"greedy","policy":"free","reason":"LIMIT_EXCEEDED","requests":1500},
+            {"client":"al\\u001bice","policy":"sms","reason":"QUEUE_FULL","requests":400}],"policies":[
+            {"policy":"free","allowed":500,"denied":1500,"queued":0}],"missing":[%s]}
+            """;
+
+    @Test
+    void the_most_limited_clients_are_a_table() throws Exception {
+        answers.put("/v1/live/limited?minutes=1&most=20", LIMITED.formatted(true, ""));
+        assertThat(Shell.run("top", "--service", url)).isEqualTo(new CapturedRun(0, """
+                CLIENT       POLICY  REASON          REQUESTS  SHARE
+                greedy       free    LIMIT_EXCEEDED  1,500     75.0%
+                al\\u001bice  sms     QUEUE_FULL      400       20.0%
+                """, ""));
+        assertThat(Shell.run("top", "policies", "--service", url)).isEqualTo(new CapturedRun(0, """
+                POLICY  ALLOWED  QUEUED  DENIED  SHARE DENIED
+                free    500      0       1,500   75.0%
+                """, ""));
+        assertThat(Shell.document("top", "--service", url)).isEqualTo(Json.read(LIMITED.formatted(true, "")));
+    }
+
+    @Test
+    void top_selects_a_period_a_client_a_policy_and_a_reason() {
+        String none = "{\"from\":1732240800000,\"to\":0,\"exact\":true,\"requests\":0,\"clients\":[],"
+                + "\"policies\":[],\"missing\":[]}";
+        answers.put("/v1/live/limited?minutes=90&most=5&client=a%20b&policy=free&reason=QUEUE_FULL", none);
+        String[] top = "top --since 90m --most 5 --client a_b --policy free --reason queue_full --service".split(" ");
+        List<String> words = new ArrayList<>(List.of(top));
+        words.replaceAll(word -> word.replace("a_b", "a b"));
+        words.add(url);
+        assertThat(Shell.run(words.toArray(String[]::new)).out())
+                .isEqualTo("no client was limited since 2024-11-22T02:00:00Z\n");
+    }
+
+    @Test
+    void top_says_what_is_estimated_or_missing() {
+        answers.put("/v1/live/limited?minutes=1&most=20", LIMITED.formatted(false, "\"b:1\""));
+        assertThat(Shell.run("top", "--service", url).err())
+                .isEqualTo("weir top: the figures of b:1 are missing: the instance does not respond\n"
+                        + "weir top: the counts are estimates, because many clients were limited\n");
+    }
+
+    @Test
+    void on_a_terminal_top_is_refreshed_and_waits_for_an_instance_that_does_not_respond() {
+        for (int rows = 1; rows <= 300; rows++) { // of the terminal of this process, if it has one
+            answers.put("/v1/live/limited?minutes=1&most=" + rows, LIMITED.formatted(true, ""));
+        }
+        String screen = onTerminal(Map.of("TERM", "xterm"), "top", "-n", "2", "--every", "1s", "--service", url);
+        assertThat(screen.split("\u001b\\[H\u001b\\[2J", -1)).hasSize(3).satisfies(lists -> assertThat(lists[1])
+                .isEqualTo(lists[2])
+                .startsWith("\u001b[1mweir top: 2,000 limited requests from ")
+                .contains("\u001b[0m\nCLIENT ", "\ngreedy       free    LIMIT_EXCEEDED  1,500     75.0%\n"));
+        server.stop(0);
+        assertThat(onTerminal(Map.of("NO_COLOR", "1"), "top", "-n", "1", "--service", url))
+                .contains("weir top: ")
+                .doesNotContain("\u001b[3");
+    }
+
+    private static String onTerminal(Map<String, String> environment, String... args) {
+        ByteArrayOutputStream screen = new ByteArrayOutputStream();
+        TerminalWriter out = new TerminalWriter(screen, () -> true, environment);
+        assertThat(Main.execute(out, new PrintWriter(new StringWriter()), args)).isZero();
+        return screen.toString(StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void tables_have_colours_on_a_terminal_only() {
+        answers.put(
+                "/v1/usage/bob",
+                "{\"client\":\"bob\",\"at\":5,\"usage\":[" + USAGE.substring(USAGE.indexOf("{\"policyId")));
+        String[] usage = {"usage", "bob", "--service", url};
+        String plain = Shell.run(usage).out();
+        assertThat(plain).startsWith("POLICY ").doesNotContain("\u001b");
+        assertThat(onTerminal(Map.of("TERM", "xterm"), usage))
+                .startsWith("\u001b[1mPOLICY ")
+                .isEqualToIgnoringNewLines(plain.replaceFirst("(?m)^(.*)$", "\u001b[1m$1\u001b[0m"));
+        for (Map<String, String> without : List.of(Map.of("NO_COLOR", "1"), Map.of("TERM", "dumb"))) {
+            assertThat(onTerminal(without, usage)).isEqualTo(plain);
+        }
+        assertThat(onTerminal(Map.of("NO_COLOR", ""), usage)).startsWith("\u001b[1m");
     }
 
     @Test

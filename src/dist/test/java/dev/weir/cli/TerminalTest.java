@@ -15,16 +15,16 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Tag("full")
 class TerminalTest {
 
-    /** Prints whether its standard error is a terminal. */
+    /** Prints whether its standard error and its standard output are terminals. */
     static final class Probe {
         public static void main(String[] args) throws InterruptedException {
-            System.out.println(Terminal.isStandardError());
+            System.out.println(Terminal.isStandardError() + " " + Terminal.isStandardOutput());
         }
     }
 
     @ParameterizedTest
-    @CsvSource({"'', true", "2> /dev/null, false", "< /dev/null | cat, true"})
-    void only_standard_error_matters(String redirection, String expected) throws Exception {
+    @CsvSource({"'', truetrue", "2> /dev/null, falsetrue", "< /dev/null | cat, truefalse"})
+    void only_the_stream_itself_matters(String redirection, String expected) throws Exception {
         assumeThat(Path.of("/usr/bin/script")).isExecutable();
         assumeThat(System.getProperty("os.name")).isEqualTo("Linux");
         List<String> java = JavaProcess.of(List.of("-Xshare:auto"), Probe.class).command();

@@ -9,13 +9,27 @@ import static org.assertj.core.data.Index.atIndex;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.fault.SafeText;
+import dev.weir.testing.Effort;
+import dev.weir.testing.RandomPolicyFiles;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
+import dev.weir.topology.Topics;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.Json;
 import dev.weir.wire.PolicyAvro;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Properties;
+import java.util.Random;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -86,6 +100,155 @@ class TopicCommandsTest {
                 .isEqualTo(done("deleted    queue sms (version 1): denies new requests; waiting requests drain\n"));
         assertThat(policies("delete", "--queue", "sms")).isEqualTo(failed("weir policies delete: no queue sms\n"));
         assertThat(policies("list")).isEqualTo(done("no policies and no queues\n"));
+    }
+
+    @Test
+    void printed_policies_can_be_applied_again_and_change_nothing() throws IOException {
+        for (int seed = 0; seed < Effort.times(2); seed++) {
+            String random = new RandomPolicyFiles(new Random(seed)).next(20, 4);
+            assertThat(apply(random, "--prune").exit()).as("seed " + seed).isZero();
+            for (String format : List.of("yaml", "json")) {
+                String exported = policies("export", "-o", format).out();
+                assertThat(exported.lines()).allMatch(line -> line.equals(SafeText.of(line)));
+                assertThat(apply(exported, "--prune").out())
+                        .as(exported)
+                        .isEqualTo("unchanged  24 policies and queues\n");
+            }
+            for (String id : List.of("true", "1e5", "p12")) {
+                assertThat(apply(policies("get", id).out()))
+                        .isEqualTo(done("unchanged  " + id + " (version " + version(policies("history", id)) + ")\n"));
+            }
+            assertThat(apply(policies("get", "--queue", "null", "a").out())
+                            .out()
+                            .lines())
+                    .hasSize(2)
+                    .allMatch(line -> line.startsWith("unchanged  queue "));
+            deletePolicies(); // otherwise, the next seed could change the key of a queue
+            assertThat(policies("delete", "--queue", "a", "true", "null", "1").exit())
+                    .isZero();
+        }
+    }
+
+    private static String version(CapturedRun history) {
+        return history.out().lines().skip(1).findFirst().orElseThrow().split(" ", 2)[0];
+    }
+
+    private static void deletePolicies() {
+        List<String> words = new ArrayList<>(List.of("delete"));
+        policies("list")
+                .out()
+                .lines()
+                .filter(line -> line.startsWith("policy "))
+                .forEach(line -> words.add(line.split(" +", 3)[1]));
+        assertThat(policies(words.toArray(String[]::new)).exit()).isZero();
+    }
+
+    @Test
+    void a_policy_is_printed_with_its_version_and_restored() throws IOException {
+        String rules = "policies: [{id: back, limits: [{algorithm: gcra, limit: 5, per: 1m}]}]";
+        apply(rules);
+        apply(rules.replace("5", "7"), "--author", "carol", "--reason", "more # \u202e");
+        assertThat(policies("get", "back").out())
+                .matches(
+                        "policies:\n  # version 2, applied \\S+Z by carol: more # \\\\u202e\n  - id: back\n    limits:\n"
+                                + "      - \\{algorithm: gcra, limit: 7, per: 1m}\n");
+        assertThat(policies("get", "back", "--version", "1").out()).contains("limit: 5");
+        assertThat(policies("get", "back", "-o", "json"))
+                .isEqualTo(done("{\"policies\":[{\"id\":\"back\",\"limits\":[{\"algorithm\":\"gcra\",\"limit\":7,"
+                        + "\"per\":\"1m\"}]}],\"queues\":[]}\n"));
+
+        String restored = """
+                changed    back (version 3)
+                    limits[0].limit: 7 -> 5
+                    gcra 5/1m: counts the current usage of gcra 7/1m, rounded up, as used at the change, and a client that \
+                has used up the limit waits up to 12s
+                """;
+        assertThat(policies("restore", "back", "1", "--dry-run"))
+                .isEqualTo(done(restored + "nothing was written: this was a dry run\n"));
+        assertThat(policies("restore", "back", "1", "--author", "dave")).isEqualTo(done(restored));
+        assertThat(policies("history", "back").out()).containsPattern("\n3 .*  dave +Restore version 1  \\{");
+        assertThat(policies("restore", "back", "1")).isEqualTo(done("unchanged  back (version 3)\n"));
+
+        assertThat(policies("delete", "back").exit()).isZero();
+        assertThat(policies("get", "back"))
+                .isEqualTo(failed("weir policies get: no policy back is in force; see its versions with:"
+                        + " weir policies history back\n"));
+        assertThat(policies("restore", "back", "4"))
+                .isEqualTo(failed("weir policies restore: version 4 is the deletion of policy back; see the other"
+                        + " versions with: weir policies history back\n"));
+        assertThat(policies("restore", "back", "2")).isEqualTo(done("added      back (version 5)\n"));
+        assertThat(policies("restore", "back", "9"))
+                .isEqualTo(failed("weir policies restore: version 9 of policy back is not in the history, which has"
+                        + " versions 1 to 5\n"));
+        assertThat(policies("restore", "--queue", "back", "2"))
+                .isEqualTo(failed("weir policies restore: no queue back\n"));
+        assertThat(policies("delete", "back").exit()).isZero();
+    }
+
+    @Test
+    void a_policy_is_not_restored_without_its_queue() throws IOException {
+        apply("policies: [{id: queued, queue: gone}]\nqueues: [{id: gone, limit: 1, per: 1s}]");
+        apply("policies: [{id: queued, limits: [{unlimited: true}]}]");
+        assertThat(policies("delete", "--queue", "gone").exit()).isZero();
+        assertThat(policies("restore", "queued", "1"))
+                .isEqualTo(failed("version 1 of policy queued:1: queue: queue 'gone' is not defined\n"));
+        assertThat(policies("restore", "--queue", "gone", "1").exit()).isZero();
+        assertThat(policies("restore", "queued", "1").out()).startsWith("changed    queued (version 3)\n");
+        policies("delete", "queued");
+        policies("delete", "--queue", "gone");
+    }
+
+    @Test
+    void a_version_in_force_before_a_scheduled_one_is_named() throws IOException {
+        String now = "policies: [{id: soon, limits: [{unlimited: true}]}]";
+        apply(now);
+        apply(now.replace("}]}", "}], effective-from: 2999-01-01T00:00:00Z}"));
+        assertThat(policies("get", "soon").out())
+                .contains("\n  # version 1 is in force until a later one takes effect; it is not part of this file\n")
+                .contains("effective-from: \"2999-01-01T00:00:00Z\"\n");
+        policies("delete", "soon");
+    }
+
+    @Test
+    void decisions_are_watched_by_outcome_policy_reason_and_tier() {
+        WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers());
+        DecisionCodec codec = new DecisionCodec();
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", broker.bootstrapServers());
+        try (KafkaProducer<String, byte[]> producer =
+                new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer())) {
+            for (String tier : List.of("free", "gold")) {
+                for (Reason reason : List.of(Reason.WITHIN_LIMITS, Reason.LIMIT_EXCEEDED, Reason.TOO_LARGE)) {
+                    Outcome outcome = reason == Reason.WITHIN_LIMITS ? Outcome.ALLOWED : Outcome.DENIED;
+                    Decision decision = new Decision(
+                                    new Decision.Identity(
+                                            tier + "-" + reason, "watched", tier, new Request.Source(0, 0)),
+                                    new Decision.Status(outcome, reason, 200),
+                                    Decision.Timing.passed(1))
+                            .withLimit(new PolicyVersion("p-" + tier, 1), null);
+                    var unused = producer.send(
+                            new ProducerRecord<>(Topics.of(config).decisions(), 0, "watched", codec.encode(decision)));
+                }
+            }
+        }
+        assertThat(watched(6)).hasSize(6);
+        assertThat(watched(2, "--outcome", "allowed")).containsExactly("free-WITHIN_LIMITS", "gold-WITHIN_LIMITS");
+        assertThat(watched(2, "--reason", "too_large,within_limits", "--tier", "gold"))
+                .containsExactly("gold-WITHIN_LIMITS", "gold-TOO_LARGE");
+        assertThat(watched(2, "--policy", "p-free", "--outcome", "denied"))
+                .containsExactly("free-LIMIT_EXCEEDED", "free-TOO_LARGE");
+    }
+
+    /** Returns the ids of the requests of the first decisions that are selected, among those of the client. */
+    private static List<String> watched(int count, String... filter) {
+        List<String> words = new ArrayList<>(List.of("decisions", "--client", "watched", "--from-beginning"));
+        words.addAll(List.of("--timeout", "1m", "--count", String.valueOf(count)));
+        words.addAll(List.of(filter));
+        return run("watch", words.toArray(String[]::new))
+                .out()
+                .lines()
+                .map(line -> Json.read(line).get("requestId").asText())
+                .toList();
     }
 
     @Test

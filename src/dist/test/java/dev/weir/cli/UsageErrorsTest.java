@@ -16,9 +16,12 @@ class UsageErrorsTest {
             backtest                      | weir backtest: --policies and --requests are missing: weir backtest --policies FILE --requests FILE
             usage                         | weir usage: CLIENT is missing: weir usage CLIENT
             policies apply f --reason     | weir policies apply: --reason needs a value: --reason TEXT
-            send --timeout x              | weir send: --timeout must be a whole number, is 'x'
-            send --timeout 1.5            | weir send: --timeout must be a whole number, is '1.5'
-            send --timeout 99999999999    | weir send: --timeout must be a whole number, at most 2147483647, is '99999999999'
+            send --timeout x              | weir send: --timeout must be a duration such as 500ms, 10s, 1m, 2h or 1d, is 'x'
+            send --timeout 30             | weir send: --timeout must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '30'
+            policies reset a --timeout 30 | weir policies reset: --timeout must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '30'
+            dead-letters list --most x    | weir dead-letters list: --most must be a whole number, is 'x'
+            dead-letters list --most 1.5  | weir dead-letters list: --most must be a whole number, is '1.5'
+            dead-letters list --most 99999999999 | weir dead-letters list: --most must be a whole number, at most 2147483647, is '99999999999'
             run --service-port x          | weir run: --service-port must be a whole number, is 'x'
             watch decisions -n x          | weir watch decisions: --count must be a whole number, is 'x'
             watch decisions -n 9223372036854775808 | weir watch decisions: --count must be a whole number, at most 9223372036854775807, is '9223372036854775808'
@@ -30,6 +33,19 @@ class UsageErrorsTest {
             run --log-format xml          | weir run: --log-format must be one of text, json, is 'xml'
             usage a --attribute b         | weir usage: --attribute must be NAME=VALUE, is 'b'
             policies apply f --dry-run=no | weir policies apply: --dry-run must be true or false, is 'no'
+            policies apply                | weir policies apply: FILE is missing: weir policies apply FILE
+            policies apply a -f b         | weir policies apply: FILE and --file are the same: give one of them (try weir policies apply --help)
+            policies get                  | weir policies get: ID is missing: weir policies get ID…
+            policies get a b --version 1  | weir policies get: --version needs a single ID (try weir policies get --help)
+            policies restore              | weir policies restore: ID is missing: weir policies restore ID VERSION
+            policies restore a x          | weir policies restore: VERSION must be a whole number, is 'x'
+            policies export -o table      | weir policies export: --output must be one of yaml, json, is 'table'
+            watch decisions --outcome no  | weir watch decisions: --outcome must be one of allowed, denied, queued, expired, is 'no'
+            top --since 30s               | weir top: --since must be 1m to 1d, is 30s (try weir top --help)
+            top --since 2d                | weir top: --since must be 1m to 1d, is 2d (try weir top --help)
+            top --every 10ms              | weir top: --every must be 1s or more, is 10ms (try weir top --help)
+            top --most 0                  | weir top: --most must be 1 to 1000, is 0 (try weir top --help)
+            top nodes                     | weir top: VIEW must be one of clients, policies, is 'nodes'
             policies validate a b         | weir policies validate: unexpected argument 'b' (try weir policies validate --help)
             """)
     void a_missing_or_invalid_value_is_one_line_with_the_fix(String command, String line) {
@@ -45,6 +61,8 @@ class UsageErrorsTest {
             policies vaildate f.yaml      | weir policies: unknown command 'vaildate'; did you mean "validate"?
             watch decision                | weir watch: unknown command 'decision'; did you mean "decisions"?
             dead-letters lst              | weir dead-letters: unknown command 'lst'; did you mean "list"?
+            help policies aply            | weir policies: unknown command 'aply'; did you mean "apply"?
+            help send it                  | weir send: unexpected argument 'it' (try weir send --help)
             help polices                  | weir: unknown command 'polices'; did you mean "policies"?
             --verison                     | weir: unknown option '--verison'; did you mean "--version"?
             run --devport 1               | weir run: unknown option '--devport'; did you mean "--dev-port"?

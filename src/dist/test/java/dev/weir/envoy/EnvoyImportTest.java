@@ -354,25 +354,28 @@ class EnvoyImportTest {
                   - id: mail.to
                     layer: edge
                     priority: 10
-                    match: {domain: "mail", to: "**"}
+                    match: {domain: mail, to: "**"}
                     key: [client, to]
-                    limits: [{algorithm: fixed-window, limit: 100, per: 1d}]
+                    limits:
+                      - {algorithm: fixed-window, limit: 100, per: 1d}
                     lease: client
                   # f0.yaml:8
                   - id: mail.kind_news-.to
                     layer: edge
                     priority: 21
-                    match: {domain: "mail", kind: "news\\\\?", to: "**"}
+                    match: {domain: mail, kind: "news\\\\?", to: "**"}
                     key: [client, to]
-                    limits: [{algorithm: fixed-window, limit: 1, per: 7d}]
+                    limits:
+                      - {algorithm: fixed-window, limit: 1, per: 7d}
                     on-exceed: observe
                     lease: client
                   # descriptors without a limit
                   - id: mail.kind.to-others
                     layer: edge
                     priority: 20
-                    match: {domain: "mail", kind: "**", to: "**"}
-                    limits: [{unlimited: true}]
+                    match: {domain: mail, kind: "**", to: "**"}
+                    limits:
+                      - {unlimited: true}
                     lease: client
                 """);
         assertThat(policies(result)).hasSize(3);

@@ -1,5 +1,6 @@
 package dev.weir.backtest;
 
+import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
@@ -58,7 +59,7 @@ public final class BacktestBudget {
         if (nowNanos - startNanos > time.toNanos()) {
             throw new ResultTooLargeException(
                     "deciding the requests of this period takes longer than service.backtest-timeout, "
-                            + time.toSeconds() + " s: use fewer minutes");
+                            + DurationsAndSizes.duration(time.toMillis()) + ": use fewer minutes");
         }
         if (nowNanos - checkedNanos > CHECK_EVERY_NANOS) {
             checkedNanos = nowNanos;

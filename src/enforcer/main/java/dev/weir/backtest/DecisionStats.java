@@ -28,7 +28,7 @@ public final class DecisionStats implements EvaluationListener {
     private final Counts all = new Counts();
     private final Map<String, Counts> byPolicy = new TreeMap<>();
     private final Map<String, Counts> byTier = new TreeMap<>();
-    private final HeavyHitters limited = new HeavyHitters(MAX_CLIENTS);
+    private final HeavyHitters<String> limited = new HeavyHitters<>(MAX_CLIENTS);
 
     private final Set<String> shared = new TreeSet<>();
     private final Map<String, QueueStats> byQueue = new TreeMap<>();
@@ -155,7 +155,7 @@ public final class DecisionStats implements EvaluationListener {
     }
 
     /** Returns the clients with the most denials. */
-    public List<HeavyHitters.Hitter> topLimited(int most) {
+    public List<HeavyHitters.Hitter<String>> topLimited(int most) {
         return limited.top(most);
     }
 }

@@ -97,7 +97,7 @@ public abstract class ChildProcess implements AutoCloseable {
     public int stop() throws InterruptedException {
         process.destroy();
         if (!process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
-            throw new IllegalStateException(name + " did not stop within " + STOP_SECONDS + " s");
+            throw new IllegalStateException(name + " did not stop within " + STOP_SECONDS + "s");
         }
         return process.exitValue();
     }

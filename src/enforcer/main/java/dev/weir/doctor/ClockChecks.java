@@ -54,7 +54,7 @@ final class ClockChecks {
         long offMs = there > after ? there - after : there < before ? there - before : 0;
         if (Math.abs(offMs) > TOLERANCE_MS) {
             notes.warn(
-                    whose + " is " + MachineChecks.time(Math.abs(offMs)) + (offMs > 0 ? " ahead of" : " behind")
+                    whose + " is " + DurationsAndSizes.rounded(Math.abs(offMs)) + (offMs > 0 ? " ahead of" : " behind")
                             + " this machine: the clocks must be synchronized",
                     "on the machine whose clock is wrong: timedatectl set-ntp true");
         } else {
@@ -87,8 +87,9 @@ final class ClockChecks {
         } else if (newest > now + TOLERANCE_MS) {
             compare("the broker of the newest decision", newest, now, now, notes);
         } else {
-            notes.ok("no broker is ahead: the newest decision is " + MachineChecks.time(Math.max(0, now - newest))
-                    + " old; a broker that is behind cannot be detected without writing");
+            notes.ok(
+                    "no broker is ahead: the newest decision is " + DurationsAndSizes.rounded(Math.max(0, now - newest))
+                            + " old; a broker that is behind cannot be detected without writing");
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.doctor;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.topics.BootstrapCheck;
 import dev.weir.topics.BrokerFailure;
 import dev.weir.topics.KafkaCommands;
@@ -203,7 +204,7 @@ final class ClusterView implements AutoCloseable {
         } catch (ExecutionException e) {
             throw e.getCause() instanceof KafkaException refusal ? refusal : new KafkaException(e.getCause());
         } catch (TimeoutException e) {
-            throw new UnreachableException("no response within " + 2 * TIMEOUT_MS / 1_000 + " s", e);
+            throw new UnreachableException("no response within " + DurationsAndSizes.duration(2L * TIMEOUT_MS), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new UnreachableException("interrupted", e);

@@ -1,5 +1,6 @@
 package dev.weir.doctor;
 
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.ReadPositions;
 import dev.weir.topology.Topics;
@@ -166,7 +167,7 @@ final class ConsumerLagCheck {
         String found = BrokerChecks.count(unread.records, "unread record") + " on " + topic + ", in "
                 + BrokerChecks.count(unread.partitions, "partition")
                 + unread.oldestMs
-                        .map(age -> ", the oldest from " + MachineChecks.time(age) + " ago")
+                        .map(age -> ", the oldest from " + DurationsAndSizes.rounded(age) + " ago")
                         .orElse("");
         boolean isNobodyThere =
                 describe(group, cluster).map(one -> one.members().isEmpty()).orElse(true);

@@ -3,6 +3,7 @@ package dev.weir.doctor;
 import com.sun.management.OperatingSystemMXBean;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.State;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.runtime.StateDirectoryCheck;
 import dev.weir.topics.KafkaSettings;
 import java.io.File;
@@ -124,7 +125,7 @@ final class MachineChecks {
         long[] sizeAndTime = {0, 0};
         measure(directory.toFile(), sizeAndTime);
         long ageMs = Math.max(0, System.currentTimeMillis() - sizeAndTime[1]);
-        return "contains " + mib(sizeAndTime[0]) + ", last written " + time(ageMs) + " ago";
+        return "contains " + mib(sizeAndTime[0]) + ", last written " + DurationsAndSizes.rounded(ageMs) + " ago";
     }
 
     /** Adds up the sizes. Files may be deleted in the meantime. */
@@ -192,15 +193,5 @@ final class MachineChecks {
         return bytes < 10 * 1024 * MIB
                 ? (bytes + MIB - 1) / MIB + " MiB"
                 : String.format(Locale.ROOT, "%.1f GiB", bytes / 1024.0 / MIB);
-    }
-
-    /** Returns an approximate duration. */
-    static String time(long ms) {
-        long seconds = ms / 1_000;
-        return seconds < 60
-                ? seconds + " s"
-                : seconds < 3_600
-                        ? seconds / 60 + " min"
-                        : seconds < 48 * 3_600 ? seconds / 3_600 + " h" : seconds / 86_400 + " days";
     }
 }

@@ -119,7 +119,7 @@ final class TransactionChecks {
         OpenTransaction open = one.open;
         TopicPartition partition = open.partition();
         String found = partition + ": a transaction has been open since offset " + open.startOffset()
-                + ", and last wrote " + MachineChecks.time(Math.max(0, one.ageMs()))
+                + ", and last wrote " + DurationsAndSizes.rounded(Math.max(0, one.ageMs()))
                 + " ago; later records are not read; "
                 + TransactionInspector.describe(one.verdict);
         if (one.verdict instanceof Running) {

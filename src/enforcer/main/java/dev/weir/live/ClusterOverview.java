@@ -14,9 +14,7 @@ import java.util.TreeMap;
  * The present state of all instances.
  *
  * @param at the current time, ms since the epoch
- * @param clients the clients with the most denials in the last minute
  * @param recentClients the clients of the last decisions, the latest first
- * @param policies the policies with the most denials in the last minute, at most {@value Sampler#MAX_NAMES}
  * @param queuesInAll the number of all queues. A queue with key fields counts once, whichever instances have parts of
  *     it; beyond {@value Sampler#MAX_IDS} such queues of an instance, once for each instance
  * @param queues the queues with the most waiting requests, by id
@@ -24,9 +22,7 @@ import java.util.TreeMap;
  */
 public record ClusterOverview(
         long at,
-        List<InstanceStatus.DeniedClient> clients,
         List<InstanceStatus.RecentClient> recentClients,
-        List<InstanceStatus.PolicyCounts> policies,
         int queuesInAll,
         long waitingInAll,
         List<QueueOverview> queues,
@@ -53,18 +49,13 @@ public record ClusterOverview(
             Collection<InstanceStatus> statuses,
             Map<String, Long> perSecond,
             Set<String> unreachable) {
-        Map<String, Long> clients = new LinkedHashMap<>();
         Map<String, Long> recent = new LinkedHashMap<>();
-        Map<String, InstanceStatus.PolicyCounts> policies = new LinkedHashMap<>();
         Map<String, InstanceStatus.QueueStatus> queues = new TreeMap<>();
         Map<String, InstanceOverview> instances = new TreeMap<>();
         for (InstanceStatus status : statuses) {
-            status.clients().forEach(client -> clients.merge(client.client(), client.denied(), Long::sum));
             status.recentClients().forEach(client -> recent.merge(client.client(), client.lastAt(), Math::max));
             // Several instances have parts of a queue that has key fields.
             status.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceStatus.QueueStatus::plus));
-            status.policies()
-                    .forEach(policy -> policies.merge(policy.policy(), policy, InstanceStatus.PolicyCounts::plus));
             instances.put(
                     status.address(),
                     new InstanceOverview(
@@ -79,19 +70,10 @@ public record ClusterOverview(
                 instances.put(address, new InstanceOverview(address, false, UNREACHABLE, null, 0, List.of())));
         return new ClusterOverview(
                 nowMs,
-                clients.entrySet().stream()
-                        .map(entry -> new InstanceStatus.DeniedClient(entry.getKey(), entry.getValue()))
-                        .sorted(RecentCounts.Rankings.CLIENTS)
-                        .limit(Sampler.MAX_NAMES)
-                        .toList(),
                 recent.entrySet().stream()
                         .map(entry -> new InstanceStatus.RecentClient(entry.getKey(), entry.getValue()))
                         .sorted(RecentCounts.Rankings.RECENT)
                         .limit(Sampler.MAX_RECENT)
-                        .toList(),
-                policies.values().stream()
-                        .sorted(RecentCounts.Rankings.POLICIES)
-                        .limit(Sampler.MAX_NAMES)
                         .toList(),
                 queuesInAll(statuses),
                 statuses.stream().mapToLong(InstanceStatus::waitingInAll).sum(),

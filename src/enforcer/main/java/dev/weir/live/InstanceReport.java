@@ -45,14 +45,7 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
             second.decisions().values().forEach(Objects::requireNonNull);
             second.queues().forEach(queue -> Objects.requireNonNull(queue.tiers()));
         }
-        Stream.of(
-                        now.address(),
-                        now.health(),
-                        now.clients(),
-                        now.recentClients(),
-                        now.policies(),
-                        now.keyedQueues(),
-                        now.partitions())
+        Stream.of(now.address(), now.health(), now.recentClients(), now.keyedQueues(), now.partitions())
                 .forEach(Objects::requireNonNull);
         for (InstanceStatus.QueueStatus queue : now.queues()) {
             Objects.requireNonNull(queue.tiers());

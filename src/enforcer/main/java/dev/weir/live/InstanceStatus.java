@@ -15,10 +15,7 @@ import java.util.stream.Stream;
  * @param address the address at which other instances reach it
  * @param health the name of a {@link dev.weir.runtime.Health}
  * @param process null if the instance does not report it
- * @param clients the clients with the most denials in the last minute
  * @param recentClients the clients of the last decisions, the latest first, at most {@value Sampler#MAX_RECENT}
- * @param policies the policies with decisions in the last minute, most denials first, at most
- *     {@value Sampler#MAX_POLICIES}
  * @param queuesInAll the number of all its queues
  * @param keyedQueues the ids of those with key fields, of which other instances may have parts; at most
  *     {@value Sampler#MAX_IDS}
@@ -30,17 +27,12 @@ public record InstanceStatus(
         String address,
         String health,
         ProcessInfo process,
-        List<DeniedClient> clients,
         List<RecentClient> recentClients,
-        List<PolicyCounts> policies,
         int queuesInAll,
         List<String> keyedQueues,
         long waitingInAll,
         List<QueueStatus> queues,
         List<AssignedPartition> partitions) {
-
-    /** @param denied the approximate number of denials */
-    public record DeniedClient(String client, long denied) {}
 
     /** @param lastAt the second of its last decision, ms since the epoch */
     public record RecentClient(String client, long lastAt) {}
@@ -57,18 +49,6 @@ public record InstanceStatus(
             return new ProcessInfo(
                     ProcessInfo.class.getPackage().getImplementationVersion(),
                     ManagementFactory.getRuntimeMXBean().getStartTime());
-        }
-    }
-
-    /** The results of a policy in the last minute. A request counts for each policy that was evaluated. */
-    public record PolicyCounts(String policy, long allowed, long denied, long queued) {
-
-        long decided() {
-            return allowed + denied + queued;
-        }
-
-        PolicyCounts plus(PolicyCounts other) {
-            return new PolicyCounts(policy, allowed + other.allowed, denied + other.denied, queued + other.queued);
         }
     }
 

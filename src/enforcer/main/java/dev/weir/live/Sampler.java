@@ -2,6 +2,8 @@ package dev.weir.live;
 
 import dev.weir.metrics.MetricSource;
 import dev.weir.processor.EnforcerMetrics;
+import dev.weir.processor.LimitedRequest;
+import dev.weir.processor.RecentRing;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
 import java.util.ArrayDeque;
@@ -32,15 +34,6 @@ public final class Sampler implements AutoCloseable {
 
     /** The maximum number of further queues with key fields in a report, and in each second of it. */
     static final int MAX_FURTHER_QUEUES = 20;
-
-    /** The maximum number of clients, and of policies, that are listed for all instances. */
-    static final int MAX_NAMES = 10;
-
-    /**
-     * The maximum number of policies in a report, of up to 256 bytes each. All policies that are counted are reported,
-     * because those that deny most on all instances together need not be those that deny most on each.
-     */
-    static final int MAX_POLICIES = EnforcerMetrics.MOST;
 
     static final int MAX_RECENT = 20;
     static final int MAX_KEYS = 8;
@@ -73,6 +66,8 @@ public final class Sampler implements AutoCloseable {
     private final RecentCounts recentCounts;
     private final Deque<InstanceSecond> seconds = new ArrayDeque<>();
     private final MinuteHistory minutes = new MinuteHistory();
+    private final LimitedHistory limitedHistory = new LimitedHistory();
+    private long limited;
     private final ScheduledExecutorService thread;
     private InstanceStatus now;
     private boolean isFailing;
@@ -86,8 +81,8 @@ public final class Sampler implements AutoCloseable {
         this.address = address;
         partitionStatus = new PartitionStatus(source.applications(), policiesTopic);
         recentCounts = new RecentCounts(source.counts());
-        now = new InstanceStatus(
-                address, health(), PROCESS, List.of(), List.of(), List.of(), 0, List.of(), 0, List.of(), List.of());
+        limited = source.counts().limited().since(Long.MAX_VALUE).added();
+        now = new InstanceStatus(address, health(), PROCESS, List.of(), 0, List.of(), 0, List.of(), List.of());
         thread = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread sampling = new Thread(task, "live");
             sampling.setDaemon(true);
@@ -107,6 +102,11 @@ public final class Sampler implements AutoCloseable {
     /** Returns the kept minutes after a given one that are complete, and the present state. */
     public synchronized InstanceReport minutesSince(long at) {
         return new InstanceReport(minutes.since(at), now);
+    }
+
+    /** Returns the limited requests and the results of policies since a time. */
+    public synchronized LimitedReport limitedSince(long fromMs, long nowMs, LimitedReport.Selection selection) {
+        return limitedHistory.since(fromMs, nowMs, selection);
     }
 
     @Override
@@ -157,13 +157,12 @@ public final class Sampler implements AutoCloseable {
             seconds.removeFirst();
         }
         minutes.add(seconds.getLast());
+        addLimited(lastSecondMs(nowMs), done);
         now = new InstanceStatus(
                 address,
                 health(),
                 PROCESS,
-                recentCounts.clients(MAX_NAMES),
                 recentCounts.recentClients(),
-                recentCounts.policies(MAX_POLICIES),
                 views.size(),
                 views.stream()
                         .filter(view -> view.keys() != null)
@@ -173,6 +172,12 @@ public final class Sampler implements AutoCloseable {
                 views.stream().mapToLong(QueueView::waiting).sum(),
                 reported.stream().map(this::queueStatus).toList(),
                 partitions);
+    }
+
+    private void addLimited(long secondMs, CounterSnapshot done) {
+        RecentRing.Snapshot<LimitedRequest> look = source.counts().limited().since(limited);
+        limitedHistory.add(secondMs, look, look.added() - limited, done.evaluations());
+        limited = look.added();
     }
 
     /**

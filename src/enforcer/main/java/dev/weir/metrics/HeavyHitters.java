@@ -13,11 +13,12 @@ import java.util.TreeSet;
  * to {@code capacity} names. With more names, a count is too high by at most the count of the name that it replaced.
  * Not thread-safe.
  */
-public final class HeavyHitters {
+public final class HeavyHitters<T extends Comparable<? super T>> {
 
     private final int capacity;
-    private final Map<String, Long> counts = new HashMap<>();
-    private final TreeMap<Long, TreeSet<String>> byCount = new TreeMap<>();
+    private boolean isExact = true;
+    private final Map<T, Long> counts = new HashMap<>();
+    private final TreeMap<Long, TreeSet<T>> byCount = new TreeMap<>();
 
     /**
      * A name and its count.
@@ -25,7 +26,7 @@ public final class HeavyHitters {
      * @param name the name
      * @param count the estimated count, at least the true one
      */
-    public record Hitter(String name, long count) {}
+    public record Hitter<T>(T name, long count) {}
 
     /** @param capacity the maximum number of names that are counted at the same time */
     public HeavyHitters(int capacity) {
@@ -33,7 +34,7 @@ public final class HeavyHitters {
     }
 
     /** Counts a name once. */
-    public void add(String name) {
+    public void add(T name) {
         add(name, 1);
     }
 
@@ -42,13 +43,14 @@ public final class HeavyHitters {
      *
      * @param more the number of times, 1 or more
      */
-    public void add(String name, long more) {
+    public void add(T name, long more) {
         Long count = counts.get(name);
         if (count == null && counts.size() == capacity) {
-            Map.Entry<Long, TreeSet<String>> least = byCount.firstEntry();
-            String replaced = least.getValue().first();
+            Map.Entry<Long, TreeSet<T>> least = byCount.firstEntry();
+            T replaced = least.getValue().first();
             count = least.getKey();
             counts.remove(replaced);
+            isExact = false;
             removeFromCount(replaced, count);
         } else if (count != null) {
             removeFromCount(name, count);
@@ -58,22 +60,27 @@ public final class HeavyHitters {
         byCount.computeIfAbsent(next, c -> new TreeSet<>()).add(name);
     }
 
+    /** Returns whether all counts are exact, because there were no more names than the capacity. */
+    public boolean isExact() {
+        return isExact;
+    }
+
     /** Returns the names with the highest counts, in descending order, ties in ascending order of the name. */
-    public List<Hitter> top(int most) {
-        List<Hitter> top = new ArrayList<>();
-        for (Map.Entry<Long, TreeSet<String>> entry : byCount.descendingMap().entrySet()) {
-            for (String name : entry.getValue()) {
+    public List<Hitter<T>> top(int most) {
+        List<Hitter<T>> top = new ArrayList<>();
+        for (Map.Entry<Long, TreeSet<T>> entry : byCount.descendingMap().entrySet()) {
+            for (T name : entry.getValue()) {
                 if (top.size() == most) {
                     return top;
                 }
-                top.add(new Hitter(name, entry.getKey()));
+                top.add(new Hitter<>(name, entry.getKey()));
             }
         }
         return top;
     }
 
-    private void removeFromCount(String name, long count) {
-        TreeSet<String> names = byCount.get(count);
+    private void removeFromCount(T name, long count) {
+        TreeSet<T> names = byCount.get(count);
         names.remove(name);
         if (names.isEmpty()) {
             byCount.remove(count);

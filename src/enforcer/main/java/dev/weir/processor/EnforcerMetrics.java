@@ -20,7 +20,7 @@ import java.util.function.UnaryOperator;
  * happen, so uncommitted work that is repeated after a failure counts twice. No decision depends on these values.
  */
 // Names from policies and producers are labels; the number of label values is bounded by MOST. Clients are not counted
-// by name: the most recent ones are kept, and those of denials for callers that want to rank them.
+// by name: the most recent ones are kept, and the most recent limited requests for callers that want to rank them.
 public final class EnforcerMetrics implements EvaluationListener {
 
     /** The label of decisions without a policy and of releases without a tier. */
@@ -35,8 +35,8 @@ public final class EnforcerMetrics implements EvaluationListener {
      */
     public static final int MOST = 1_000;
 
-    /** The maximum number of denials whose clients are kept. */
-    public static final int MAX_DENIED = 4_096;
+    /** The maximum number of limited requests that are kept. */
+    public static final int MAX_LIMITED = 4_096;
 
     /** The maximum number of decisions whose clients are kept. */
     private static final int MAX_RECENT = 256;
@@ -76,8 +76,8 @@ public final class EnforcerMetrics implements EvaluationListener {
     private final Map<String, LongAdder> released = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> waitedForQuota = new ConcurrentHashMap<>();
     private final Map<Leasing, LongAdder> leasing = new ConcurrentHashMap<>();
-    private final ClientRing denied = new ClientRing(MAX_DENIED);
-    private final ClientRing recent = new ClientRing(MAX_RECENT);
+    private final RecentRing<LimitedRequest> limited = new RecentRing<>(MAX_LIMITED);
+    private final RecentRing<String> recent = new RecentRing<>(MAX_RECENT);
     private final Map<Line, Histogram> waitsMs = new ConcurrentHashMap<>();
     private final Histogram latenciesMs = new Histogram(LATENCIES_MS);
     private final Histogram latenessMs = new Histogram(LATENCIES_MS);
@@ -110,9 +110,10 @@ public final class EnforcerMetrics implements EvaluationListener {
             evaluated(NONE, decision.outcome());
         }
         recent.add(decision.client());
-        if (decision.outcome() == Outcome.DENIED) {
-            denied.add(decision.client());
-        } else if (decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
+        if (LimitedRequest.isLimited(decision)) {
+            limited.add(new LimitedRequest(decision.client(), policy, decision.reason()));
+        }
+        if (decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
             of(queued, decision.queueing().queue(), q -> OTHER, q -> new LongAdder())
                     .increment();
         }
@@ -247,13 +248,13 @@ public final class EnforcerMetrics implements EvaluationListener {
         return read(leasing);
     }
 
-    /** Returns the clients of the most recent denials. */
-    public ClientRing denied() {
-        return denied;
+    /** Returns the most recent limited requests. */
+    public RecentRing<LimitedRequest> limited() {
+        return limited;
     }
 
     /** Returns the clients of the most recent decisions. */
-    public ClientRing recent() {
+    public RecentRing<String> recent() {
         return recent;
     }
 

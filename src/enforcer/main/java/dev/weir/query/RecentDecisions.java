@@ -16,13 +16,14 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.TopicPartition;
 
 /**
  * The recent decisions for a client, read from the end of the decision topic.
  *
- * @param newestFirst the last decisions for the client among the records read, newest first
+ * @param newestFirst the last decisions for the client among the records read that pass the filter, newest first
  * @param read the number of records of the client's partition that were read
  * @param sinceMs the timestamp of the first record read, in milliseconds; null if there was none
  */
@@ -35,9 +36,10 @@ public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceM
      * Reads the end of the client's partition.
      *
      * @param most the maximum number of decisions to return
+     * @param filter selects the decisions to return
      * @throws UnreachableException if the topic cannot be read or a decision cannot be decoded
      */
-    public static RecentDecisions of(WeirConfig config, String client, int most) {
+    public static RecentDecisions of(WeirConfig config, String client, int most, DecisionFilter filter) {
         DecisionCodec avro = new DecisionCodec(SchemaRegistries.of(config));
         byte[] key = client.getBytes(StandardCharsets.UTF_8);
         Deque<Decision> last = new ArrayDeque<>();
@@ -57,13 +59,9 @@ public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceM
                 read[0]++;
                 since[0] = since[0] == null ? Long.valueOf(record.timestamp()) : since[0];
                 if (Arrays.equals(key, record.key())) {
-                    try {
-                        last.addLast(avro.decode(record.value()));
-                    } catch (UnreadableException e) {
-                        throw new UnreachableException(
-                                "the decision in partition %d at offset %d cannot be decoded"
-                                        .formatted(record.partition(), record.offset()),
-                                e);
+                    Decision decision = decode(avro, record);
+                    if (filter.passes(decision)) {
+                        last.addLast(decision);
                     }
                     if (last.size() > most) {
                         last.removeFirst();
@@ -74,5 +72,16 @@ public record RecentDecisions(List<Decision> newestFirst, long read, Long sinceM
         List<Decision> newestFirst = new ArrayList<>(last);
         Collections.reverse(newestFirst);
         return new RecentDecisions(newestFirst, read[0], since[0]);
+    }
+
+    private static Decision decode(DecisionCodec codec, ConsumerRecord<byte[], byte[]> record) {
+        try {
+            return codec.decode(record.value());
+        } catch (UnreadableException e) {
+            throw new UnreachableException(
+                    "the decision in partition %d at offset %d cannot be decoded"
+                            .formatted(record.partition(), record.offset()),
+                    e);
+        }
     }
 }

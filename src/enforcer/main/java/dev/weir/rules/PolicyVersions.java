@@ -92,7 +92,7 @@ public final class PolicyVersions {
     }
 
     /** Returns the versions in force at or after a record time, each in a record of its own, oldest first. */
-    static List<PolicyAvro.Applied> inForceFrom(PolicyAvro.Applied applied, long timestampMs) {
+    public static List<PolicyAvro.Applied> inForceFrom(PolicyAvro.Applied applied, long timestampMs) {
         List<PolicyAvro.Applied> held = new ArrayList<>();
         for (VersionInForce holding : of(applied)) {
             if (timestampMs < holding.untilMs()) {

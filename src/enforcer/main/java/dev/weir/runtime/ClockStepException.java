@@ -1,5 +1,6 @@
 package dev.weir.runtime;
 
+import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 
 /** Thrown if the wall clock was set back so far that the instance must restart. */
@@ -8,6 +9,6 @@ final class ClockStepException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
     ClockStepException(Duration behind) {
-        super("the wall clock was set back by " + behind.toMillis() / 1000.0 + " s");
+        super("the wall clock was set back by " + DurationsAndSizes.rounded(behind.toMillis()));
     }
 }

@@ -7,6 +7,7 @@ import dev.weir.metrics.ClusterProblemMetrics;
 import dev.weir.metrics.MetricSource;
 import dev.weir.metrics.PrometheusMetrics;
 import dev.weir.metrics.RestoreProgress;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
@@ -261,7 +262,9 @@ public final class Enforcer implements AutoCloseable {
     public void awaitRunning(Duration timeout) {
         if (!isRunningWithin(timeout)) {
             throw new UnreachableException(
-                    "the enforcer is not running after " + timeout.toSeconds() + " s: " + progress(), null);
+                    "the enforcer is not running after " + DurationsAndSizes.duration(timeout.toMillis()) + ": "
+                            + progress(),
+                    null);
         }
     }
 
@@ -391,8 +394,8 @@ public final class Enforcer implements AutoCloseable {
                 .toList();
         if (!isStoppedBy(stops)) {
             LOG.error(
-                    "The enforcer did not stop within {} s ({}); uncommitted work is repeated by the next instance",
-                    STOPS_WITHIN.toSeconds(),
+                    "The enforcer did not stop within {} ({}); uncommitted work is repeated by the next instance",
+                    DurationsAndSizes.duration(STOPS_WITHIN.toMillis()),
                     progress());
         } else {
             LOG.info("Instance {} has stopped", id);

@@ -1,6 +1,7 @@
 package dev.weir.runtime;
 
 import dev.weir.fault.SafeText;
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.topics.UnreachableException;
 import java.time.Duration;
 import java.util.LinkedHashSet;
@@ -161,7 +162,8 @@ final class StreamsApplication {
                     streams.state() == KafkaStreams.State.RUNNING ? name + " waits for a thread" : toString());
         }
         return isStalled(forSo)
-                ? Optional.of("a thread of " + name + " has not polled for " + forSo.toSeconds() + " s")
+                ? Optional.of(
+                        "a thread of " + name + " has not polled for " + DurationsAndSizes.duration(forSo.toMillis()))
                 : Optional.empty();
     }
 

@@ -1,10 +1,13 @@
 package dev.weir.service;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.weir.event.Reason;
 import dev.weir.live.ClusterHistory;
 import dev.weir.live.ClusterSecond;
 import dev.weir.live.ClusterTimeline;
 import dev.weir.live.ClusterTimeline.LiveUpdate;
 import dev.weir.live.InstanceReport;
+import dev.weir.live.LimitedReport;
 import dev.weir.live.Sampler;
 import dev.weir.service.http.ProblemDetails;
 import dev.weir.service.http.QueryParameters;
@@ -28,6 +31,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -46,6 +50,14 @@ final class LiveFeed implements AutoCloseable {
     private static final String AFTER = "after";
     private static final String BY_MINUTE = "minutes";
     private static final String HOURS = "hours";
+    private static final String MINUTES = "minutes";
+    private static final String MOST = "most";
+    private static final int DEFAULT_MOST = 20;
+    private static final long MS_PER_MINUTE = 60_000;
+
+    /** The path at which instances report which clients are limited. */
+    static final String LIMITED_PATH = "/v1/live/limited";
+
     private static final long MS_PER_SECOND = 1_000;
     private static final long MS_PER_HOUR = 3_600_000;
 
@@ -80,7 +92,7 @@ final class LiveFeed implements AutoCloseable {
     private record LiveSource(Sampler own, Supplier<Set<String>> others) {}
 
     /** The reports, and the reasons why there is none, by address. */
-    private record Polled(Map<String, InstanceReport> reports, Map<String, String> failed) {}
+    private record Polled<T>(Map<String, T> reports, Map<String, String> failed) {}
 
     LiveFeed(PeerInstances peers) {
         this.peers = peers;
@@ -127,12 +139,42 @@ final class LiveFeed implements AutoCloseable {
         long after = nowMs - hours * MS_PER_HOUR;
         LiveSource current = source();
         String target = REPORT_PATH + "?" + AFTER + "=" + after + "&" + BY_MINUTE + "=true";
-        request.future(() -> poll(current, target, HISTORY_TIMEOUT).thenAccept(polled -> {
-            List<InstanceReport> reports = new ArrayList<>(polled.reports.values());
-            reports.add(current.own().minutesSince(after));
-            request.contentType("application/json")
-                    .result(Json.write(ClusterHistory.of(nowMs, reports, polled.failed.keySet())));
-        }));
+        request.future(() -> poll(current, target, HISTORY_TIMEOUT, InstanceReport::read)
+                .thenAccept(polled -> {
+                    List<InstanceReport> reports = new ArrayList<>(polled.reports.values());
+                    reports.add(current.own().minutesSince(after));
+                    request.contentType("application/json")
+                            .result(Json.write(ClusterHistory.of(nowMs, reports, polled.failed.keySet())));
+                }));
+    }
+
+    /** Returns the most limited clients and the results of policies on all instances, or to another one, only on this. */
+    void limited(Context request) {
+        QueryParameters parameters = QueryParameters.of(request, MINUTES, MOST, "client", "policy", "reason");
+        int minutes =
+                parameters.number(MINUTES, 1, ClusterHistory.MAX_HOURS * 60).orElse(1);
+        LimitedReport.Selection selection = new LimitedReport.Selection(
+                parameters.text("client"),
+                parameters.text("policy"),
+                parameters.word("reason", Reason.class).map(Reason::name),
+                parameters.number(MOST, 1, LimitedReport.MAX_ENTRIES).orElse(DEFAULT_MOST));
+        long nowMs = System.currentTimeMillis();
+        LiveSource current = source();
+        LimitedReport own = current.own().limitedSince(nowMs - minutes * MS_PER_MINUTE, nowMs, selection.withAll());
+        request.contentType("application/json");
+        if (PeerInstances.isForwarded(request)) {
+            request.result(Json.write(own));
+            return;
+        }
+        String target = LIMITED_PATH + "?" + MINUTES + "=" + minutes + selection.query();
+        request.future(() -> poll(current, target, HISTORY_TIMEOUT, LimitedReport::read)
+                .thenAccept(polled -> {
+                    List<LimitedReport> reports = new ArrayList<>(polled.reports.values());
+                    reports.add(own);
+                    ObjectNode json = Json.MAPPER.valueToTree(LimitedReport.sum(reports, selection));
+                    polled.failed.keySet().forEach(json.putArray("missing")::add);
+                    request.result(Json.write(json));
+                }));
     }
 
     /** Sends the history, and then an event each second until either side closes the connection. */
@@ -259,7 +301,8 @@ final class LiveFeed implements AutoCloseable {
         long after = current.lastSecondMs();
         String question = REPORT_PATH + "?" + AFTER + "=" + after;
         Duration within = after == 0 ? HISTORY_TIMEOUT : ANSWER_TIMEOUT;
-        Polled polled = poll(source, question, within).join();
+        Polled<InstanceReport> polled =
+                poll(source, question, within, InstanceReport::read).join();
         polled.failed.forEach((address, why) -> {
             if (!unreachable.contains(address)) {
                 LOG.warn("The live page has no figures from {}: {}", address, why);
@@ -270,12 +313,13 @@ final class LiveFeed implements AutoCloseable {
     }
 
     /** Gets the reports of the other instances. The future does not fail. */
-    private CompletableFuture<Polled> poll(LiveSource current, String question, Duration within) {
-        Polled polled = new Polled(new ConcurrentSkipListMap<>(), new ConcurrentSkipListMap<>());
+    private <T> CompletableFuture<Polled<T>> poll(
+            LiveSource current, String question, Duration within, Function<String, T> reader) {
+        Polled<T> polled = new Polled<>(new ConcurrentSkipListMap<>(), new ConcurrentSkipListMap<>());
         List<CompletableFuture<?>> answers = new ArrayList<>();
         for (String address : current.others().get()) {
             answers.add(peers.get(address, question, within)
-                    .thenApply(InstanceReport::read)
+                    .thenApply(reader)
                     .handle((report, failure) -> failure == null
                             ? polled.reports.put(address, report)
                             : polled.failed.put(address, String.valueOf(cause(failure)))));

@@ -3,9 +3,12 @@ package dev.weir.service;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.config.WeirConfig;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.RequestRules;
+import dev.weir.query.DecisionFilter;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.service.QueueAggregator.DrainingQueues;
@@ -108,18 +111,23 @@ final class QueryApi {
         });
     }
 
-    /** Returns the recent decisions on a client's requests. */
+    /** Returns the recent decisions on a client's requests that pass a filter. */
     void decisions(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
-        int most = QueryParameters.of(request, LIMIT_PARAMETER)
-                .number(LIMIT_PARAMETER, 1, MAX_DECISIONS)
-                .orElse(DEFAULT_DECISIONS);
+        QueryParameters parameters =
+                QueryParameters.of(request, LIMIT_PARAMETER, "outcome", "policy", "reason", "tier");
+        int most = parameters.number(LIMIT_PARAMETER, 1, MAX_DECISIONS).orElse(DEFAULT_DECISIONS);
+        DecisionFilter filter = new DecisionFilter(
+                parameters.words("outcome", Outcome.class),
+                parameters.text("policy").map(Set::of).orElse(Set.of()),
+                parameters.words("reason", Reason.class),
+                parameters.text("tier").map(Set::of).orElse(Set.of()));
         String client = request.pathParam("client");
         ResponseWriter.write(
                 request,
                 format,
                 200,
-                JsonViews.decisions(client, instance.get().rules().decisions(client, most)));
+                JsonViews.decisions(client, instance.get().rules().decisions(client, most, filter)));
     }
 
     /** Returns how a request would be decided. */

@@ -9,6 +9,7 @@ import dev.weir.deadletter.DeadLetterReplay;
 import dev.weir.definition.PolicyFile.Contents;
 import dev.weir.event.Request;
 import dev.weir.processor.PolicyRegistry;
+import dev.weir.query.DecisionFilter;
 import dev.weir.query.RecentClientRequests;
 import dev.weir.query.RecentDecisions;
 import dev.weir.rules.ConflictException;
@@ -191,8 +192,8 @@ final class RuleService {
     }
 
     /** Returns the recent decisions on a client's requests. */
-    RecentDecisions decisions(String client, int most) {
-        return withPermit(readPermits, () -> RecentDecisions.of(config, client, most));
+    RecentDecisions decisions(String client, int most, DecisionFilter filter) {
+        return withPermit(readPermits, () -> RecentDecisions.of(config, client, most, filter));
     }
 
     /**

@@ -345,6 +345,7 @@ public final class WeirService implements AutoCloseable {
                 new Route(GET, AccessControl.LIVE_PAGE_PATH + "/{file}", Permission.PAGE, LivePage::file),
                 new Route(GET, "/v1/live", Permission.READ, feed::watch),
                 new Route(GET, "/v1/live/history", Permission.READ, feed::history),
+                new Route(GET, LiveFeed.LIMITED_PATH, Permission.READ, feed::limited),
                 new Route(GET, LiveFeed.REPORT_PATH, Permission.READ, feed::report),
                 new Route(GET, "/v1/gateways", Permission.READ, gateways::list),
                 new Route(GET, "/v1/policies", Permission.READ, policies::list),

@@ -1,5 +1,6 @@
 package dev.weir.topics;
 
+import dev.weir.policy.DurationsAndSizes;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
@@ -27,7 +28,7 @@ public record BrokerFailure(String reason, String advice, boolean isTimeout) {
             false);
 
     static BrokerFailure noResponse(Duration limit) {
-        return new BrokerFailure("no response within %.1f s".formatted(limit.toMillis() / 1e3), START, true);
+        return new BrokerFailure("no response within " + DurationsAndSizes.rounded(limit.toMillis()), START, true);
     }
 
     static BrokerFailure ofConnection(IOException failure, Duration limit) {
@@ -49,18 +50,19 @@ public record BrokerFailure(String reason, String advice, boolean isTimeout) {
         return switch (protocol) {
             case PLAINTEXT ->
                 new BrokerFailure(
-                        "no response to a request without a login within %.1f s".formatted(limit.toMillis() / 1e3),
+                        "no response to a request without a login within "
+                                + DurationsAndSizes.rounded(limit.toMillis()),
                         "set kafka.security.protocol to SASL_PLAINTEXT if the listener needs a login; otherwise the broker"
                                 + " is slow",
                         true);
             case SASL_PLAINTEXT ->
                 new BrokerFailure(
-                        "no login within %.1f s".formatted(limit.toMillis() / 1e3),
+                        "no login within " + DurationsAndSizes.rounded(limit.toMillis()),
                         "check kafka.security.protocol and kafka.sasl.mechanism",
                         true);
             case SSL, SASL_SSL ->
                 new BrokerFailure(
-                        "no TLS connection within %.1f s".formatted(limit.toMillis() / 1e3),
+                        "no TLS connection within " + DurationsAndSizes.rounded(limit.toMillis()),
                         "check that the brokers use TLS, and kafka.security.protocol",
                         true);
         };

@@ -1,6 +1,7 @@
 package dev.weir.topics;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -232,7 +233,9 @@ public final class RecordReader implements AutoCloseable {
     private void requireInTime(long startNanos) {
         if (System.nanoTime() - startNanos > timeout.toNanos()) {
             throw new UnreachableException(
-                    "cannot read the topic " + topic + " to its end within " + timeout.toSeconds() + " s", null);
+                    "cannot read the topic " + topic + " to its end within "
+                            + DurationsAndSizes.duration(timeout.toMillis()),
+                    null);
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.transaction;
 
+import dev.weir.policy.DurationsAndSizes;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
@@ -55,7 +56,8 @@ public final class BrokerConnection {
                         null,
                         null)) {
             if (!NetworkClientUtils.awaitReady(client, broker, Time.SYSTEM, TIMEOUT_MS)) {
-                throw new IOException("no connection to " + broker + " within " + TIMEOUT_MS / 1_000 + " s");
+                throw new IOException(
+                        "no connection to " + broker + " within " + DurationsAndSizes.duration(TIMEOUT_MS));
             }
             ClientRequest message =
                     client.newClientRequest(broker.idString(), request, Time.SYSTEM.milliseconds(), true);

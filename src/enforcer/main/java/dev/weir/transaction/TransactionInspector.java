@@ -239,7 +239,7 @@ public final class TransactionInspector {
         } catch (ExecutionException e) {
             throw e.getCause() instanceof KafkaException refusal ? refusal : new KafkaException(e.getCause());
         } catch (TimeoutException e) {
-            throw new KafkaException("no response within " + TIMEOUT_SECONDS + " s", e);
+            throw new KafkaException("no response within " + TIMEOUT_SECONDS + "s", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new KafkaException("interrupted", e);

@@ -1,5 +1,6 @@
 package dev.weir.transaction;
 
+import dev.weir.policy.DurationsAndSizes;
 import dev.weir.transaction.LoggedTransaction.Status;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -77,7 +78,8 @@ final class TransactionLog {
             long deadlineNanos = System.nanoTime() + MAX_TIME.toNanos();
             while (consumer.position(partition) < end) {
                 if (System.nanoTime() - deadlineNanos > 0) {
-                    throw new TimeoutException(TOPIC + " was not read within " + MAX_TIME.toSeconds() + " s");
+                    throw new TimeoutException(
+                            TOPIC + " was not read within " + DurationsAndSizes.duration(MAX_TIME.toMillis()));
                 }
                 for (ConsumerRecord<byte[], byte[]> one : consumer.poll(POLL)) {
                     if (one.key() != null && one.value() != null && transactionalId.equals(id(one.key()))) {

@@ -57,7 +57,7 @@ final class GroupOffsets {
         } catch (ExecutionException e) {
             isRefused = e.getCause() instanceof AuthorizationException;
         } catch (TimeoutException e) {
-            throw new KafkaException("no response within " + TIMEOUT_SECONDS + " s", e);
+            throw new KafkaException("no response within " + TIMEOUT_SECONDS + "s", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new KafkaException("interrupted", e);

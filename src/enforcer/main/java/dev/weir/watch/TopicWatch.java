@@ -165,7 +165,7 @@ final class TopicWatch {
             }
             throw e.getCause() instanceof KafkaException refusal ? refusal : new KafkaException(e.getCause());
         } catch (TimeoutException e) {
-            throw new KafkaException("no response within " + TIMEOUT_SECONDS + " s", e);
+            throw new KafkaException("no response within " + TIMEOUT_SECONDS + "s", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new KafkaException("interrupted", e);

@@ -260,7 +260,7 @@ final class TransactionWatch {
             } catch (ExecutionException e) {
                 LOG.debug("No offset of {}: {}", partition, e.getMessage());
             } catch (TimeoutException e) {
-                throw new KafkaException("no response within " + TIMEOUT_SECONDS + " s", e);
+                throw new KafkaException("no response within " + TIMEOUT_SECONDS + "s", e);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw new KafkaException("interrupted", e);

@@ -192,7 +192,7 @@ class WeirClientTest {
                 assertThatThrownBy(() -> get(asked))
                         .cause()
                         .isInstanceOf(NoDecisionException.class)
-                        .hasMessage("no decision arrived within 200 ms")
+                        .hasMessage("no decision arrived within 200ms")
                         .asInstanceOf(type(NoDecisionException.class))
                         .extracting(NoDecisionException::reason)
                         .isEqualTo(NoDecisionReason.TIMED_OUT);
@@ -220,10 +220,10 @@ class WeirClientTest {
                 .noCircuit())) {
             assertThatThrownBy(() -> get(weir.decide(request("alice"), SHORT, Fallback.FAIL)))
                     .cause()
-                    .hasMessage("no decision arrived within 200 ms");
+                    .hasMessage("no decision arrived within 200ms");
             assertThatThrownBy(() -> get(weir.decide(request("alice"), LiveWeir.PATIENCE, Fallback.FAIL)))
                     .cause()
-                    .hasMessage("no decision arrived within 1000 ms");
+                    .hasMessage("no decision arrived within 1s");
             assertThat(get(weir.decide(request("alice"), SHORT)))
                     .isEqualTo(ClientDecision.fallback(false, NoDecisionReason.TIMED_OUT));
             assertThatThrownBy(() -> weir.decide(request("alice"), Duration.ZERO))

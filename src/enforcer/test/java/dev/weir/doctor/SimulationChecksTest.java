@@ -78,8 +78,8 @@ class SimulationChecksTest {
     @CsvSource({
         "100000, OK,   it agrees within 1s",
         "101500, OK,   it agrees within 1s",
-        "103000, WARN, it is 2 s ahead of this machine",
-        "98500,  WARN, it is 1 s behind this machine",
+        "103000, WARN, it is 2s ahead of this machine",
+        "98500,  WARN, it is 1.5s behind this machine",
     })
     void clock_skew_is_reported_only_beyond_the_round_trip(long there, Verdict verdict, String found) {
         ClockChecks.compare("it", there, 100_000, 101_000, notes);

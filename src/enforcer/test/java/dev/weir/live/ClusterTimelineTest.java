@@ -33,11 +33,7 @@ class ClusterTimelineTest {
                         address,
                         "RUNNING",
                         new InstanceStatus.ProcessInfo("1.2.3", denied),
-                        List.of(
-                                new InstanceStatus.DeniedClient("greedy", denied),
-                                new InstanceStatus.DeniedClient("of " + address, 7)),
                         List.of(new InstanceStatus.RecentClient("greedy", denied)),
-                        List.of(new InstanceStatus.PolicyCounts("p", 1, denied, 0)),
                         30,
                         List.of(),
                         denied,
@@ -100,18 +96,6 @@ class ClusterTimelineTest {
     void a_single_instance_publishes_at_once() {
         together.add(4_500, report("a", 3, 3_000), Map.of(), Set.of());
         assertThat(seconds()).containsExactly(3_000L);
-    }
-
-    @Test
-    void the_most_denied_clients_are_ranked_over_all_instances() {
-        together.add(2_000, report("a", 3), Map.of("b", report("b", 5)), Set.of());
-        assertThat(together.since(0).overview().clients())
-                .containsExactly(
-                        new InstanceStatus.DeniedClient("greedy", 8),
-                        new InstanceStatus.DeniedClient("of a", 7),
-                        new InstanceStatus.DeniedClient("of b", 7));
-        assertThat(together.since(0).overview().policies())
-                .containsExactly(new InstanceStatus.PolicyCounts("p", 2, 8, 0));
     }
 
     @Test
@@ -206,31 +190,6 @@ class ClusterTimelineTest {
         assertThat(overview.waitingInAll()).isEqualTo(31);
     }
 
-    @Test
-    void the_most_denying_policies_are_ranked_over_all_instances() {
-        Map<String, InstanceReport> others = Map.of("b", withPolicies("b", 6));
-        together.add(2_000, withPolicies("a", 5), others, Set.of());
-        assertThat(together.since(0).overview().policies())
-                .hasSize(Sampler.MAX_NAMES)
-                .startsWith(
-                        new InstanceStatus.PolicyCounts("everywhere", 0, 11, 0),
-                        new InstanceStatus.PolicyCounts("0 of a", 0, 9, 0));
-    }
-
-    /** Returns the report of an instance with ten policies that deny more than the one that all instances have. */
-    private static InstanceReport withPolicies(String address, long denied) {
-        List<InstanceStatus.PolicyCounts> policies = new ArrayList<>();
-        for (int i = 0; i < Sampler.MAX_NAMES; i++) {
-            policies.add(new InstanceStatus.PolicyCounts(i + " of " + address, 0, 9, 0));
-        }
-        policies.add(new InstanceStatus.PolicyCounts("everywhere", 0, denied, 0));
-        return new InstanceReport(
-                List.of(),
-                new InstanceStatus(
-                        address, "RUNNING", null, List.of(), List.of(), policies, 0, List.of(), 0, List.of(),
-                        List.of()));
-    }
-
     /** Returns the report of an instance that has some of the keys of a queue, and another queue without keys. */
     private static InstanceReport keyed(String address, long keys, long waiting, Long oldestWaitMs, String tier) {
         InstanceSecond.QueueSecond inSecond = new InstanceSecond.QueueSecond(
@@ -257,8 +216,6 @@ class ClusterTimelineTest {
                         "RUNNING",
                         null,
                         List.of(),
-                        List.of(),
-                        List.of(),
                         3,
                         List.of("empty", "hooks"),
                         waiting,
@@ -280,7 +237,7 @@ class ClusterTimelineTest {
         for (String other : List.of(
                 json.replace("\"bounds\":[1,", "\"bounds\":[3,"),
                 json.replace("\"latenciesMs\"", "\"latencies\""),
-                json.replace("\"clients\"", "\"people\""),
+                json.replace("\"recentClients\"", "\"people\""),
                 json.replace("\"keyedQueues\"", "\"keyed\""),
                 "[]",
                 "")) {

@@ -88,8 +88,7 @@ class MinuteHistoryTest {
         add(MINUTE);
         add(2 * MINUTE);
         add(3 * MINUTE);
-        InstanceStatus now = new InstanceStatus(
-                "a", "RUNNING", null, List.of(), List.of(), List.of(), 0, List.of(), 0, List.of(), List.of());
+        InstanceStatus now = new InstanceStatus("a", "RUNNING", null, List.of(), 0, List.of(), 0, List.of(), List.of());
         InstanceReport report = new InstanceReport(history.since(0), now);
         InstanceReport behind = new InstanceReport(history.since(0).subList(0, 1), now);
         long nowMs = 3 * MINUTE + 1_000;

@@ -36,57 +36,6 @@ class RecentCountsTest {
     }
 
     @Test
-    void the_most_denied_clients_are_listed_first_for_a_minute() {
-        RecentCounts recently = new RecentCounts(counts);
-        deny("b", 2);
-        deny("a", 2);
-        deny("c", 5);
-        Counting.decide(counts, "fine", "q", Outcome.ALLOWED);
-        pass(recently, A_MINUTE - 11);
-        deny("b", 1);
-        recently.nextSecond(at += 1_000);
-        assertThat(recently.clients(2))
-                .containsExactly(new InstanceStatus.DeniedClient("c", 5), new InstanceStatus.DeniedClient("b", 3));
-        assertThat(recently.policies(9))
-                .containsExactly(
-                        new InstanceStatus.PolicyCounts("p", 0, 10, 0), new InstanceStatus.PolicyCounts("q", 1, 0, 0));
-        pass(recently, 20);
-        assertThat(recently.clients(9)).containsExactly(new InstanceStatus.DeniedClient("b", 1));
-        assertThat(recently.policies(9)).containsExactly(new InstanceStatus.PolicyCounts("p", 0, 1, 0));
-        pass(recently, A_MINUTE);
-        assertThat(recently.clients(9)).isEmpty();
-        assertThat(recently.policies(9)).isEmpty();
-    }
-
-    @Test
-    void sampled_clients_are_scaled_to_all_denials() {
-        RecentCounts recently = new RecentCounts(counts);
-        for (int i = 0; i < EnforcerMetrics.MAX_DENIED; i++) {
-            deny("often", 3);
-            deny("seldom", 1);
-        }
-        recently.nextSecond(at += 1_000);
-        assertThat(recently.clients(9))
-                .containsExactly(
-                        new InstanceStatus.DeniedClient("often", 3 * EnforcerMetrics.MAX_DENIED),
-                        new InstanceStatus.DeniedClient("seldom", EnforcerMetrics.MAX_DENIED));
-    }
-
-    @Test
-    void a_denial_counts_for_each_policy_that_denies_and_as_passed_for_the_others() {
-        RecentCounts recently = new RecentCounts(counts);
-        deny("a", 1);
-        Counting.evaluate(counts, "also-denies", Outcome.DENIED);
-        Counting.evaluate(counts, "passes", Outcome.ALLOWED);
-        recently.nextSecond(at += 1_000);
-        assertThat(recently.policies(9))
-                .containsExactly(
-                        new InstanceStatus.PolicyCounts("also-denies", 0, 1, 0),
-                        new InstanceStatus.PolicyCounts("p", 0, 1, 0),
-                        new InstanceStatus.PolicyCounts("passes", 1, 0, 0));
-    }
-
-    @Test
     void the_clients_of_the_last_decisions_are_kept_the_latest_first() {
         RecentCounts recently = new RecentCounts(counts);
         for (int i = 0; i < Sampler.MAX_RECENT + 5; i++) {

@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -62,21 +63,22 @@ class SamplerTest {
     }
 
     @Test
-    void all_policies_of_the_last_minute_are_reported() {
-        for (int i = 0; i < 3 * Sampler.MAX_NAMES; i++) {
-            Counting.evaluate(counts, "policy " + i, Outcome.DENIED);
-        }
-        assertThat(sample().now().policies()).hasSize(3 * Sampler.MAX_NAMES);
-    }
-
-    @Test
-    void the_number_of_reported_policies_is_bounded() {
-        for (int i = 0; i < EnforcerMetrics.MOST + 500; i++) {
-            Counting.evaluate(counts, "policy " + i, Outcome.DENIED);
-        }
-        assertThat(sample().now().policies())
-                .hasSize(EnforcerMetrics.MOST)
-                .startsWith(new InstanceStatus.PolicyCounts(EnforcerMetrics.OTHER, 0, 500, 0));
+    void limited_clients_and_the_results_of_policies_are_reported() {
+        Counting.decide(counts, "alice", "p", Outcome.DENIED);
+        Counting.decide(counts, "bob", "p", Outcome.ALLOWED);
+        Counting.evaluate(counts, "q", Outcome.ALLOWED);
+        long nowMs = System.currentTimeMillis() + HOUR_MS;
+        sampler.sample(nowMs);
+        LimitedReport.Selection all =
+                new LimitedReport.Selection(Optional.empty(), Optional.empty(), Optional.empty(), 9);
+        LimitedReport report = sampler.limitedSince(nowMs - 2 * HOUR_MS, nowMs, all);
+        assertThat(report.requests()).isEqualTo(1);
+        assertThat(report.exact()).isTrue();
+        assertThat(report.clients())
+                .containsExactly(new LimitedReport.LimitedClient("alice", "p", "LIMIT_EXCEEDED", 1));
+        assertThat(report.policies())
+                .containsExactly(
+                        new LimitedReport.PolicyResults("p", 1, 1, 0), new LimitedReport.PolicyResults("q", 1, 0, 0));
     }
 
     @Test

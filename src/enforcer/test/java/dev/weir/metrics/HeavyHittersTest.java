@@ -12,11 +12,12 @@ class HeavyHittersTest {
 
     @Test
     void counts_are_exact_while_the_names_fit() {
-        HeavyHitters hitters = new HeavyHitters(3);
+        HeavyHitters<String> hitters = new HeavyHitters<>(3);
         for (String name : List.of("b", "a", "c", "a", "b", "a")) {
             hitters.add(name);
         }
-        assertThat(hitters.top(2)).containsExactly(new HeavyHitters.Hitter("a", 3), new HeavyHitters.Hitter("b", 2));
+        assertThat(hitters.top(2))
+                .containsExactly(new HeavyHitters.Hitter<>("a", 3), new HeavyHitters.Hitter<>("b", 2));
         hitters.add("c");
         assertThat(hitters.top(9)).extracting(HeavyHitters.Hitter::name).containsExactly("a", "b", "c");
     }
@@ -26,7 +27,7 @@ class HeavyHittersTest {
         Random random = new Random(3);
         int capacity = 100;
         int added = 200_000;
-        HeavyHitters hitters = new HeavyHitters(capacity);
+        HeavyHitters<String> hitters = new HeavyHitters<>(capacity);
         Map<String, Long> exact = new HashMap<>();
         for (int i = 0; i < added; i++) {
             String name = "n" + (int) Math.pow(10_000, random.nextDouble());

@@ -121,7 +121,7 @@ class ConfluentRegistryTest {
         try {
             assertThatExceptionOfType(RegistryException.class)
                     .isThrownBy(() -> Enforcer.create(config, Optional.empty()))
-                    .withMessage("the registry at " + process.confluentUrl() + " did not respond within 10 s");
+                    .withMessage("the registry at " + process.confluentUrl() + " did not respond within 10s");
         } finally {
             process.resume();
         }

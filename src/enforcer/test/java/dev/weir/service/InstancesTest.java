@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.TestBroker;
 import dev.weir.event.Request;
+import dev.weir.live.LimitedReport;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
@@ -82,6 +83,8 @@ class InstancesTest {
         assertThat(first.caller().put("/v1/policies/log", """
                                 {"match": {"endpoint": "/a"},
                                  "limits": [{"algorithm": "sliding-window-log", "limit": 10, "per": "1h"}]}""").status()).isEqualTo(201);
+        assertThat(first.caller().put("/v1/policies/blocked", """
+                                {"match": {"endpoint": "/d"}, "limits": [{"algorithm": "gcra", "limit": 0}]}""").status()).isEqualTo(201);
         assertThat(first.caller()
                         .put("/v1/queues/slow", "{\"limit\":1,\"per\":\"1h\"}")
                         .status())
@@ -124,6 +127,7 @@ class InstancesTest {
             await("one request is released", PATIENCE, () -> waiting(asked) == 2);
             assertThat(asked.caller().get("/v1/queues/nowhere").detail()).isEqualTo("there is no queue 'nowhere'");
             askOfKeys(asked);
+            awaitLimited(asked, CLIENTS, "[]");
         }
         seeAll();
 
@@ -134,6 +138,17 @@ class InstancesTest {
                 .isEqualTo("[\"" + second.service().address() + "\"]");
         assertThat(first.caller().get("/v1/queues/nowhere").detail())
                 .endsWith("did not respond: " + second.service().address());
+        int here = first.enforcer()
+                .live()
+                .limitedSince(
+                        0,
+                        System.currentTimeMillis(),
+                        new LimitedReport.Selection(
+                                Optional.empty(), Optional.of("blocked"), Optional.empty(), CLIENTS))
+                .clients()
+                .size();
+        assertThat(here).isBetween(1, CLIENTS - 1);
+        awaitLimited(first, here, half.json().get("missing").toString());
         second.close();
         for (int i = 0; i < CLIENTS; i++) {
             awaitUsage(first, i);
@@ -174,12 +189,26 @@ class InstancesTest {
         assertThat(unused.json().at("/state/waiting").asInt(-1)).isZero();
     }
 
+    /** Waits until an instance lists the limited clients of all instances that respond. */
+    private static void awaitLimited(Running asked, int clients, String missing) throws Exception {
+        await("the limited clients", PATIENCE, () -> {
+            JsonNode limited = asked.caller()
+                    .get("/v1/live/limited?minutes=60&policy=blocked&most=100")
+                    .json();
+            return limited.get("clients").size() == clients
+                    && limited.get("missing").toString().equals(missing);
+        });
+    }
+
     private static void send() {
         List<Request> requests = new ArrayList<>();
         for (int i = 0; i < CLIENTS; i++) {
             for (int j = 0; j < used(i); j++) {
                 requests.add(request("client " + i, "/a"));
             }
+        }
+        for (int i = 0; i < CLIENTS; i++) {
+            requests.add(request("client " + i, "/d"));
         }
         for (int i = 0; i < 3; i++) {
             requests.add(request("client 0", "/q"));

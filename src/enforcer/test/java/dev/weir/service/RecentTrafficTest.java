@@ -1,6 +1,7 @@
 package dev.weir.service;
 
 import static dev.weir.testing.Await.await;
+import static dev.weir.testing.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -160,6 +161,45 @@ class RecentTrafficTest {
             assertThat(texts(recent.get("decisions"), "outcome")).endsWith("DENIED", "ALLOWED");
             assertThat(recent.get("read").asInt()).isGreaterThanOrEqualTo(EACH);
         }
+    }
+
+    @Test
+    void decisions_are_selected_by_outcome_policy_reason_and_tier() throws Exception {
+        assertThat(texts(decisions("client 0", "?outcome=allowed").get("decisions"), "outcome"))
+                .isNotEmpty()
+                .containsOnly("ALLOWED");
+        assertThat(texts(
+                        decisions("client 0", "?most=3&reason=LIMIT_EXCEEDED&policy=two")
+                                .get("decisions"),
+                        "requestId"))
+                .containsExactly("r9", "r8", "r7");
+        assertThat(decisions("client 0", "?policy=other").get("decisions")).isEmpty();
+        assertThat(decisions("client 0", "?tier=gold").get("decisions")).isEmpty();
+        Reply bad = caller.get("/v1/decisions/x?outcome=maybe");
+        assertThat(bad.status()).isEqualTo(400);
+        assertThat(bad.json().get("detail").asText())
+                .isEqualTo("outcome must be one of ALLOWED, DENIED, QUEUED, EXPIRED, is 'maybe'");
+    }
+
+    @Test
+    void limited_clients_are_listed_by_policy_and_reason() throws Exception {
+        JsonNode all = awaitValue("the sampled figures", PATIENCE, () -> {
+            JsonNode limited = caller.get("/v1/live/limited?minutes=1440").json();
+            return limited.get("requests").asInt() == CLIENTS.size() * (EACH - 2) ? limited : null;
+        });
+        assertThat(all.get("clients")).hasSize(CLIENTS.size());
+        assertThat(all.get("exact").asBoolean()).isTrue();
+        assertThat(all.get("missing")).isEmpty();
+        assertThat(all.at("/clients/0"))
+                .hasToString("{\"client\":\"client 0\",\"policy\":\"two\",\"reason\":\"LIMIT_EXCEEDED\",\"requests\":"
+                        + (EACH - 2) + "}");
+        assertThat(all.at("/policies/0/policy").asText()).isEqualTo("two");
+        String one = "/v1/live/limited?minutes=60&client=client+3&policy=two&reason=limit_exceeded&most=1";
+        assertThat(texts(caller.get(one).json().get("clients"), "client")).containsExactly("client 3");
+        assertThat(caller.get("/v1/live/limited?policy=none").json().get("clients"))
+                .isEmpty();
+        assertThat(caller.get("/v1/live/limited?minutes=1441").status()).isEqualTo(400);
+        assertThat(caller.get("/v1/live/limited?reason=no").status()).isEqualTo(400);
     }
 
     @Test

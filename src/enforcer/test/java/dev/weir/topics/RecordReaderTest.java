@@ -156,7 +156,7 @@ class RecordReaderTest {
             assertThatThrownBy(
                             () -> committed.read(Map.of(one, 0L), Map.of(one, 2L), record -> read.add(value(record))))
                     .isInstanceOf(UnreachableException.class)
-                    .hasMessage("cannot read the topic open to its end within 1 s");
+                    .hasMessage("cannot read the topic open to its end within 1s");
             assertThat(read).containsExactly("0:0");
 
             producer.commitTransaction();

@@ -30,7 +30,7 @@ final class RegistryRequest {
         } catch (TimeoutException e) {
             response.cancel(true);
             throw new RegistryException(
-                    "the registry at " + url + " did not respond within " + TIMEOUT_SECONDS + " s", e);
+                    "the registry at " + url + " did not respond within " + TIMEOUT_SECONDS + "s", e);
         } catch (InterruptedException e) {
             response.cancel(true);
             Thread.currentThread().interrupt();

@@ -4,6 +4,7 @@ import dev.weir.client.ClientDecision;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
+import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.Optional;
 import org.springframework.http.HttpStatus;
@@ -51,7 +52,7 @@ public class RateLimitedException extends RuntimeException {
                 new ClientDecision(false, Optional.of(denied), Optional.empty()),
                 operation + ": throttled by policy " + throttled.policyId()
                         + ", but as many threads as permitted are blocked (weir.max-blocked-threads: " + maxThreads
-                        + "); retry after " + throttled.delayMs() + " ms");
+                        + "); retry after " + DurationsAndSizes.duration(throttled.delayMs()));
     }
 
     private static String message(String operation, ClientDecision answer) {
@@ -62,7 +63,7 @@ public class RateLimitedException extends RuntimeException {
         Decision decision = answer.decision().get();
         String retry = decision.retryAfterMs() == null || decision.retryAfterMs() == 0
                 ? ""
-                : "; retry after " + decision.retryAfterMs() + " ms";
+                : "; retry after " + DurationsAndSizes.duration(decision.retryAfterMs());
         return operation + ": " + decision.outcome() + " by policy " + decision.policyId() + ", " + decision.reason()
                 + retry;
     }

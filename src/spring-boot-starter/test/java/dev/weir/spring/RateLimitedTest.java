@@ -226,7 +226,7 @@ class RateLimitedTest {
                     assertThat(failure.retryAfter()).contains(Duration.ofMillis(19_200));
                     assertThat(failure.decision().httpStatus()).isEqualTo(429);
                 })
-                .hasMessage("send-sms: DENIED by policy p, LIMIT_EXCEEDED; retry after 19200 ms");
+                .hasMessage("send-sms: DENIED by policy p, LIMIT_EXCEEDED; retry after 19200ms");
         assertThat(SENT).hasValue(before);
     }
 
@@ -244,7 +244,7 @@ class RateLimitedTest {
                     assertThat(failure.decision().httpHeaders()).containsEntry("Retry-After", "60");
                 })
                 .hasMessage("Gateway.plain: throttled by policy p, but as many threads as permitted are blocked"
-                        + " (weir.max-blocked-threads: 1); retry after 60000 ms");
+                        + " (weir.max-blocked-threads: 1); retry after 1m");
         blocked.interrupt();
     }
 

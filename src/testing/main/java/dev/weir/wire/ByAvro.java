@@ -20,7 +20,7 @@ public final class ByAvro {
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 3);
-    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 6);
+    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 7);
     private static final AvroBytes<dev.weir.avro.LeaseUsage> LEASE_USAGE =
             new AvroBytes<>(new dev.weir.avro.LeaseUsage(), 0);
     private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS =
@@ -79,6 +79,7 @@ public final class ByAvro {
 
     public static byte[] encode(Decision decision) {
         dev.weir.avro.Decision.Builder event = dev.weir.avro.Decision.newBuilder()
+                .setTier(decision.tier())
                 .setRequestId(decision.requestId())
                 .setClient(decision.client())
                 .setOutcome(dev.weir.avro.Outcome.valueOf(decision.outcome().name()))

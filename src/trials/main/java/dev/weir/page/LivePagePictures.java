@@ -55,7 +55,7 @@ final class LivePagePictures {
         WebElement definition = browser.find("#definition", "");
         browser.write("#definition", definition.getDomProperty("value").replace("limit: 5\n", "limit: 3\n"));
         browser.find(".verdict", "Valid");
-        browser.click("button", "5 min");
+        browser.click("button", "5m");
         browser.find(".result table", "Denied");
         browser.size(WIDTH, HEIGHT + HEIGHT / 2);
         browser.run("scrollTo(0, 0)");

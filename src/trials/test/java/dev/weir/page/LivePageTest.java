@@ -192,6 +192,48 @@ class LivePageTest {
     }
 
     @Test
+    void limited_clients_are_filtered_by_reason_and_policy_over_the_selected_range() {
+        open("client");
+        browser.find(".card th a", LiveRun.GREEDY);
+        browser.find(".card td a", "free-articles");
+        browser.click(".ranges button", "1h");
+        browser.find(".card .note", "in the last hour");
+        select("filter-reason", "QUEUE_FULL");
+        browser.await("no client that a limit denied", () -> browser.text(".grid .card:last-child .note ~ div")
+                .matches("(?s).*(QUEUE_FULL|No client).*"));
+        assertThat(browser.text(".grid .card:last-child .note ~ div")).doesNotContain("LIMIT_EXCEEDED");
+        select("filter-reason", "LIMIT_EXCEEDED");
+        browser.find(".grid .card:last-child th a", LiveRun.GREEDY);
+        select("filter-policy", "no-such-policy");
+        browser.find(".card .empty", "No client was limited.");
+        browser.click(".ranges button", "5m");
+    }
+
+    @Test
+    void decisions_of_a_client_are_filtered() {
+        open("client/" + LiveRun.GREEDY);
+        browser.find("tbody tr", "Allowed");
+        select("filter-outcome", "DENIED");
+        browser.await(
+                "only denials",
+                () -> browser.count("tbody tr") > 0 && !browser.text("tbody").contains("Allowed"));
+        browser.find("tbody tr", "LIMIT_EXCEEDED");
+        select("filter-tier", "no-such-tier");
+        browser.find(".card .empty", "There are no such decisions among these records.");
+        select("filter-tier", "free");
+        browser.find("tbody tr", "LIMIT_EXCEEDED");
+        select("filter-policy", "no-such-policy");
+        browser.find(".card .empty", "There are no such decisions among these records.");
+    }
+
+    private static void select(String field, String value) {
+        browser.run("""
+                const field = document.getElementById(arguments[0]);
+                field.value = arguments[1];
+                field.dispatchEvent(new Event('change'))""", field, value);
+    }
+
+    @Test
     void a_list_keeps_its_rows_while_the_pointer_moves_over_it() {
         open("client");
         browser.find("main th a", LiveRun.GREEDY);
@@ -324,7 +366,7 @@ class LivePageTest {
 
         write(value().replace("limt: 30", "limit: 31"));
         browser.find(".verdict .details", "limits[0].limit: 30 -> 31");
-        browser.click("button", "5 min");
+        browser.click("button", "5m");
         assertThat(browser.find(".result p", "requests").getText()).containsPattern("[1-9][0-9,]* requests");
         browser.find(".result tbody tr", "search");
         browser.find(".result .warning", "mail-provider, whole-site are shared by clients");
@@ -493,10 +535,7 @@ class LivePageTest {
         browser.run("sessionStorage.setItem('weir.token', arguments[0])", LiveRun.TOKEN);
         open("dead-letters");
         browser.find(".card .note", "2 of 2 on the topic");
-        browser.run("""
-                const filter = document.getElementById('reason-filter');
-                filter.value = 'NOT_JSON';
-                filter.dispatchEvent(new Event('change'))""");
+        select("reason-filter", "NOT_JSON");
         browser.await("one reason", () -> browser.count("main tbody tr") == 1);
         browser.click("main summary", "bytes");
         assertThat(browser.find("main pre", "{").getText()).isEqualTo("{\"client\": <b>");
@@ -664,36 +703,42 @@ class LivePageTest {
     void missing_figures_are_reported() {
         try (FixedFigures reported = new FixedFigures()) {
             browser.go(reported.url());
-            browser.find("#banner", "The figures are more than 16 s old");
+            browser.find("#banner", "The figures are more than 16s old");
             browser.find("#banner", "The figures of some instances are missing: a clock may be behind.");
             browser.find("#pulse", "live");
             assertThat(browser.text(".figures"))
                     .containsPattern("Waiting\\s+4,711")
-                    .containsPattern("p99\\s+> 1 min\\s+p50 ≤ 5 ms")
+                    .containsPattern("p99\\s+> 1m\\s+p50 ≤ 5ms")
                     .containsPattern("Lag\\s+–\\s+unknown for some partitions");
             assertThat(lastDrawn("Decision latency")).isEqualTo(List.of(5L, 60_001L));
-            assertThat(legend("Decision latency")).isEqualTo("p50 ≤ 5 ms p99 > 1 min");
-            assertThat(axis("Decision latency")).startsWith("1 ms, 10 ms, 100 ms, 1 s, 10 s");
+            assertThat(legend("Decision latency")).isEqualTo("p50 ≤ 5ms p99 > 1m");
+            assertThat(axis("Decision latency")).startsWith("1ms, 10ms, 100ms, 1s, 10s");
             assertThat(lastDrawn("Lag")).isEqualTo(Collections.singletonList(null));
             assertThat(axis("Lag")).isEqualTo("0, 1");
 
-            browser.click(".ranges button", "24 h");
+            browser.find("main .card .note", "in the last five minutes, since ");
+            browser.find("main .card .note", "; estimates");
+            browser.find("main .card .fault", "The figures of b:1 are missing.");
+            browser.find("main tbody th a", "5 minutes");
+
+            browser.click(".ranges button", "24h");
+            browser.find("main .card .note", "in the last 24 hours, since ");
+            browser.find("main tbody th a", "1440 minutes");
             browser.find(".ranges", "The history of b:1 is missing.");
             browser.await("minutes as means per second", () -> List.of(2L, 0L, 0L, 0L)
                     .equals(lastDrawn("Decisions per second, the last 24 hours")));
             browser.click(".chart summary", "As a table");
             browser.find(".chart tbody tr", "2/s");
-            browser.click(".ranges button", "5 min");
+            browser.click(".ranges button", "5m");
             browser.await("seconds again", () -> List.of(9L, 0L, 0L, 0L)
                     .equals(lastDrawn("Decisions per second, the last five minutes")));
 
             browser.go(reported.url() + "#/instances");
-            browser.find(".instance .note", "version 1.2.3 · up 3 h 7 min");
+            browser.find(".instance .note", "version 1.2.3 · up 3h 7m");
 
             browser.go(reported.url() + "#/queues");
             browser.find("main .note", "1 of 25 queues: those with the most waiting requests");
-            assertThat(browser.find(".facts", "Wait p99").getText())
-                    .containsPattern("Wait p99, last minute\\s+> 30 min");
+            assertThat(browser.find(".facts", "Wait p99").getText()).containsPattern("Wait p99, last minute\\s+> 30m");
             browser.go("about:blank");
         }
     }
@@ -827,6 +872,7 @@ class LivePageTest {
                         settings.routes.get("/live/{file}", LivePage::file);
                         settings.routes.get("/v1/live", this::tell);
                         settings.routes.get("/v1/live/history", FixedFigures::answer);
+                        settings.routes.get("/v1/live/limited", FixedFigures::answerLimited);
                     })
                     .start("127.0.0.1", 0);
         }
@@ -839,6 +885,14 @@ class LivePageTest {
             String minute = TICK.formatted(AT - AT % 60_000 - Integer.parseInt(request.queryParam("hours")) * 60_000L)
                     .replace("\"ALLOWED\":9", "\"ALLOWED\":120");
             request.contentType("application/json").result("{\"minutes\":[" + minute + "],\"missing\":[\"b:1\"]}");
+        }
+
+        private static void answerLimited(Context request) {
+            request.contentType("application/json")
+                    .result("""
+                            {"from":%d,"to":%d,"exact":false,"requests":9,"policies":[],"missing":["b:1"],"clients":[
+                            {"client":"%s minutes","policy":"(none)","reason":"TOO_LARGE","requests":9}]}
+                            """.formatted(AT - AT % 60_000, AT, request.queryParam("minutes")));
         }
 
         private void tell(Context request) throws IOException, InterruptedException {

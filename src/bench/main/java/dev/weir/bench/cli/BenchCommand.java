@@ -2,6 +2,7 @@ package dev.weir.bench.cli;
 
 import dev.weir.bench.MachineInfo;
 import dev.weir.bench.ResultTable;
+import dev.weir.cli.HelpCommand;
 import dev.weir.cli.RootCommand;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -33,7 +34,7 @@ import picocli.CommandLine.ScopeType;
             BenchRedisCommand.class,
             BenchBacktestCommand.class,
             BenchGrowthCommand.class,
-            CommandLine.HelpCommand.class
+            HelpCommand.class
         })
 public final class BenchCommand extends RootCommand {
 
@@ -62,7 +63,7 @@ public final class BenchCommand extends RootCommand {
         }
         CommandLine own = spec().commandLine();
         for (CommandLine command : own.getSubcommands().values()) {
-            if (command.getCommand() instanceof CommandLine.HelpCommand) {
+            if (command.getCommand() instanceof HelpCommand) {
                 continue;
             }
             int exit = command.execute(options.toArray(String[]::new));

@@ -2,6 +2,7 @@ package dev.weir.shape.backlog;
 
 import dev.weir.limit.Limit;
 import dev.weir.limit.Rate;
+import dev.weir.policy.DurationsAndSizes;
 import java.math.BigInteger;
 
 /**
@@ -58,7 +59,7 @@ public final class Pacing {
      */
     public static Pacing of(long limit, long perMs, long burst) {
         if (perMs < 1 || perMs > MAX_PER_MS) {
-            throw new IllegalArgumentException("per must be 1 ms to 30 days, is " + perMs + " ms");
+            throw new IllegalArgumentException("per must be 1ms to 30d, is " + DurationsAndSizes.duration(perMs));
         }
         requireTokens("limit", limit);
         requireTokens("burst", burst);

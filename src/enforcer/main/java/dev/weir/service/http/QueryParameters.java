@@ -1,11 +1,13 @@
 package dev.weir.service.http;
 
 import io.javalin.http.Context;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 
 /** The query parameters of a request. Unknown and repeated parameters are rejected. */
 public final class QueryParameters {
@@ -63,6 +65,31 @@ public final class QueryParameters {
             }
             return Integer.valueOf(text);
         });
+    }
+
+    /** Returns the constants that a parameter names, separated by commas, in any case; empty without the parameter. */
+    public <E extends Enum<E>> Set<E> words(String name, Class<E> type) {
+        Set<E> found = EnumSet.noneOf(type);
+        text(name).ifPresent(text -> {
+            for (String word : text.split(",", -1)) {
+                found.add(constant(name, word, type));
+            }
+        });
+        return found;
+    }
+
+    /** Returns the constant that a parameter names, in any case. */
+    public <E extends Enum<E>> Optional<E> word(String name, Class<E> type) {
+        return text(name).map(word -> constant(name, word, type));
+    }
+
+    private static <E extends Enum<E>> E constant(String name, String word, Class<E> type) {
+        Set<E> all = EnumSet.allOf(type);
+        return all.stream()
+                .filter(one -> one.name().equalsIgnoreCase(word))
+                .findFirst()
+                .orElseThrow(() -> bad(name + " must be one of "
+                        + all.stream().map(Enum::name).collect(Collectors.joining(", ")) + ", is '" + word + "'"));
     }
 
     public boolean flag(String name) {

@@ -1,5 +1,6 @@
 package dev.weir.gateway.envoy;
 
+import dev.weir.policy.DurationsAndSizes;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.Status;
@@ -93,7 +94,7 @@ final class IncompleteCalls {
     void closeTimedOut() {
         for (Incomplete one : removeTimedOut()) {
             one.close(Status.DEADLINE_EXCEEDED.withDescription("the message of the call has not arrived within "
-                    + timeout.toMillis() + " ms of its headers (service.request-timeout)"));
+                    + DurationsAndSizes.duration(timeout.toMillis()) + " of its headers (service.request-timeout)"));
         }
     }
 
