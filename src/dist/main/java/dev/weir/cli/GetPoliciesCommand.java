@@ -27,7 +27,7 @@ import picocli.CommandLine.Spec;
             "",
             "Examples:",
             "  weir policies get free-articles > rules.yaml",
-            "  weir policies get free-articles --version 3",
+            "  weir policies get free-articles --at-version 3",
             "  weir policies get --queue sms -o json"
         })
 final class GetPoliciesCommand implements Callable<Integer> {
@@ -39,7 +39,7 @@ final class GetPoliciesCommand implements Callable<Integer> {
     private KindOption kind;
 
     @Option(
-            names = "--version",
+            names = "--at-version",
             paramLabel = "VERSION",
             description = "Print this version of the history instead of the newest. Needs a single ID.")
     private Long version;
@@ -56,7 +56,7 @@ final class GetPoliciesCommand implements Callable<Integer> {
     @Override
     public Integer call() throws FaultsException {
         if (version != null && ids.size() > 1) {
-            throw new ParameterException(spec.commandLine(), "--version needs a single ID");
+            throw new ParameterException(spec.commandLine(), "--at-version needs a single ID");
         }
         PolicyTopic topic = new PolicyTopic(cluster.connect());
         output.print(version == null ? newest(topic) : List.of(past(topic, kind, ids.get(0), version)));

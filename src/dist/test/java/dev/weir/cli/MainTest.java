@@ -14,7 +14,9 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
 
 class MainTest {
 
@@ -24,24 +26,23 @@ class MainTest {
     @TempDir
     Path directory;
 
+    /** Returns the names of all commands, also nested ones. */
+    static List<String> commands() {
+        List<String> names = new ArrayList<>();
+        addCommands(new CommandLine(new Main()), "", names);
+        assertThat(names).contains("", "top", "policies restore", "watch decisions");
+        return names;
+    }
+
+    private static void addCommands(CommandLine command, String name, List<String> names) {
+        names.add(name.strip());
+        command.getSubcommands().values().stream()
+                .distinct()
+                .forEach(nested -> addCommands(nested, name + " " + nested.getCommandName(), names));
+    }
+
     @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "",
-                "demo",
-                "run",
-                "gateway",
-                "backtest",
-                "policies",
-                "policies apply",
-                "policies delete",
-                "usage",
-                "queues",
-                "send",
-                "watch",
-                "watch decisions",
-                "watch releases"
-            })
+    @MethodSource("commands")
     void every_command_explains_itself(String command) {
         String[] args = (command + " --help").strip().split(" ");
         CapturedRun result = Shell.run(args);

@@ -152,7 +152,7 @@ class TopicCommandsTest {
                 .matches(
                         "policies:\n  # version 2, applied \\S+Z by carol: more # \\\\u202e\n  - id: back\n    limits:\n"
                                 + "      - \\{algorithm: gcra, limit: 7, per: 1m}\n");
-        assertThat(policies("get", "back", "--version", "1").out()).contains("limit: 5");
+        assertThat(policies("get", "back", "--at-version", "1").out()).contains("limit: 5");
         assertThat(policies("get", "back", "-o", "json"))
                 .isEqualTo(done("{\"policies\":[{\"id\":\"back\",\"limits\":[{\"algorithm\":\"gcra\",\"limit\":7,"
                         + "\"per\":\"1m\"}]}],\"queues\":[]}\n"));

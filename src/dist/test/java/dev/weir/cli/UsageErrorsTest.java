@@ -36,7 +36,7 @@ class UsageErrorsTest {
             policies apply                | weir policies apply: FILE is missing: weir policies apply FILE
             policies apply a -f b         | weir policies apply: FILE and --file are the same: give one of them (try weir policies apply --help)
             policies get                  | weir policies get: ID is missing: weir policies get ID…
-            policies get a b --version 1  | weir policies get: --version needs a single ID (try weir policies get --help)
+            policies get a b --at-version 1 | weir policies get: --at-version needs a single ID (try weir policies get --help)
             policies restore              | weir policies restore: ID is missing: weir policies restore ID VERSION
             policies restore a x          | weir policies restore: VERSION must be a whole number, is 'x'
             policies export -o table      | weir policies export: --output must be one of yaml, json, is 'table'
