@@ -75,6 +75,7 @@ public final class Decider {
     private final WritablePolicyStates states;
     private final QuotaSource shared;
     private final EvaluationListener listener;
+    private final boolean foresees;
 
     /**
      * Creates a decider that reads and charges {@code states}.
@@ -92,9 +93,14 @@ public final class Decider {
      * @param listener receives the result of each evaluated policy
      */
     public Decider(WritablePolicyStates states, QuotaSource shared, EvaluationListener listener) {
+        this(states, shared, listener, true);
+    }
+
+    private Decider(WritablePolicyStates states, QuotaSource shared, EvaluationListener listener, boolean foresees) {
         this.states = states;
         this.shared = shared;
         this.listener = listener;
+        this.foresees = foresees;
     }
 
     /** Returns a decider that counts all limits in {@code states}, including shared ones. */
@@ -105,6 +111,11 @@ public final class Decider {
     /** Returns a decider that leaves {@code states} unchanged, for example for a dry run. */
     public static Decider readOnly(PolicyStates states, QuotaSource shared) {
         return new Decider(new ReadOnlyStates(states), shared);
+    }
+
+    /** Returns a read-only decider whose retry times ignore that policies change. */
+    static Decider withoutForecast(PolicyStates states, QuotaSource shared) {
+        return new Decider(new ReadOnlyStates(states), shared, EvaluationListener.NONE, false);
     }
 
     /** Decides a request, and writes the changes to the states and the leases. */
@@ -119,18 +130,18 @@ public final class Decider {
         }
         long windowMs = IdempotencyCheck.windowMs(request, applicable);
         if (windowMs == 0) {
-            return decideFirst(request, inForce);
+            return decideFirst(request, inForce, policies);
         }
         IdempotencyCache.Entry first = IdempotencyCheck.firstAnswer(request, states);
         if (first == null) {
-            return IdempotencyCheck.storeAnswer(request, decideFirst(request, inForce), windowMs, states);
+            return IdempotencyCheck.storeAnswer(request, decideFirst(request, inForce, policies), windowMs, states);
         }
         return IdempotencyCheck.isSameContent(request, first)
                 ? IdempotencyCheck.repeatAnswer(request, first)
                 : mismatch(request, inForce);
     }
 
-    private DecisionResult decideFirst(Request request, PoliciesInForce inForce) {
+    private DecisionResult decideFirst(Request request, PoliciesInForce inForce, PolicyTable policies) {
         PoliciesInForce counted = request.kind() == RequestKind.RESET ? inForce.unshared() : inForce;
         PolicyChecks checks = PolicyChecks.of(request, counted.policies(), states, shared);
         if (checks.enforcing().length == 0 && inForce.enforcing().length > 0) {
@@ -161,7 +172,10 @@ public final class Decider {
         boolean charged = request.kind() != RequestKind.PEEK && !rejected && checks.charge(refused, states);
         if (refused) {
             long startMs = nowMs + (charged ? checks.computeDelayMs(nowMs) : delayMs); // a counted denial delays
-            return refusal(request, checks, startMs, nowMs, Math.max(nowMs, leaseTimeMs));
+            Decision denied = refusal(request, checks, startMs, nowMs, Math.max(nowMs, leaseTimeMs));
+            return foresees && policies.changesAfter(nowMs)
+                    ? new RetryForecast(states, shared, policies).withChanges(request, denied, inForce, nowMs)
+                    : denied;
         }
         if (checks.enforcing().length == 0) {
             return Decision.unmatched(request).withObservedBy(observedBy);
@@ -180,8 +194,7 @@ public final class Decider {
      * @param nowMs the time of the states
      * @param decidedAtMs the time of the decision
      */
-    private static Decision refusal(
-            Request request, PolicyChecks checks, long startMs, long nowMs, long decidedAtMs) {
+    private static Decision refusal(Request request, PolicyChecks checks, long startMs, long nowMs, long decidedAtMs) {
         BindingLimit binding = BindingLimit.longestRetry(checks.enforcing(), PolicyCheck::denies);
         if (binding.retryAfterMs() != null) {
             long permittedMs = checks.nextPermittedMs(startMs);

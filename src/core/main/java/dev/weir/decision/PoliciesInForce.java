@@ -1,6 +1,7 @@
 package dev.weir.decision;
 
 import dev.weir.event.Request;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.Arrays;
@@ -49,6 +50,22 @@ record PoliciesInForce(Policy[] policies, long atMs) {
                 Arrays.stream(policies).filter(policy -> !policy.isShared()).toArray(Policy[]::new), atMs);
     }
 
+    /**
+     * Returns the next time after {@code nowMs} at which a policy that does not only observe ends, or a later version of it
+     * takes effect; {@link EffectivePeriod#NO_END} if there is none.
+     */
+    long nextChangeMs(PolicyTable table, long nowMs) {
+        long changeMs = EffectivePeriod.NO_END;
+        for (Policy policy : enforcing()) {
+            changeMs = policy.effectiveUntilMs() > nowMs ? Math.min(changeMs, policy.effectiveUntilMs()) : changeMs;
+            for (Policy other : table.versions(policy.id())) {
+                boolean isNext = other.version() > policy.version() && other.effectiveFromMs() > nowMs;
+                changeMs = isNext ? Math.min(changeMs, other.effectiveFromMs()) : changeMs;
+            }
+        }
+        return changeMs;
+    }
+
     /** Returns the policies that do not only observe. */
     Policy[] enforcing() {
         return Arrays.stream(policies).filter(policy -> !policy.observes()).toArray(Policy[]::new);
@@ -70,12 +87,7 @@ record PoliciesInForce(Policy[] policies, long atMs) {
 
     /** Returns the time of the latest request that was charged to one of the keys counted in {@code states}. */
     private static long latestChargeMs(
-            Request request,
-            Policy[] policies,
-            long atMs,
-            PolicyTable table,
-            PolicyStates states,
-            QuotaSource shared) {
+            Request request, Policy[] policies, long atMs, PolicyTable table, PolicyStates states, QuotaSource shared) {
         long latestMs = Long.MIN_VALUE;
         for (Policy policy : policies) {
             for (Policy version : table.versions(policy.id())) {
