@@ -18,7 +18,8 @@ import java.util.List;
  * @param delayed the delayed charges, by start; none starts before the last charge of the account
  * @param override the limit of the request that is checked, null for the limit's own
  */
-// All algorithms have one property in common: if c at t takes from a later charge at s, then c at any time between t and
+// All algorithms have one property in common: if c at t takes from a later charge at s, then c at any time between t
+// and
 // s takes from it too. So if a cost conflicts with a charge, the next time to try is the start of that charge.
 record LimitTimeline(LimitAccount<?> account, List<DelayedCharge> delayed, LimitOverride override) {
 
@@ -46,20 +47,24 @@ record LimitTimeline(LimitAccount<?> account, List<DelayedCharge> delayed, Limit
      * @param cost tokens; the cost must fit the limit
      */
     long nextPermittedMs(long cost, long fromMs) {
+        if (cost == 0) {
+            return fromMs;
+        }
         long atMs = fromMs;
-        for (int steps = 0; cost > 0; steps++) {
-            if (steps == MAX_STEPS && !delayed.isEmpty()) {
-                atMs = Math.max(atMs, delayed.get(delayed.size() - 1).startMs());
-            }
-            LimitTimeline now = at(atMs);
-            long waitMs = now.ofRequest().permits(cost, atMs) ? 0 : now.ofRequest().waitMs(cost, atMs);
-            long conflictMs = waitMs > 0 ? atMs + waitMs : now.lastConflictMs(cost, atMs);
-            if (conflictMs == NONE) {
-                break;
-            }
-            atMs = conflictMs;
+        long nextMs = nextTrialMs(cost, atMs);
+        for (int steps = 1; nextMs > atMs; steps++) {
+            boolean goesToEnd = steps == MAX_STEPS && !delayed.isEmpty();
+            atMs = goesToEnd ? Math.max(nextMs, delayed.get(delayed.size() - 1).startMs()) : nextMs;
+            nextMs = nextTrialMs(cost, atMs);
         }
         return atMs;
+    }
+
+    /** Returns {@code atMs} if {@code cost} is permitted then; otherwise the first later time at which it may be. */
+    private long nextTrialMs(long cost, long atMs) {
+        LimitTimeline now = at(atMs);
+        long waitMs = now.ofRequest().permits(cost, atMs) ? 0 : now.ofRequest().waitMs(cost, atMs);
+        return waitMs > 0 ? atMs + waitMs : Math.max(atMs, now.lastConflictMs(cost, atMs));
     }
 
     /** Returns the largest cost that is permitted at {@code atMs}, or a lower bound if many delayed charges follow. */

@@ -11,16 +11,13 @@ import dev.weir.policy.Policy;
 /** A check against limits that are counted in the decider's own states. */
 final class LocalCheck extends PolicyCheck {
 
-    private static final long[] NO_WAITS = {};
-
     private final long policyMaxDelayMs;
     private final LimitOverride override;
     private final PolicyState stored;
     private PolicyState state;
     private LimitAccount<?>[] accounts;
     private int refusingBits; // one bit per limit: there are at most Policy.MAX_LIMITS
-    private long[] waitsMs = NO_WAITS;
-    private boolean neverFits;
+    private ThrottleWaits waits = ThrottleWaits.NONE;
     private boolean adopted;
     private boolean isScratch;
     private long nowMs;
@@ -152,30 +149,14 @@ final class LocalCheck extends PolicyCheck {
      */
     long computeWaitMs() {
         if (throttles() && !request.kind().isCorrection()) {
-            waitsMs = new long[accounts.length];
-            neverFits = false;
-            for (int i = 0; i < accounts.length; i++) {
-                if (neverFits(i)) {
-                    neverFits = true;
-                } else if (!accounts[i].permits(request.cost(), clockMs)) {
-                    waitsMs[i] = accounts[i].waitMs(request.cost(), clockMs);
-                }
-            }
+            waits = ThrottleWaits.of(accounts, request.cost(), clockMs);
         }
-        return waitMs();
-    }
-
-    private long waitMs() {
-        long longestMs = 0;
-        for (long waitMs : waitsMs) {
-            longestMs = Math.max(longestMs, waitMs);
-        }
-        return longestMs;
+        return waits.longestMs();
     }
 
     @Override
     long waitMs(int index) {
-        return waitsMs.length == 0 ? 0 : waitsMs[index];
+        return waits.ms(index);
     }
 
     /** Sets the delay that the throttling policies impose together. */
@@ -214,12 +195,12 @@ final class LocalCheck extends PolicyCheck {
 
     @Override
     boolean isTooLate() {
-        return throttles() && !request.kind().isCorrection() && (neverFits || delayMs > maxDelayMs());
+        return throttles() && !request.kind().isCorrection() && (waits.neverFits() || delayMs > maxDelayMs());
     }
 
     @Override
     boolean isTooLate(int index) {
-        return isTooLate() && (neverFits ? neverFits(index) : waitsMs[index] == waitMs());
+        return isTooLate() && (waits.neverFits() ? neverFits(index) : waits.ms(index) == waits.longestMs());
     }
 
     @Override

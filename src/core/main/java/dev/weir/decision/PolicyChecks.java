@@ -31,8 +31,7 @@ record PolicyChecks(PolicyCheck[] all, PolicyCheck[] enforcing, LocalCheck[] loc
             isAnyLeased |= shared.isLeased(policy);
             isAnyObserving |= policy.observes();
         }
-        PolicyChecks checks =
-                isAnyLeased ? mixed(request, policies, states, shared) : local(request, policies, states);
+        PolicyChecks checks = isAnyLeased ? mixed(request, policies, states, shared) : local(request, policies, states);
         return isAnyObserving ? checks.withoutObserving() : checks;
     }
 
@@ -205,7 +204,9 @@ record PolicyChecks(PolicyCheck[] all, PolicyCheck[] enforcing, LocalCheck[] loc
         for (int rounds = 0; anyDelayed && atMs > lastMs && rounds < MAX_ROUNDS; rounds++) {
             lastMs = atMs;
             for (LocalCheck check : local) {
-                boolean refuses = !check.observes() && !check.throttles() && !check.policy().shapes();
+                boolean refuses = !check.observes()
+                        && !check.throttles()
+                        && !check.policy().shapes();
                 atMs = refuses ? check.nextPermittedMs(atMs) : atMs;
             }
         }

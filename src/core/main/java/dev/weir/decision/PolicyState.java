@@ -139,7 +139,9 @@ public record PolicyState(
 
     /** Returns the last time at which a request was charged or, if it was delayed, starts. */
     long lastStartMs() {
-        return delayed.isEmpty() ? lastChargeMs : delayed.get(delayed.size() - 1).startMs();
+        return delayed.isEmpty()
+                ? lastChargeMs
+                : delayed.get(delayed.size() - 1).startMs();
     }
 
     /** Returns the time of the request that was charged last. Later requests of the key are not decided before it. */

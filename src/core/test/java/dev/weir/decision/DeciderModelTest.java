@@ -183,8 +183,8 @@ class DeciderModelTest {
         }
         boolean refused =
                 tooLargeFor != null || parts.stream().anyMatch(part -> !part.permits && !part.policy.observes());
-        boolean observed = isTooLargeForObserver
-                || parts.stream().anyMatch(part -> !part.permits && part.policy.observes());
+        boolean observed =
+                isTooLargeForObserver || parts.stream().anyMatch(part -> !part.permits && part.policy.observes());
         if (request.kind() != RequestKind.PEEK && !resets && tooLargeFor == null && request.cost() != 0) {
             for (Policy policy : policies) {
                 charge(policy, request, parts, refused);

@@ -57,7 +57,7 @@ import org.junit.jupiter.api.Test;
 /** Tests that a policy with {@code observe} has no effect, except that decisions name it. */
 class ObservingTest {
 
-    private static final int TABLES = 1_000;
+    private static final int TABLES = 400;
     private static final int REQUESTS = 120;
     private static final long START_MS = 100_000;
 
@@ -244,8 +244,8 @@ class ObservingTest {
 
     private static DecisionResult withoutObservers(DecisionResult result) {
         if (result instanceof Admission admission) {
-            IdempotentAnswer.SentToQueue sent = new IdempotentAnswer.SentToQueue(
-                    admission.queue(), admission.policy(), admission.exceeded());
+            IdempotentAnswer.SentToQueue sent =
+                    new IdempotentAnswer.SentToQueue(admission.queue(), admission.policy(), admission.exceeded());
             return new Admission(
                     admission.request(),
                     sent,

@@ -78,7 +78,9 @@ final class ReconstructedLease implements HeldLeases {
         if (!isNamed(key) || recorded.remaining() == null) {
             return LeaseBook.reconstructed(Limit.MAX_LEVEL, nowMs, 0);
         }
-        long taken = recorded.outcome() == Outcome.DENIED || request.kind() == RequestKind.PEEK ? 0 : Math.max(0, request.cost());
+        long taken = recorded.outcome() == Outcome.DENIED || request.kind() == RequestKind.PEEK
+                ? 0
+                : Math.max(0, request.cost());
         long retryMs = recorded.retryAfterMs() == null || isUnavailable() ? 0 : recorded.retryAfterMs();
         long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, recorded.remaining()));
         return LeaseBook.reconstructed(remaining + taken, nowMs, retryMs);

@@ -111,9 +111,8 @@ public final class EnforcerMetrics implements EvaluationListener {
             evaluated(NONE, decision.outcome());
         }
         if (!decision.repeated()) {
-            decision.observedBy()
-                    .forEach(id -> of(observed, id, p -> OTHER, p -> new LongAdder())
-                            .increment());
+            decision.observedBy().forEach(id -> of(observed, id, p -> OTHER, p -> new LongAdder())
+                    .increment());
         }
         recent.add(decision.client());
         if (decision.outcome() == Outcome.DENIED) {

@@ -51,8 +51,7 @@ public final class IdempotentAnswerCodec {
             LimitStatus exceeded = sent.exceeded();
             boolean hasLimit = exceeded != null && exceeded.limit() != null;
             boolean isObserved = !sent.observedBy().isEmpty();
-            out.writeByte(
-                    (exceeded == null ? 0 : LIMITED_BY) | (hasLimit ? LIMIT : 0) | (isObserved ? OBSERVED : 0));
+            out.writeByte((exceeded == null ? 0 : LIMITED_BY) | (hasLimit ? LIMIT : 0) | (isObserved ? OBSERVED : 0));
             if (exceeded != null) {
                 out.write(exceeded.label());
             }

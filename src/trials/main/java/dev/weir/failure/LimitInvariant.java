@@ -135,13 +135,14 @@ final class LimitInvariant {
     private boolean tellsWhen(Request request, Decision decision, int count) {
         return !isSent(decision)
                 && rules.applicable(request, request.timestampMs(), count).stream()
-                        .noneMatch(version -> version.policy().isShared() && !version.policy().observes());
+                        .noneMatch(version ->
+                                version.policy().isShared() && !version.policy().observes());
     }
 
     private boolean hasLaterRefund(Request request, long nowMs, int count) {
         return rules.applicable(request, nowMs, count).stream()
-                .anyMatch(version -> !version.policy().observes()
-                        && usage(version, request).refundedMs() > nowMs);
+                .anyMatch(version ->
+                        !version.policy().observes() && usage(version, request).refundedMs() > nowMs);
     }
 
     private void charge(Version version, Request request, Decision decision, boolean admitted, long decidedMs) {
