@@ -246,7 +246,8 @@ def check_responses(client):
     for _ in range(3):
         shadow = client.ask_one("shadow", ("a", "1"))
         assert shadow.overall_code == OK
-    assert shadow.statuses[0].current_limit.name == "soft" and shadow.dynamic_metadata["observed"]
+    assert not shadow.statuses[0].HasField("current_limit")
+    assert shadow.dynamic_metadata["observed"] and shadow.dynamic_metadata["observed_by"] == "soft"
     assert client.ask_one("internal", ("ldap", "1")).statuses[0].limit_remaining == 2**32 - 1
     assert len(first.request_headers_to_add) == 0
     away = client.ask_one("away", ("a", "1"))

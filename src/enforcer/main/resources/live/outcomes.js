@@ -47,7 +47,7 @@ export const REASONS = Object.keys(WORDS);
 export function why(decision) {
   const words = WORDS[decision.reason]?.(decision) ?? `${decision.reason}.`;
   const notes = [
-    decision.observed && 'Observed only: the request was allowed.',
+    decision.observed && `Would be denied by ${decision.observedBy.join(', ')}, which only observes.`,
     decision.shadowBanned && 'Shadow-banned: the caller gets a successful response.',
     decision.repeated && 'Repeated: the first decision on this requestId.',
   ];

@@ -112,10 +112,10 @@ final class DecisionAttempt implements WritableLeases {
         try {
             atMs = Long.MIN_VALUE;
             for (int i = 0; i < size; i++) {
-                atMs = Math.max(atMs, held[i].timeMs(nowMs));
+                atMs = observes(i) ? atMs : Math.max(atMs, held[i].timeMs(nowMs));
             }
             return canTake(request)
-                    ? take(request)
+                    ? take(request, ledgerMs)
                     : decideByBooks(at(request, ledgerMs), new LeaseContext(this, nowMs, isFirst, mayWait), onWait);
         } finally {
             unlock();
@@ -189,23 +189,38 @@ final class DecisionAttempt implements WritableLeases {
         boolean canTake = request.kind() == RequestKind.CONSUME && request.cost() > 0;
         for (int i = 0; i < size && canTake; i++) {
             LeasedPolicyDecider policy = rules[i].policy();
-            canTake = held[i].has(request.cost(), policy, nowMs, atMs) && policy.permitsSize(request);
+            canTake = held[i].has(request.cost(), policy, nowMs, takenAtMs(i)) && policy.permitsSize(request);
         }
         return canTake;
     }
 
-    private Decision take(Request request) {
-        int binding = 0;
+    private Decision take(Request request, long ledgerMs) {
+        int binding = -1;
         for (int i = 0; i < size; i++) {
-            if (held[i].take(request.cost(), nowMs, atMs)) {
+            if (held[i].take(request.cost(), nowMs, takenAtMs(i))) {
                 leases.setDueWithBatch(held[i]);
             }
-            LeasedPolicyDecider best = rules[binding].policy();
-            if (i > 0 && rules[i].policy().isBinding(held[i].available(), best, held[binding].available())) {
+            if (!observes(i) && (binding < 0 || isBinding(i, binding))) {
                 binding = i;
             }
         }
-        return rules[binding].policy().allowedDecision(request, held[binding].available(), atMs);
+        return binding < 0
+                ? Decision.unmatched(at(request, ledgerMs))
+                : rules[binding].policy().allowedDecision(request, held[binding].available(), atMs);
+    }
+
+    private boolean isBinding(int index, int before) {
+        LeasedPolicyDecider best = rules[before].policy();
+        return rules[index].policy().isBinding(held[index].available(), best, held[before].available());
+    }
+
+    private boolean observes(int index) {
+        return rules[index].policy().policy().observes();
+    }
+
+    /** Returns the time at which a lease is used. Leases of policies that observe do not determine that of others. */
+    private long takenAtMs(int index) {
+        return observes(index) ? held[index].timeMs(nowMs) : atMs;
     }
 
     /** Decides a request that is not simply permitted, in the same way as an enforcer. */

@@ -37,8 +37,6 @@ import java.util.Map;
 //                   Requests before the ban got a falling r under the same name, and the fields continue that. If
 //                   the fields disappeared, or showed a full quota, they would reveal where the ban begins. A limit
 //                   of 0 never served a request, so there a quota of 0 would reveal the ban.
-//   observed        Not reported: the values are those of a limit that is not enforced, and a well-behaved client
-//                   would slow down because of them.
 public final class RateLimitHeaders {
 
     private static final String RETRY_AFTER = "Retry-After";
@@ -142,8 +140,7 @@ public final class RateLimitHeaders {
 
     private static boolean includesRemaining(Decision decision) {
         boolean bannedFromTheFirst = decision.shadowBanned() && Long.valueOf(0).equals(decision.limit());
-        return !decision.observed()
-                && !bannedFromTheFirst
+        return !bannedFromTheFirst
                 && decision.limit() != null
                 && decision.remaining() != null
                 && decision.resetAfterMs() != null;

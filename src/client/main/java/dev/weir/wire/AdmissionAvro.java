@@ -20,10 +20,10 @@ public final class AdmissionAvro {
     private static final int MAX_HEADERS = (2 << 20) / 10;
 
     /** The fingerprint of the schema version that is written field by field. */
-    private static final long SCHEMA = 0x1C852D964AEB152AL;
+    private static final long SCHEMA = 0xFA7652B2CD68D692L;
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
-            AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Admission(), 3, MAX_HEADERS);
+            AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Admission(), 4, MAX_HEADERS);
     private final RequestCodec requests = new RequestCodec();
     private final byte[] header = AvroBytes.header(SCHEMA);
 
@@ -56,7 +56,16 @@ public final class AdmissionAvro {
         write(admission.headers(), out);
         DecisionContextAvro.write(admission.context(), out);
         out.write(admission.key());
+        writeTexts(admission.sent().observedBy(), out);
         return out.end();
+    }
+
+    private static void writeTexts(List<String> texts, BytesEncoder out) {
+        if (!texts.isEmpty()) {
+            out.write(texts.size());
+        }
+        texts.forEach(out::write);
+        out.writeEnd();
     }
 
     private static void write(List<Admission.Header> headers, BytesEncoder out) {
@@ -94,7 +103,8 @@ public final class AdmissionAvro {
                 new IdempotentAnswer.SentToQueue(
                         event.getQueue(),
                         PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
-                        event.getLimitedBy() == null ? null : LimitStatus.of(event.getLimitedBy(), event.getLimit())),
+                        event.getLimitedBy() == null ? null : LimitStatus.of(event.getLimitedBy(), event.getLimit()),
+                        event.getObservedBy()),
                 event.getQueueKey(),
                 event.getRepeated(),
                 event.getRememberUntil().toEpochMilli(),

@@ -96,7 +96,18 @@ public final class DecisionCodec {
         DecisionContextAvro.write(decision.context(), out);
         out.write(queueing.key());
         out.writeOptional(bytes(decision.tier()));
+        writeWords(decision.observedBy(), out);
         return out.end();
+    }
+
+    private void writeWords(List<String> all, BytesEncoder out) {
+        if (!all.isEmpty()) {
+            out.write(all.size());
+        }
+        for (String word : all) {
+            out.write(words.bytes(word));
+        }
+        out.writeEnd();
     }
 
     private byte[] bytes(String word) {
@@ -128,7 +139,8 @@ public final class DecisionCodec {
                         event.getHttpStatus(),
                         event.getObserved(),
                         event.getShadowBanned(),
-                        event.getRepeated()),
+                        event.getRepeated(),
+                        event.getObservedBy()),
                 new Decision.Timing(event.getDecidedAt().toEpochMilli(), event.getRetryAfterMs(), event.getDelayMs()),
                 PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
                 limit(new LimitStatus(

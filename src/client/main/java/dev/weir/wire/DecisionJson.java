@@ -46,7 +46,8 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                         json.integer("httpStatus"),
                         json.flag("observed"),
                         json.flag("shadowBanned"),
-                        json.flag("repeated")),
+                        json.flag("repeated"),
+                        json.textList("observedBy")),
                 new Decision.Timing(
                         json.number("decidedAt"), json.numberOrNull("retryAfterMs"), json.numberOrNull("delayMs")),
                 PolicyVersionAvro.read(json.textOrNull("policyId"), json.numberOrNull("policyVersion")),
@@ -105,6 +106,11 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         number(json, "policiesChecksum", decision.context().policiesChecksum());
         texts(json, "queueKey", queueing.key());
         text(json, "tier", decision.tier());
+        json.writeArrayFieldStart("observedBy");
+        for (String id : decision.observedBy()) {
+            json.writeString(id);
+        }
+        json.writeEndArray();
     }
 
     private static void write(DecisionOrder order, JsonGenerator json) throws IOException {

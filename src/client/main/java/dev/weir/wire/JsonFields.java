@@ -6,7 +6,9 @@ import com.fasterxml.jackson.databind.ObjectReader;
 import dev.weir.event.Rejection;
 import dev.weir.fault.SafeText;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /** The fields of a record whose value is a JSON object. Fields of later versions are ignored. */
@@ -132,6 +134,25 @@ final class JsonFields {
         Map<String, String> texts = new LinkedHashMap<>();
         for (Map.Entry<String, JsonNode> value : values.tree.properties()) {
             texts.put(value.getKey(), values.text(value.getKey()));
+        }
+        return texts;
+    }
+
+    /** Returns a list of strings; an empty one if there is no such field. */
+    List<String> textList(String name) throws UnreadableException {
+        if (!tree.hasNonNull(name)) {
+            return List.of();
+        }
+        JsonNode values = field(name);
+        if (!values.isArray()) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be an array");
+        }
+        List<String> texts = new ArrayList<>();
+        for (JsonNode value : values) {
+            if (!value.isTextual() || !Json.isWellFormed(value.textValue())) {
+                throw new UnreadableException(Rejection.NOT_JSON, name + " must contain strings only");
+            }
+            texts.add(value.textValue());
         }
         return texts;
     }

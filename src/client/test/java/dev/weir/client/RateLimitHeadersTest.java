@@ -93,7 +93,7 @@ class RateLimitHeadersTest {
             QUEUED         | 100  | -        | -         | -       | 0       | -              | -             | -
             EXPIRED        | -    | -        | -         | -       | 250     | -              | -             | 1
             EXPIRED        | -    | -        | -         | -       | -       | -              | -             | -
-            OBSERVED       | 100  | 60000    | 0         | 60000   | 600     | -              | -             | -
+            OBSERVED       | 100  | 60000    | 41        | 31000   | 0       | "p";q=100;w=60 | "p";r=41;t=31 | -
             SHADOW_BANNED  | 100  | 60000    | 0         | 59400   | 600     | "p";q=100;w=60 | "p";r=0;t=60  | -
             SHADOW_BANNED  | 100  | 60000    | 7         | 59400   | 9000    | "p";q=100;w=60 | "p";r=0;t=60  | -
             SHADOW_BANNED  | 65536| -        | -         | -       | -       | -              | -             | -
@@ -301,8 +301,7 @@ class RateLimitHeadersTest {
         Decision served = decision("client", Treatment.ALLOWED, 100L, 60_000L, 42L, 30_000L, 0L);
         Decision denied = decision("path", Treatment.DENIED, 5L, 1_000L, 0L, 1_000L, 700L);
         Decision less = decision("client", Treatment.ALLOWED, 100L, 60_000L, 41L, 31_000L, 0L);
-        Decision observed = decision("shadow", Treatment.OBSERVED, 1L, 1_000L, 0L, 1_000L, 9_000L);
-        assertThat(RateLimitHeaders.of(List.of(served, denied, less, observed)))
+        assertThat(RateLimitHeaders.of(List.of(served, denied, less)))
                 .isEqualTo(Map.of(
                         "RateLimit-Policy", "\"client\";q=100;w=60, \"path\";q=5;w=1",
                         "RateLimit", "\"client\";r=41;t=31, \"path\";r=0;t=1",

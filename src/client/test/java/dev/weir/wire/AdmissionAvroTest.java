@@ -44,7 +44,10 @@ class AdmissionAvroTest {
         assertComesBack(new Admission(
                 request,
                 new IdempotentAnswer.SentToQueue(
-                        "kolejka", new PolicyVersion("reguła", 7), LimitStatus.of("gcra 5/1s", 5L)),
+                        "kolejka",
+                        new PolicyVersion("reguła", 7),
+                        LimitStatus.of("gcra 5/1s", 5L),
+                        List.of("próba", "trial")),
                 Map.of("cel", "ą"),
                 true,
                 1_785_000_600_123L,

@@ -18,6 +18,7 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -117,7 +118,8 @@ class JsonTest {
         try (DecisionJson json = new DecisionJson(out)) {
             json.write(new Decision(
                             new Decision.Identity("r1", "c1", "gold", SOURCE),
-                            new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, false, true),
+                            new Decision.Status(
+                                    Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, false, true, List.of("soft")),
                             new Decision.Timing(1_000, 100L, 20L))
                     .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, 1_000L, 0L, 900L))
                     .withQueueing(new Decision.Queueing("sms", Map.of("tenant", "t"), 3L, 20L))
@@ -131,7 +133,8 @@ class JsonTest {
                                 + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
                                 + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
                                 + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,"
-                                + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7,\"queueKey\":{\"tenant\":\"t\"},\"tier\":\"gold\"}\n");
+                                + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7,\"queueKey\":{\"tenant\":\"t\"},\"tier\":\"gold\","
+                                + "\"observedBy\":[\"soft\"]}\n");
     }
 
     @Test

@@ -65,7 +65,7 @@ final class SampleRecord {
                                 .get(full ? schema.getEnumSymbols().size() - 1 : 0));
             case MAP -> full ? Map.of("endpoint", "/żółw") : Map.of();
             case RECORD -> of(schema, full);
-            case ARRAY -> full ? List.of(of(schema.getElementType(), true)) : List.of();
+            case ARRAY -> full ? List.of(value(schema.getElementType(), field, true)) : List.of();
             default -> throw new IllegalArgumentException(field + " is of a new type: " + schema);
         };
     }

@@ -18,7 +18,7 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
 
     /**
      * Returns the refusing limit with the longest retry time among the policies of one kind, or the first limit that
-     * never permits the request; null if none refuses.
+     * never permits the request; null if none refuses. Policies that only observe must not be among them.
      */
     static BindingLimit longestRetry(PolicyCheck[] checks, Predicate<PolicyCheck> kind) {
         PolicyCheck longest = null;
@@ -59,24 +59,9 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
                         longestMs);
     }
 
-    /** Returns the limit of a throttling policy with the longest wait; an unlimited one only if all are unlimited. */
-    static BindingLimit longestDelay(PolicyCheck[] checks) {
-        PolicyCheck longest = null;
-        int index = 0;
-        for (PolicyCheck check : checks) {
-            for (int i = 0; check.throttles() && i < check.size(); i++) {
-                if (longest == null || check.waitMs(i) > longest.waitMs(index) || isUnlimited(longest, index)) {
-                    longest = check;
-                    index = i;
-                }
-            }
-        }
-        return of(longest, index, Reason.THROTTLED, 0L);
-    }
-
     /**
-     * Returns the limit with the least remaining. Leased limits, of which only the leases held here are known, come
-     * after the others, and policies that only observe come last.
+     * Returns the limit with the least remaining; of these, the one that delays the request longest. Leased limits, of
+     * which only the leases held here are known, come after the others.
      */
     static BindingLimit leastRemaining(PolicyCheck[] checks, Reason reason) {
         PolicyCheck least = null;
@@ -86,8 +71,9 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
             for (int i = 0; i < check.size(); i++) {
                 if (check.mayBind(i) && !isUnlimited(check, i)) {
                     long of = check.remaining(i);
-                    int order = least == null ? -1 : Integer.compare(rank(check), rank(least));
-                    if (order < 0 || (order == 0 && of < remaining)) {
+                    int order = least == null ? -1 : Boolean.compare(check.isShared(), least.isShared());
+                    order = order == 0 ? Long.compare(of, remaining) : order;
+                    if (order < 0 || (order == 0 && check.waitMs(i) > least.waitMs(index))) {
                         least = check;
                         index = i;
                         remaining = of;
@@ -95,11 +81,16 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
                 }
             }
         }
-        return least == null ? unlimited(checks[0].policy(), reason, 0L) : of(least, index, reason, 0L);
+        return least == null ? unlimited(checks, reason) : of(least, index, reason, 0L);
     }
 
-    private static int rank(PolicyCheck check) {
-        return check.observes() ? 2 : check.isShared() ? 1 : 0;
+    /** Returns the explanation of a decision without limits, by the policy that delays the request, or else the first. */
+    private static BindingLimit unlimited(PolicyCheck[] checks, Reason reason) {
+        PolicyCheck first = checks[0];
+        for (int i = checks.length - 1; i >= 0 && reason == Reason.THROTTLED; i--) {
+            first = checks[i].throttles() ? checks[i] : first;
+        }
+        return unlimited(first.policy(), reason, 0L);
     }
 
     private static BindingLimit of(PolicyCheck check, int index, Reason reason, Long retryAfterMs) {
@@ -123,6 +114,11 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
 
     private static BindingLimit tooLarge(Policy policy) {
         return new BindingLimit(policy, Reason.TOO_LARGE, LimitStatus.of("max-size", policy.maxSizeBytes()), null);
+    }
+
+    /** Returns this limit with another retry time. */
+    BindingLimit withRetryAfterMs(Long other) {
+        return new BindingLimit(policy, reason, limit, other);
     }
 
     /** Returns the denial of a refund by a policy with shared limits. */

@@ -14,6 +14,7 @@ import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
+import java.util.List;
 
 /**
  * Decides requests: finds the policies that apply, checks all of their limits, and charges either all of them or none.
@@ -27,6 +28,8 @@ import dev.weir.policy.ThrottleConflict;
  *                 the limits that count denied requests, if refused but not rejected
  *   freed      =  all limits that are not shared                       (RESET)
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
+ *                 of the policies that do not only observe
+ *   observed   ⟺  not refused, and some observing policy would refuse
  * </pre>
  *
  * <p><b>Time</b> never runs backwards for a key, and neither do its terms: the policy versions that apply are those in
@@ -34,8 +37,9 @@ import dev.weir.policy.ThrottleConflict;
  * ({@link PoliciesInForce}).
  *
  * <p><b>Throttling.</b> Policies that throttle delay the request, together, to the first time at which all of their
- * limits permit it, but not before the start of a request that they delayed earlier. They are charged at that time. So
- * the starts of requests are a sequence that the limits would have permitted without delay:
+ * limits permit it, but not before the start of a request that they delayed earlier. All other policies are checked at
+ * that time too, and deny the request if they do not permit it then. All are charged at that time. So the starts of
+ * requests are a sequence that all limits would have permitted without delay ({@link LimitTimeline}):
  *
  * <pre>
  *   start  =  min { t ≥ now, t ≥ the last start : all limits permit the cost at t }
@@ -44,9 +48,11 @@ import dev.weir.policy.ThrottleConflict;
  *   10 a second, burst 1, four requests at once:   delays of 0, 100, 200 and 300 ms
  * </pre>
  *
+ * <p>Shared limits are the exception: a lease cannot be used in the future, so it is used when the request is decided.
+ *
  * <p><b>Idempotency.</b> If its policies ask for it, a request that was answered before gets the first answer again and
- * charges nothing. A request with the same requestId but different content is denied and charges nothing. If only
- * observing policies would deny it, it is decided and charged as a new request ({@link IdempotencyCheck}).
+ * charges nothing. A request with the same requestId but different content is denied and charges nothing
+ * ({@link IdempotencyCheck}).
  *
  * <p><b>Shared limits</b> are decided by the available leases, in ledger time. If these do not suffice but more may be
  * granted, the request must wait and nothing is charged, unless another limit refuses it anyway.
@@ -55,7 +61,9 @@ import dev.weir.policy.ThrottleConflict;
  * it denies it instead ({@link ThrottleConflict}). A shaped request is charged where it is within the limits, and goes
  * to the queue of the first policy, by layer, that shapes it.
  *
- * <p><b>Observing.</b> A policy that observes is checked and charged as if it enforced its limits, but never refuses.
+ * <p><b>Observing.</b> A policy that observes has no effect on the decision, except that it names the policy if its
+ * limits do not permit the request. It is checked and charged at its own time, after and as if it passed all others.
+ * Its idempotency is ignored. If only such policies apply, the decision is that for no policy.
  */
 public final class Decider {
 
@@ -67,6 +75,7 @@ public final class Decider {
     private final WritablePolicyStates states;
     private final QuotaSource shared;
     private final EvaluationListener listener;
+    private final boolean foresees;
 
     /**
      * Creates a decider that reads and charges {@code states}.
@@ -84,9 +93,14 @@ public final class Decider {
      * @param listener receives the result of each evaluated policy
      */
     public Decider(WritablePolicyStates states, QuotaSource shared, EvaluationListener listener) {
+        this(states, shared, listener, true);
+    }
+
+    private Decider(WritablePolicyStates states, QuotaSource shared, EvaluationListener listener, boolean foresees) {
         this.states = states;
         this.shared = shared;
         this.listener = listener;
+        this.foresees = foresees;
     }
 
     /** Returns a decider that counts all limits in {@code states}, including shared ones. */
@@ -97,6 +111,11 @@ public final class Decider {
     /** Returns a decider that leaves {@code states} unchanged, for example for a dry run. */
     public static Decider readOnly(PolicyStates states, QuotaSource shared) {
         return new Decider(new ReadOnlyStates(states), shared);
+    }
+
+    /** Returns a read-only decider whose retry times ignore that policies change. */
+    static Decider withoutForecast(PolicyStates states, QuotaSource shared) {
+        return new Decider(new ReadOnlyStates(states), shared, EvaluationListener.NONE, false);
     }
 
     /** Decides a request, and writes the changes to the states and the leases. */
@@ -111,31 +130,26 @@ public final class Decider {
         }
         long windowMs = IdempotencyCheck.windowMs(request, applicable);
         if (windowMs == 0) {
-            return decideFirst(request, inForce);
+            return decideFirst(request, inForce, policies);
         }
         IdempotencyCache.Entry first = IdempotencyCheck.firstAnswer(request, states);
         if (first == null) {
-            return IdempotencyCheck.storeAnswer(request, decideFirst(request, inForce), windowMs, states);
+            return IdempotencyCheck.storeAnswer(request, decideFirst(request, inForce, policies), windowMs, states);
         }
-        if (IdempotencyCheck.isSameContent(request, first)) {
-            return IdempotencyCheck.repeatAnswer(request, first);
-        }
-        Policy denying = IdempotencyCheck.denyingPolicy(applicable);
-        return denying == null ? decideFirst(request, inForce) : mismatch(request, denying);
+        return IdempotencyCheck.isSameContent(request, first)
+                ? IdempotencyCheck.repeatAnswer(request, first)
+                : mismatch(request, inForce);
     }
 
-    private DecisionResult decideFirst(Request request, PoliciesInForce inForce) {
+    private DecisionResult decideFirst(Request request, PoliciesInForce inForce, PolicyTable policies) {
         PoliciesInForce counted = request.kind() == RequestKind.RESET ? inForce.unshared() : inForce;
-        if (counted.policies().length == 0) {
+        PolicyChecks checks = PolicyChecks.of(request, counted.policies(), states, shared);
+        if (checks.enforcing().length == 0 && inForce.enforcing().length > 0) {
             return sharedReset(request, inForce);
         }
-        PolicyChecks checks = PolicyChecks.of(request, counted.policies(), states, shared);
-        PolicyCheck[] all = checks.all();
         long nowMs = checks.notBeforeMs(counted.atMs());
-        long startMs = checks.startMs(nowMs);
         long leaseTimeMs = checks.leaseTimeMs();
-        checks.evaluate(nowMs, startMs, leaseTimeMs, states);
-        long delayMs = throttleDelayMs(request, checks.local(), startMs - nowMs);
+        long delayMs = checks.evaluate(nowMs, leaseTimeMs, states);
         PolicyCheck shaping = checks.shaping();
         AwaitLease wait = checks.recordDemand();
         if (wait != null) {
@@ -143,7 +157,7 @@ public final class Decider {
         }
         boolean refused = false;
         boolean rejected = false;
-        for (PolicyCheck check : all) {
+        for (PolicyCheck check : checks.all()) {
             boolean denies = check.denies();
             refused |= denies;
             rejected |= check.rejects() && !check.observes();
@@ -154,56 +168,59 @@ public final class Decider {
         if (shaping != null) {
             listener.evaluated(shaping.policy(), refused ? Outcome.ALLOWED : Outcome.QUEUED);
         }
+        List<String> observedBy = checks.observedBy();
         boolean charged = request.kind() != RequestKind.PEEK && !rejected && checks.charge(refused, states);
-        if (refused && charged) {
-            throttleDelayMs(request, checks.local(), startMs - nowMs); // longer, since this denial was counted
-        }
         if (refused) {
-            return refusal(request, all, Math.max(nowMs, leaseTimeMs));
+            long startMs = nowMs + (charged ? checks.computeDelayMs(nowMs) : delayMs); // a counted denial delays
+            Decision denied = refusal(request, checks, startMs, nowMs, Math.max(nowMs, leaseTimeMs));
+            return foresees && policies.changesAfter(nowMs)
+                    ? new RetryForecast(states, shared, policies).withChanges(request, denied, inForce, nowMs)
+                    : denied;
         }
-        boolean usesLeases = checks.leased().length > 0 && request.kind() == RequestKind.CONSUME && request.cost() > 0;
+        if (checks.enforcing().length == 0) {
+            return Decision.unmatched(request).withObservedBy(observedBy);
+        }
+        boolean usesLeases = checks.usesLeases() && request.kind() == RequestKind.CONSUME && request.cost() > 0;
         long decidedAtMs = usesLeases ? leaseTimeMs : Math.max(nowMs, leaseTimeMs);
-        return shaping == null ? permission(request, checks, delayMs, decidedAtMs) : admission(request, shaping);
+        return shaping == null
+                ? permission(request, checks, delayMs, decidedAtMs).withObservedBy(observedBy)
+                : admission(request, shaping).withObservedBy(observedBy);
     }
 
     /**
-     * Returns how long the throttling policies delay the request together.
+     * Returns the denial.
      *
-     * @param aheadMs the time from now to the last start
+     * @param startMs the first time at which the throttling policies permit the request, {@code nowMs} if there are none
+     * @param nowMs the time of the states
+     * @param decidedAtMs the time of the decision
      */
-    private static long throttleDelayMs(Request request, LocalCheck[] checks, long aheadMs) {
-        long waitMs = 0;
-        for (LocalCheck check : checks) {
-            waitMs = Math.max(waitMs, check.computeWaitMs());
+    private static Decision refusal(Request request, PolicyChecks checks, long startMs, long nowMs, long decidedAtMs) {
+        BindingLimit binding = BindingLimit.longestRetry(checks.enforcing(), PolicyCheck::denies);
+        if (binding.retryAfterMs() != null) {
+            long permittedMs = checks.nextPermittedMs(startMs);
+            long jointMs = permittedMs > startMs ? permittedMs - nowMs : 0;
+            binding = binding.withRetryAfterMs(Math.max(binding.retryAfterMs(), jointMs));
         }
-        boolean takes = !request.kind().isCorrection() && request.cost() > 0;
-        long delayMs = takes ? aheadMs + waitMs : 0;
-        for (LocalCheck check : checks) {
-            check.setDelayMs(delayMs);
-        }
-        return delayMs;
-    }
-
-    private static Decision refusal(Request request, PolicyCheck[] checks, long nowMs) {
-        BindingLimit binding = BindingLimit.longestRetry(checks, PolicyCheck::denies);
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
-        return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
+        return decision(request, Outcome.DENIED, binding, null, shadowBanned, status(binding), decidedAtMs);
     }
 
     /** Denies a reset to which only shared limits apply. */
     private Decision sharedReset(Request request, PoliciesInForce inForce) {
-        Policy policy = inForce.policies()[0];
+        Policy policy = inForce.enforcing()[0];
         listener.evaluated(policy, Outcome.DENIED);
         BindingLimit binding = BindingLimit.refund(policy);
-        return decision(request, Outcome.DENIED, binding, null, false, false, UNPROCESSABLE, inForce.atMs());
+        long nowMs = inForce.decidedAtMs(request, states, shared);
+        return decision(request, Outcome.DENIED, binding, null, false, UNPROCESSABLE, nowMs);
     }
 
-    private Decision mismatch(Request request, Policy policy) {
+    private Decision mismatch(Request request, PoliciesInForce inForce) {
+        Policy policy = IdempotencyCheck.denyingPolicy(inForce.policies());
         listener.evaluated(policy, Outcome.DENIED);
         BindingLimit binding = BindingLimit.mismatch(policy);
         boolean shadowBanned = policy.onExceed() instanceof OnExceed.ShadowBan;
-        return decision(
-                request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), request.timestampMs());
+        long nowMs = inForce.decidedAtMs(request, states, shared);
+        return decision(request, Outcome.DENIED, binding, null, shadowBanned, status(binding), nowMs);
     }
 
     /** Returns the HTTP status for a gateway to respond with to a denied request. */
@@ -222,18 +239,10 @@ public final class Decider {
     }
 
     private static Decision permission(Request request, PolicyChecks checks, long delayMs, long nowMs) {
-        boolean throttled = false;
-        for (LocalCheck check : checks.local()) {
-            throttled |= check.throttles() && !request.kind().isCorrection();
-        }
-        BindingLimit observed = BindingLimit.longestRetry(checks.all(), PolicyCheck::observes);
-        BindingLimit binding = observed != null
-                ? observed
-                : delayMs > 0
-                        ? BindingLimit.longestDelay(checks.local())
-                        : BindingLimit.leastRemaining(checks.all(), permissionReason(request.kind()));
-        Long delay = throttled ? (Long) delayMs : null;
-        return decision(request, Outcome.ALLOWED, binding, delay, observed != null, false, OK, nowMs);
+        Reason reason = delayMs > 0 ? Reason.THROTTLED : permissionReason(request.kind());
+        BindingLimit binding = BindingLimit.leastRemaining(checks.enforcing(), reason);
+        Long delay = checks.throttles() && !request.kind().isCorrection() ? (Long) delayMs : null;
+        return decision(request, Outcome.ALLOWED, binding, delay, false, OK, nowMs);
     }
 
     private static Reason permissionReason(RequestKind kind) {
@@ -260,13 +269,12 @@ public final class Decider {
             Outcome outcome,
             BindingLimit binding,
             Long delayMs,
-            boolean observed,
             boolean shadowBanned,
             int httpStatus,
             long nowMs) {
         return new Decision(
                 Decision.Identity.of(request),
-                new Decision.Status(outcome, binding.reason(), httpStatus, observed, shadowBanned, false),
+                new Decision.Status(outcome, binding.reason(), httpStatus, false, shadowBanned, false),
                 new Decision.Timing(nowMs, binding.retryAfterMs(), delayMs),
                 binding.policy().versionId(),
                 binding.limit(),

@@ -13,7 +13,8 @@ import dev.weir.policy.RequestKey;
 
 /**
  * The rules of idempotency. A request is a repeat if a request of the same client, kind and requestId was answered
- * under policies with {@code idempotency}, less than their longest window ago. A repeat must have the
+ * under policies with {@code idempotency}, less than their longest window ago by its timestamp. Policies that only
+ * observe do not count: their {@code idempotency} has no effect. A repeat must have the
  * {@linkplain ContentHash content} of the first request and gets the first answer; otherwise it is a mismatch, which
  * is denied.
  *
@@ -34,7 +35,7 @@ final class IdempotencyCheck {
         long windowMs = 0;
         if (request.kind() != RequestKind.PEEK) {
             for (Policy policy : applicable) {
-                windowMs = Math.max(windowMs, policy.idempotencyMs());
+                windowMs = policy.observes() ? windowMs : Math.max(windowMs, policy.idempotencyMs());
             }
         }
         return windowMs;
@@ -42,7 +43,7 @@ final class IdempotencyCheck {
 
     /**
      * Returns the policy that denies a mismatch: the one with the longest window, or the first of these by layer, among
-     * those that have idempotency and do not only observe. Null if there is none.
+     * those that do not only observe. {@link #windowMs} must be above 0.
      */
     static Policy denyingPolicy(Policy[] applicable) {
         Policy longest = null;

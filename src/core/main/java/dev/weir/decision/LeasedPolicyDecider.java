@@ -57,7 +57,8 @@ public final class LeasedPolicyDecider {
     }
 
     /**
-     * Returns whether this policy, rather than one of an earlier layer, explains a decision that permits.
+     * Returns whether this policy, rather than one of an earlier layer, explains a decision that permits. Neither may only
+     * observe.
      *
      * @param remaining what the leases of this policy still hold
      * @param itsRemaining what the leases of {@code before} still hold
@@ -66,7 +67,7 @@ public final class LeasedPolicyDecider {
         if (term == null || before.term == null) {
             return term != null;
         }
-        return policy.observes() == before.policy.observes() ? remaining < itsRemaining : before.policy.observes();
+        return remaining < itsRemaining;
     }
 
     /**

@@ -4,22 +4,22 @@ import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.limit.LimitAccount;
+import dev.weir.limit.Unlimited;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 
 /** A check against limits that are counted in the decider's own states. */
 final class LocalCheck extends PolicyCheck {
 
-    private static final long[] NO_WAITS = {};
-
     private final long policyMaxDelayMs;
     private final LimitOverride override;
+    private final PolicyState stored;
     private PolicyState state;
     private LimitAccount<?>[] accounts;
     private int refusingBits; // one bit per limit: there are at most Policy.MAX_LIMITS
-    private long[] waitsMs = NO_WAITS;
-    private boolean neverFits;
+    private ThrottleWaits waits = ThrottleWaits.NONE;
     private boolean adopted;
+    private boolean isScratch;
     private long nowMs;
     private long ownMs;
     private long clockMs;
@@ -30,47 +30,88 @@ final class LocalCheck extends PolicyCheck {
         super(policy, request);
         this.policyMaxDelayMs = policy.onExceed() instanceof OnExceed.Throttle throttle ? throttle.maxDelayMs() : 0;
         this.override = request.limitOverride() != null && policy.allowsOverride() ? request.limitOverride() : null;
-        this.state = policy.terms().isEmpty() ? null : states.get(key);
+        this.stored = policy.terms().isEmpty() ? null : states.get(key);
     }
 
     /** Returns the time of the request that was charged last, or {@code atMs} if that is later. */
     long notBeforeMs(long atMs) {
-        return state == null ? atMs : Math.max(atMs, state.lastRequestMs());
+        return stored == null ? atMs : Math.max(atMs, stored.lastRequestMs());
     }
 
     /**
-     * Returns the time of the last charge, or {@code atMs} if that is later. It is ahead of requests that were delayed.
+     * Returns the time of the last charge, or {@code atMs} if that is later. For a policy that throttles, it is ahead of
+     * requests that were delayed.
      */
     long clockMs(long atMs) {
-        return state == null ? atMs : Math.max(atMs, state.lastChargeMs());
+        return stored == null ? atMs : Math.max(atMs, throttles() ? stored.lastStartMs() : stored.lastChargeMs());
     }
 
     /**
      * Checks all limits.
      *
-     * @param atMs the time of the request
-     * @param startMs the start of the last request that the throttling policies delayed, or {@code atMs} if that is
-     *     later; a throttling policy is checked at this time
+     * @param atMs the time of the request; a policy that observes goes by its own time, if that is later
+     * @param startMs for a policy that throttles: the start of the last request that such policies delayed, or
+     *     {@code atMs} if that is later; for others: the start of this request
      */
     void evaluate(long atMs, long startMs, PolicyStates states) {
-        nowMs = atMs;
-        ownMs = clockMs(atMs);
-        clockMs = throttles() ? startMs : ownMs;
-        boolean isNew = state == null;
-        if (isNew) {
-            state = PolicyState.fresh(policy, ownMs, logId -> states.segments(key, logId));
-        } else if (!state.hasLimitsOf(policy)) {
-            adopted = ownMs < state.expiresAtMs();
-            state = state.migrateTo(policy, ownMs, logId -> states.segments(key, logId));
+        nowMs = observes() ? notBeforeMs(atMs) : atMs;
+        ownMs = clockMs(nowMs);
+        clockMs = throttles() ? startMs : Math.max(startMs, ownMs);
+        load(states, true);
+        for (int i = 0; i < accounts.length; i++) {
+            boolean isFull = lacksRoomForDelay() && !(term(i).limit() instanceof Unlimited);
+            setPermitted(i, request.kind().isCorrection() || (!isFull && permits(i)));
         }
-        if (request.kind() == RequestKind.RESET && !isNew) {
+    }
+
+    /**
+     * Reads the state at the policy's own time.
+     *
+     * @param isTrial whether nothing may be written yet
+     */
+    private void load(PolicyStates states, boolean isTrial) {
+        if (stored == null) {
+            state = PolicyState.fresh(policy, ownMs, logId -> states.segments(key, logId));
+        } else {
+            isScratch = isTrial && stored.hasStartedBy(ownMs);
+            state = isScratch ? stored.scratch() : stored;
+            state = state.hasStartedBy(ownMs) ? state.startedBy(ownMs) : state;
+            if (!state.hasLimitsOf(policy)) {
+                adopted = ownMs < stored.expiresAtMs();
+                state = state.migrateTo(policy, ownMs, logId -> states.segments(key, logId));
+            }
+        }
+        if (request.kind() == RequestKind.RESET && stored != null) {
             reset(states);
         }
         accounts = new LimitAccount<?>[state.accounts().size()];
         for (int i = 0; i < accounts.length; i++) {
             accounts[i] = ofRequest(state.accounts().get(i));
-            setPermitted(i, request.kind().isCorrection() || accounts[i].permits(request.cost(), clockMs));
         }
+    }
+
+    private boolean permits(int index) {
+        return state.delayed().isEmpty()
+                ? accounts[index].permits(request.cost(), clockMs)
+                : timeline(index).permits(request.cost(), clockMs);
+    }
+
+    private LimitTimeline timeline(int index) {
+        return new LimitTimeline(state.accounts().get(index), state.delayed(), override);
+    }
+
+    /** Returns whether another policy delays the request, so that this one charges it later. */
+    private boolean isDelayedByOther() {
+        return !throttles() && takes() && clockMs > ownMs;
+    }
+
+    private boolean lacksRoomForDelay() {
+        return isDelayedByOther() && state.delayed().size() >= PolicyState.MAX_DELAYED;
+    }
+
+    /** Returns whether the request takes tokens, so that it can be delayed. */
+    boolean takes() {
+        return !request.kind().isCorrection() && request.cost() > 0;
     }
 
     /** Returns an account of the state with the request's override, if the policy allows one. */
@@ -83,11 +124,11 @@ final class LocalCheck extends PolicyCheck {
         if (override == null) {
             return accounts;
         }
-        LimitAccount<?>[] stored = new LimitAccount<?>[accounts.length];
-        for (int i = 0; i < stored.length; i++) {
-            stored[i] = state.accounts().get(i).withUsageOf(accounts[i]);
+        LimitAccount<?>[] toStore = new LimitAccount<?>[accounts.length];
+        for (int i = 0; i < toStore.length; i++) {
+            toStore[i] = state.accounts().get(i).withUsageOf(accounts[i]);
         }
-        return stored;
+        return toStore;
     }
 
     /** Frees the usage, including that of delayed requests which have not started yet. */
@@ -108,30 +149,14 @@ final class LocalCheck extends PolicyCheck {
      */
     long computeWaitMs() {
         if (throttles() && !request.kind().isCorrection()) {
-            waitsMs = new long[accounts.length];
-            neverFits = false;
-            for (int i = 0; i < accounts.length; i++) {
-                if (neverFits(i)) {
-                    neverFits = true;
-                } else if (!accounts[i].permits(request.cost(), clockMs)) {
-                    waitsMs[i] = accounts[i].waitMs(request.cost(), clockMs);
-                }
-            }
+            waits = ThrottleWaits.of(accounts, request.cost(), clockMs);
         }
-        return waitMs();
-    }
-
-    private long waitMs() {
-        long longestMs = 0;
-        for (long waitMs : waitsMs) {
-            longestMs = Math.max(longestMs, waitMs);
-        }
-        return longestMs;
+        return waits.longestMs();
     }
 
     @Override
     long waitMs(int index) {
-        return waitsMs[index];
+        return waits.ms(index);
     }
 
     /** Sets the delay that the throttling policies impose together. */
@@ -170,27 +195,63 @@ final class LocalCheck extends PolicyCheck {
 
     @Override
     boolean isTooLate() {
-        return throttles() && !request.kind().isCorrection() && (neverFits || delayMs > maxDelayMs());
+        return throttles() && !request.kind().isCorrection() && (waits.neverFits() || delayMs > maxDelayMs());
     }
 
     @Override
     boolean isTooLate(int index) {
-        return isTooLate() && (neverFits ? neverFits(index) : waitsMs[index] == waitMs());
+        return isTooLate() && (waits.neverFits() ? neverFits(index) : waits.ms(index) == waits.longestMs());
     }
 
     @Override
     long remaining(int index) {
-        return throttles() && clockMs > nowMs ? 0 : accounts[index].remaining(clockMs);
+        if (throttles() && clockMs > nowMs) {
+            return 0;
+        }
+        return state.delayed().isEmpty()
+                ? accounts[index].remaining(clockMs)
+                : timeline(index).remaining(clockMs);
     }
 
     @Override
     Long resetAfterMs(int index) {
-        return accounts[index].resetAfterMs(clockMs) + clockMs - nowMs;
+        return state.delayed().isEmpty()
+                ? accounts[index].resetAfterMs(clockMs) + clockMs - nowMs
+                : timeline(index).resetAtMs(clockMs) - nowMs;
     }
 
     @Override
     long retryAfterMs(int index) {
-        return throttles() ? delayMs - maxDelayMs() : accounts[index].waitMs(request.cost(), clockMs) + clockMs - nowMs;
+        if (throttles()) {
+            return delayMs - maxDelayMs();
+        }
+        if (lacksRoomForDelay()) {
+            return state.delayed().get(0).startMs() - nowMs;
+        }
+        return nextPermittedMs(index, clockMs) - nowMs;
+    }
+
+    private long nextPermittedMs(int index, long fromMs) {
+        return state.delayed().isEmpty()
+                ? accounts[index].waitMs(request.cost(), fromMs) + fromMs
+                : timeline(index).nextPermittedMs(request.cost(), fromMs);
+    }
+
+    /**
+     * Returns the first time from {@code fromMs} on at which all limits of a policy that does not throttle permit the
+     * request, as far as it fits them.
+     */
+    long nextPermittedMs(long fromMs) {
+        long atMs = Math.max(fromMs, ownMs);
+        for (int i = 0; i < accounts.length; i++) {
+            atMs = neverFits(i) ? atMs : Math.max(atMs, nextPermittedMs(i, atMs));
+        }
+        return atMs;
+    }
+
+    /** Returns whether delayed requests of other policies have yet to start, between which this one could pass. */
+    boolean hasDelayed() {
+        return !state.delayed().isEmpty();
     }
 
     @Override
@@ -213,32 +274,49 @@ final class LocalCheck extends PolicyCheck {
     /**
      * Charges the request, or its denial if the limits count denials. Migrated accounts are also stored with a denial,
      * because the reported wait starts now, unless the old state had expired and might have been deleted. A delayed
-     * request is charged at its start. Everything else is charged at the policy's own time, so that it delays nothing.
-     * Limits that counted a denial are checked again, since the request may pass later than before.
+     * request is charged at its start: a policy that throttles advances its time to it, another one stores the charge.
+     * Everything else is charged at the policy's own time, so that it delays nothing. Limits that counted a denial are
+     * checked again, since the request may pass later than before.
      *
      * @return whether a limit was charged
      */
     @SuppressWarnings("ReferenceEquality") // an unchanged account is the same object
     boolean charge(boolean denied, WritablePolicyStates states) {
-        boolean delayed = throttles() && !denied && !request.kind().isCorrection() && request.cost() > 0;
+        if (isScratch) {
+            load(states, false);
+        }
+        boolean delayed = throttles() && !denied && takes();
         clockMs = delayed ? nowMs + delayMs : clockMs;
         long chargedAtMs = delayed ? clockMs : ownMs;
-        boolean charged = false;
-        for (int i = 0; i < accounts.length; i++) {
+        boolean charged = !denied && isDelayedByOther() && chargeAtStart();
+        for (int i = 0; i < accounts.length && (denied || !isDelayedByOther()); i++) {
             LimitAccount<?> before = accounts[i];
             if (!denied || (!rejects() && before.limit().countDenied())) {
                 accounts[i] = charged(i, denied, chargedAtMs);
             }
             if (accounts[i] != before) {
                 charged = true;
-                if (denied) {
-                    setPermitted(i, accounts[i].permits(request.cost(), clockMs));
-                }
             }
         }
         if (charged || adopted) {
-            states.put(key, state.charged(nowMs, chargedAtMs, toStore()));
+            state = state.charged(nowMs, chargedAtMs, toStore());
+            states.put(key, state);
+        }
+        for (int i = 0; charged && denied && i < accounts.length; i++) {
+            setPermitted(i, !lacksRoomForDelay() && permits(i));
         }
         return charged;
+    }
+
+    /** Stores the charge for the start of the request. Returns false if no limit counts anything. */
+    private boolean chargeAtStart() {
+        boolean counts = false;
+        for (LimitAccount<?> account : accounts) {
+            counts |= !(account.limit() instanceof Unlimited);
+        }
+        if (counts) {
+            state = state.withDelayed(new DelayedCharge(clockMs, request.cost(), override));
+        }
+        return counts;
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.decision;
 
 import dev.weir.event.Request;
+import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.Arrays;
@@ -21,6 +22,8 @@ import java.util.Arrays;
  * effect later. All versions of a policy are considered, since their keys can differ. If no version takes effect after
  * the time of the request, which is nearly always so, one lookup suffices.
  *
+ * <p>A policy that only observes, both at that time and at the last charge of its key, does not raise the time.
+ *
  * @param policies at most one per layer
  * @param atMs the time that selected them, not before the request's
  */
@@ -31,7 +34,7 @@ record PoliciesInForce(Policy[] policies, long atMs) {
         long atMs = request.timestampMs();
         Policy[] policies = table.applicableAt(request, atMs);
         while (table.changesAfter(atMs)) {
-            long latestMs = latestChargeMs(request, policies, table, states, shared);
+            long latestMs = latestChargeMs(request, policies, atMs, table, states, shared);
             if (latestMs <= atMs) {
                 break;
             }
@@ -47,17 +50,61 @@ record PoliciesInForce(Policy[] policies, long atMs) {
                 Arrays.stream(policies).filter(policy -> !policy.isShared()).toArray(Policy[]::new), atMs);
     }
 
+    /**
+     * Returns the next time after {@code nowMs} at which a policy that does not only observe ends, or a later version of it
+     * takes effect; {@link EffectivePeriod#NO_END} if there is none.
+     */
+    long nextChangeMs(PolicyTable table, long nowMs) {
+        long changeMs = EffectivePeriod.NO_END;
+        for (Policy policy : enforcing()) {
+            changeMs = policy.effectiveUntilMs() > nowMs ? Math.min(changeMs, policy.effectiveUntilMs()) : changeMs;
+            for (Policy other : table.versions(policy.id())) {
+                boolean isNext = other.version() > policy.version() && other.effectiveFromMs() > nowMs;
+                changeMs = isNext ? Math.min(changeMs, other.effectiveFromMs()) : changeMs;
+            }
+        }
+        return changeMs;
+    }
+
+    /** Returns the policies that do not only observe. */
+    Policy[] enforcing() {
+        return Arrays.stream(policies).filter(policy -> !policy.observes()).toArray(Policy[]::new);
+    }
+
+    /**
+     * Returns the time at which the policies that do not only observe decide: that of the latest request that was charged
+     * to one of their keys, or {@link #atMs} if that is later.
+     */
+    long decidedAtMs(Request request, PolicyStates states, QuotaSource shared) {
+        long decidedAtMs = atMs;
+        for (Policy policy : enforcing()) {
+            boolean isCounted = !policy.terms().isEmpty() && !shared.isLeased(policy);
+            PolicyState state = isCounted ? states.get(policy.stateKey(request)) : null;
+            decidedAtMs = state == null ? decidedAtMs : Math.max(decidedAtMs, state.lastRequestMs());
+        }
+        return decidedAtMs;
+    }
+
     /** Returns the time of the latest request that was charged to one of the keys counted in {@code states}. */
     private static long latestChargeMs(
-            Request request, Policy[] policies, PolicyTable table, PolicyStates states, QuotaSource shared) {
+            Request request, Policy[] policies, long atMs, PolicyTable table, PolicyStates states, QuotaSource shared) {
         long latestMs = Long.MIN_VALUE;
         for (Policy policy : policies) {
             for (Policy version : table.versions(policy.id())) {
                 boolean isCounted = !version.terms().isEmpty() && !shared.isLeased(version);
                 PolicyState state = isCounted ? states.get(version.stateKey(request)) : null;
-                latestMs = state == null ? latestMs : Math.max(latestMs, state.lastRequestMs());
+                long lastMs = state == null ? atMs : state.lastRequestMs();
+                if (lastMs > atMs && !(policy.observes() && observes(table, version, lastMs))) {
+                    latestMs = Math.max(latestMs, lastMs);
+                }
             }
         }
         return latestMs;
+    }
+
+    /** Returns whether a policy only observed at {@code atMs}: by the version then in force, or else by this one. */
+    private static boolean observes(PolicyTable table, Policy version, long atMs) {
+        Policy then = table.inForce(version.id(), atMs);
+        return then == null ? version.observes() : then.observes();
     }
 }

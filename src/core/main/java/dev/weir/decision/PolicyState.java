@@ -19,8 +19,26 @@ import java.util.function.IntFunction;
  * @param lastDelayMs how long before {@code lastChargeMs} the charged request arrived, if it was delayed; otherwise 0
  * @param accounts one account per limit, in the order of the policy's limits at the last charge
  * @param retiredLogs logs that no limit uses any more, kept until their segments are deleted
+ * @param delayed charges that start after {@code lastChargeMs} and are not in the accounts yet, by start; at most
+ *     {@value #MAX_DELAYED}
  */
-public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount<?>> accounts, List<Log> retiredLogs) {
+public record PolicyState(
+        long lastChargeMs,
+        long lastDelayMs,
+        List<LimitAccount<?>> accounts,
+        List<Log> retiredLogs,
+        List<DelayedCharge> delayed) {
+
+    /**
+     * The most charges of delayed requests under a policy that does not itself throttle. Further requests that would be
+     * delayed are denied until one of these starts. The cost of a request can grow with their number.
+     */
+    public static final int MAX_DELAYED = 500;
+
+    /** Creates a state without charges of delayed requests. */
+    public PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount<?>> accounts, List<Log> retiredLogs) {
+        this(lastChargeMs, lastDelayMs, accounts, retiredLogs, List.of());
+    }
 
     /**
      * Returns the state of a key that has not been used before.
@@ -55,7 +73,7 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
 
     /** Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards. */
     PolicyState reset(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
-        return continued(policy, Map.of(), nowMs, segmentStores);
+        return continued(policy, Map.of(), nowMs, segmentStores).withDelayed(List.of());
     }
 
     /** @param pairs the indexes of the accounts that limits continue, by the indexes of the limits */
@@ -69,7 +87,61 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
                     ? LimitAccount.open(limits.get(i), nowMs)
                     : policy.terms().get(i).migrate(accounts.get(old), nowMs);
         }
-        return new PolicyState(lastChargeMs, lastDelayMs, assignSegments(next, segmentStores), retire(next));
+        return new PolicyState(lastChargeMs, lastDelayMs, assignSegments(next, segmentStores), retire(next), delayed);
+    }
+
+    private PolicyState withDelayed(List<DelayedCharge> charges) {
+        return new PolicyState(lastChargeMs, lastDelayMs, accounts, retiredLogs, charges);
+    }
+
+    /** Returns this state with another charge of a delayed request. */
+    PolicyState withDelayed(DelayedCharge charge) {
+        int at = delayed.size();
+        while (at > 0 && delayed.get(at - 1).startMs() > charge.startMs()) {
+            at--;
+        }
+        List<DelayedCharge> all = new ArrayList<>(delayed);
+        all.add(at, charge);
+        return withDelayed(List.copyOf(all));
+    }
+
+    /** Returns whether a delayed request has started at {@code atMs}, so that {@link #startedBy} differs. */
+    boolean hasStartedBy(long atMs) {
+        return !delayed.isEmpty() && delayed.get(0).startMs() <= atMs;
+    }
+
+    /** Returns this state with the delayed requests that have started at {@code atMs} in the accounts. */
+    PolicyState startedBy(long atMs) {
+        LimitAccount<?>[] next = accounts.toArray(LimitAccount<?>[]::new);
+        int started = 0;
+        while (started < delayed.size() && delayed.get(started).startMs() <= atMs) {
+            for (int i = 0; i < next.length; i++) {
+                next[i] = delayed.get(started).chargeTo(next[i]);
+            }
+            started++;
+        }
+        return new PolicyState(
+                lastChargeMs,
+                lastDelayMs,
+                List.of(next),
+                retiredLogs,
+                List.copyOf(delayed.subList(started, delayed.size())));
+    }
+
+    /** Returns a copy to which charges can be tried: they do not change the segments of this state. */
+    PolicyState scratch() {
+        LimitAccount<?>[] next = new LimitAccount<?>[accounts.size()];
+        for (int i = 0; i < next.length; i++) {
+            next[i] = ScratchSegments.fork(accounts.get(i));
+        }
+        return new PolicyState(lastChargeMs, lastDelayMs, List.of(next), retiredLogs, delayed);
+    }
+
+    /** Returns the last time at which a request was charged or, if it was delayed, starts. */
+    long lastStartMs() {
+        return delayed.isEmpty()
+                ? lastChargeMs
+                : delayed.get(delayed.size() - 1).startMs();
     }
 
     /** Returns the time of the request that was charged last. Later requests of the key are not decided before it. */
@@ -84,14 +156,16 @@ public record PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount
      * @param atMs the time of the charge, not before {@code nowMs}
      */
     PolicyState charged(long nowMs, long atMs, LimitAccount<?>[] next) {
-        return new PolicyState(atMs, atMs - nowMs, List.of(next), trim(retiredLogs));
+        return new PolicyState(atMs, atMs - nowMs, List.of(next), trim(retiredLogs), delayed);
     }
 
     /** Returns the time from which this state can be deleted: a request then gets the same answer as a first one. */
     public long expiresAtMs() {
-        long atMs = lastChargeMs;
-        for (LimitAccount<?> account : accounts) {
-            atMs = Math.max(atMs, account.expiresAtMs(lastChargeMs));
+        long lastMs = lastStartMs();
+        long atMs = lastMs;
+        PolicyState all = delayed.isEmpty() ? this : scratch().startedBy(lastMs);
+        for (LimitAccount<?> account : all.accounts) {
+            atMs = Math.max(atMs, account.expiresAtMs(lastMs));
         }
         return atMs;
     }

@@ -59,22 +59,26 @@ public final class UsageReport {
 
     /**
      * Returns the usage at {@code atMs}, or at the time of the last charge if that is later, under the policy's current
-     * limits. For a throttling policy, nothing remains until the start of the last request that it delayed.
+     * limits. For a throttling policy, nothing remains until the start of the last request that it delayed. Under another
+     * policy, delayed requests are in use from their starts on, and what remains is what can be used before.
      */
     public static PolicyUsage of(Subject subject, long atMs, PolicyStates states) {
         Policy policy = subject.policy;
         StateKey key = subject.key;
         PolicyState state = policy.terms().isEmpty() ? null : states.get(key);
         long nowMs = state == null ? atMs : Math.max(atMs, state.lastRequestMs());
-        long clockMs = state == null ? atMs : Math.max(nowMs, state.lastChargeMs());
+        boolean throttles = policy.onExceed() instanceof OnExceed.Throttle;
+        long lastMs = state == null ? atMs : throttles ? state.lastStartMs() : state.lastChargeMs();
+        long clockMs = Math.max(nowMs, lastMs);
         PolicyState now = state == null
                 ? PolicyState.fresh(policy, clockMs, logId -> states.segments(key, logId))
-                : state.migrateTo(policy, clockMs, logId -> states.segments(key, logId));
+                : state.scratch().startedBy(clockMs).migrateTo(policy, clockMs, logId -> states.segments(key, logId));
         long aheadMs = clockMs - nowMs;
-        boolean waits = aheadMs > 0 && policy.onExceed() instanceof OnExceed.Throttle;
+        boolean waits = aheadMs > 0 && throttles;
         List<PolicyUsage.LimitUsage> limits = new ArrayList<>();
         for (int i = 0; i < now.accounts().size(); i++) {
-            limits.add(limitUsage(policy.terms().get(i).label(), now.accounts().get(i), clockMs, aheadMs, waits));
+            LimitTimeline timeline = new LimitTimeline(now.accounts().get(i), now.delayed(), null);
+            limits.add(limitUsage(policy.terms().get(i).label(), timeline, clockMs, aheadMs, waits));
         }
         return new PolicyUsage(
                 policy, key.namesAndValues(), state == null ? null : (Long) state.lastRequestMs(), limits, null);
@@ -90,7 +94,8 @@ public final class UsageReport {
         List<LimitAccount<?>> accounts = ledger.ledger().accounts();
         List<PolicyUsage.LimitUsage> limits = new ArrayList<>();
         for (int i = 0; i < accounts.size(); i++) {
-            limits.add(limitUsage(subject.policy.terms().get(i).label(), accounts.get(i), atMs, 0, false));
+            LimitTimeline timeline = new LimitTimeline(accounts.get(i), List.of(), null);
+            limits.add(limitUsage(subject.policy.terms().get(i).label(), timeline, atMs, 0, false));
         }
         return new SharedPolicyUsage(
                 subject.policy,
@@ -101,7 +106,8 @@ public final class UsageReport {
     }
 
     private static PolicyUsage.LimitUsage limitUsage(
-            String label, LimitAccount<?> account, long clockMs, long aheadMs, boolean waits) {
+            String label, LimitTimeline timeline, long clockMs, long aheadMs, boolean waits) {
+        LimitAccount<?> account = timeline.account();
         Limit<?> limit = account.limit();
         if (limit instanceof Unlimited) {
             return new PolicyUsage.LimitUsage(label, null, null, null, null, aheadMs);
@@ -113,7 +119,7 @@ public final class UsageReport {
                 limit.capacity(),
                 windowMs == 0 ? null : (Long) windowMs,
                 waits ? Math.max(used, limit.capacity()) : used,
-                waits ? 0 : account.remaining(clockMs),
-                account.resetAfterMs(clockMs) + aheadMs);
+                waits ? 0 : timeline.remaining(clockMs),
+                timeline.resetAtMs(clockMs) - clockMs + aheadMs);
     }
 }

@@ -47,6 +47,16 @@ public record Admission(
         return of(request, request.queue(), null, null);
     }
 
+    /** Returns this admission with the ids of the observing policies that would have denied the request. */
+    public Admission withObservedBy(List<String> ids) {
+        if (ids.isEmpty()) {
+            return this;
+        }
+        IdempotentAnswer.SentToQueue observed =
+                new IdempotentAnswer.SentToQueue(sent.queue(), sent.policy(), sent.exceeded(), ids);
+        return new Admission(request, observed, key, repeated, idempotentUntilMs, headers, context);
+    }
+
     /** Returns this admission with the time until which repeats get the same answer. */
     public Admission withIdempotentUntilMs(long untilMs) {
         return new Admission(request, sent, key, repeated, untilMs, headers, context);

@@ -1,11 +1,12 @@
 package dev.weir.event;
 
+import java.util.List;
 import java.util.Map;
 
 /**
  * The answer to one request, with the binding limit and its policy as explanation. The binding limit of a denial is the
- * refusing limit with the longest retry time; otherwise it is the limit with the least remaining. Times are whole
- * milliseconds, rounded up.
+ * refusing limit with the longest retry time; otherwise it is the limit with the least remaining. Policies that only
+ * observe have no part in it, except {@link Status#observedBy}. Times are whole milliseconds, rounded up.
  *
  * @param identity the request
  * @param status the outcome
@@ -24,6 +25,9 @@ public record Decision(
         Queueing queueing,
         DecisionContext context)
         implements DecisionResult, IdempotentAnswer {
+
+    /** The most ids in {@link Status#observedBy}. */
+    public static final int MAX_OBSERVED_BY = 16;
 
     private static final int OK = 200;
     private static final int ACCEPTED = 202;
@@ -50,12 +54,35 @@ public record Decision(
      * The outcome and its reason.
      *
      * @param httpStatus the status for a gateway to respond with: 200, 202, 400, 404, 410, 413, 422, 429 or 503
-     * @param observed whether the request would have been denied by a policy that only observes
+     * @param observed whether the request is allowed or queued, but a policy that only observes would have denied it
      * @param shadowBanned whether the request is denied while the gateway responds as if it were allowed
      * @param repeated whether the requestId was used before: the decision repeats the first one, and nothing is charged
+     * @param observedBy the ids of the observing policies that would have denied the request, by layer; the first
+     *     {@value #MAX_OBSERVED_BY} if there are more
      */
     public record Status(
-            Outcome outcome, Reason reason, int httpStatus, boolean observed, boolean shadowBanned, boolean repeated) {
+            Outcome outcome,
+            Reason reason,
+            int httpStatus,
+            boolean observed,
+            boolean shadowBanned,
+            boolean repeated,
+            List<String> observedBy) {
+
+        public Status {
+            observedBy = List.copyOf(observedBy);
+        }
+
+        /** Creates a status without observing policies. */
+        public Status(
+                Outcome outcome,
+                Reason reason,
+                int httpStatus,
+                boolean observed,
+                boolean shadowBanned,
+                boolean repeated) {
+            this(outcome, reason, httpStatus, observed, shadowBanned, repeated, List.of());
+        }
 
         public Status(Outcome outcome, Reason reason, int httpStatus) {
             this(outcome, reason, httpStatus, false, false, false);
@@ -66,7 +93,7 @@ public record Decision(
         }
 
         Status asRepeated() {
-            return new Status(outcome, reason, httpStatus, observed, shadowBanned, true);
+            return new Status(outcome, reason, httpStatus, observed, shadowBanned, true, observedBy);
         }
     }
 
@@ -114,7 +141,7 @@ public record Decision(
         this(identity, status, timing, null, null, null, DecisionContext.UNKNOWN);
     }
 
-    /** Returns the decision that allows a request which no policy matches. */
+    /** Returns the decision that allows a request to which no policy applies that enforces. */
     public static Decision unmatched(Request request) {
         return new Decision(
                 Identity.of(request), Status.allowed(Reason.NO_POLICY), Timing.passed(request.timestampMs()));
@@ -150,6 +177,21 @@ public record Decision(
 
     public Decision withStatus(Status other) {
         return new Decision(identity, other, timing, policy, bindingLimit, queueing, context);
+    }
+
+    /** Returns this decision with the ids of the observing policies that would have denied the request. */
+    public Decision withObservedBy(List<String> ids) {
+        if (ids.isEmpty() && !status.observed) {
+            return this;
+        }
+        return withStatus(new Status(
+                status.outcome,
+                status.reason,
+                status.httpStatus,
+                !ids.isEmpty(),
+                status.shadowBanned,
+                status.repeated,
+                ids));
     }
 
     /** @param other null if the request can never pass */
@@ -215,6 +257,11 @@ public record Decision(
 
     public boolean observed() {
         return status.observed;
+    }
+
+    /** Returns {@link Status#observedBy}. */
+    public List<String> observedBy() {
+        return status.observedBy;
     }
 
     public boolean shadowBanned() {

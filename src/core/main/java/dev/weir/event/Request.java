@@ -113,6 +113,24 @@ public record Request(
                 source);
     }
 
+    /** Returns this request at another time. */
+    public Request withTimestampMs(long other) {
+        return new Request(
+                requestId,
+                client,
+                kind,
+                tier,
+                cost,
+                sizeBytes,
+                attributes,
+                deadlineMs,
+                payload,
+                queue,
+                limitOverride,
+                other,
+                source);
+    }
+
     /** Returns this request with another limit of its own; null for none. */
     public Request withLimitOverride(LimitOverride other) {
         return new Request(

@@ -60,7 +60,7 @@ class DeciderModelTest {
     private final Map<String, PolicyUsage> usages = new HashMap<>();
 
     /** One limit's part in the current decision. */
-    private record Part(Policy policy, int index, Limit<?> limit, LimitModel model, boolean permits) {
+    private record Part(Policy policy, int index, Limit<?> limit, LimitModel model, boolean permits, long atMs) {
 
         /** Returns the part of a limit, with the number of tokens of the request where the policy allows it. */
         static Part of(Policy policy, int index, LimitModel model, Request request, boolean settles, long nowMs) {
@@ -76,7 +76,7 @@ class DeciderModelTest {
                 used = model.withTokens(override.limit());
             }
             boolean permits = settles || request.cost() == 0 || request.cost() <= used.available(nowMs);
-            return new Part(policy, index, limit, used, permits);
+            return new Part(policy, index, limit, used, permits, nowMs);
         }
 
         String label() {
@@ -154,40 +154,42 @@ class DeciderModelTest {
     private Expected decideByTheRules(Request request, List<Policy> policies) {
         long nowMs = request.timestampMs();
         for (Policy policy : policies) {
-            nowMs = Math.max(nowMs, usage(policy, request).lastMs);
+            nowMs = policy.observes() ? nowMs : Math.max(nowMs, usage(policy, request).lastMs);
         }
         boolean resets = request.kind() == RequestKind.RESET;
         boolean settles = request.kind() == RequestKind.SETTLE || resets;
         if (resets) {
             for (Policy policy : policies) {
-                usage(policy, request).reset(policy, nowMs);
+                usage(policy, request).reset(policy, timeOf(policy, request, nowMs));
             }
         }
         List<Part> parts = new ArrayList<>();
         Policy tooLargeFor = null;
-        Policy tooLargeForObserver = null;
+        boolean isTooLargeForObserver = false;
         for (Policy policy : policies) {
             boolean tooLarge = !settles
                     && policy.maxSizeBytes() != null
                     && request.sizeBytes() != null
                     && request.sizeBytes() > policy.maxSizeBytes();
             if (tooLarge && policy.observes()) {
-                tooLargeForObserver = tooLargeForObserver == null ? policy : tooLargeForObserver;
+                isTooLargeForObserver = true;
             } else if (tooLarge) {
                 tooLargeFor = tooLargeFor == null ? policy : tooLargeFor;
             }
             for (int i = 0; i < policy.terms().size(); i++) {
                 LimitModel model = usage(policy, request).models.get(i);
-                parts.add(Part.of(policy, i, model, request, settles, nowMs));
+                parts.add(Part.of(policy, i, model, request, settles, timeOf(policy, request, nowMs)));
             }
         }
         boolean refused =
                 tooLargeFor != null || parts.stream().anyMatch(part -> !part.permits && !part.policy.observes());
+        boolean observed =
+                isTooLargeForObserver || parts.stream().anyMatch(part -> !part.permits && part.policy.observes());
         if (request.kind() != RequestKind.PEEK && !resets && tooLargeFor == null && request.cost() != 0) {
             for (Policy policy : policies) {
-                charge(policy, request, parts, refused, nowMs);
+                charge(policy, request, parts, refused);
             }
-            askAgain(request, parts, refused, nowMs);
+            askAgain(request, parts, refused);
         }
         if (tooLargeFor != null) {
             boolean banned = tooLargeFor.onExceed() instanceof OnExceed.ShadowBan;
@@ -195,34 +197,34 @@ class DeciderModelTest {
                     Outcome.DENIED, Reason.TOO_LARGE, "max-size", null, null, false, banned, banned ? 200 : 413, nowMs);
         }
         if (refused) {
-            Part longest = longestWait(parts, request, nowMs, false);
+            Part longest = longestWait(parts, request);
             boolean banned = longest.policy.onExceed() instanceof OnExceed.ShadowBan;
-            return said(Outcome.DENIED, longest, request, nowMs, false, banned, banned ? 200 : 429);
+            return denied(longest, request, banned, banned ? 200 : 429);
         }
-        if (tooLargeForObserver != null) {
-            return new Expected(Outcome.ALLOWED, Reason.TOO_LARGE, "max-size", null, null, true, false, 200, nowMs);
+        Part least = leastRemaining(parts);
+        if (policies.stream().allMatch(Policy::observes)) {
+            return new Expected(
+                    Outcome.ALLOWED, Reason.NO_POLICY, null, null, 0L, observed, false, 200, request.timestampMs());
         }
-        Part observed = longestWait(parts, request, nowMs, true);
-        if (observed != null) {
-            return said(Outcome.ALLOWED, observed, request, nowMs, true, false, 200);
-        }
-        Part least = leastRemaining(parts, nowMs);
         Reason reason = resets ? Reason.USAGE_RESET : settles ? Reason.SETTLED : Reason.WITHIN_LIMITS;
-        return least == null
-                ? new Expected(Outcome.ALLOWED, reason, null, null, 0L, false, false, 200, nowMs)
-                : new Expected(
-                        Outcome.ALLOWED,
-                        reason,
-                        least.label(),
-                        Math.max(0, least.model.available(nowMs)),
-                        0L,
-                        false,
-                        false,
-                        200,
-                        nowMs);
+        return new Expected(
+                Outcome.ALLOWED,
+                reason,
+                least == null ? null : least.label(),
+                least == null ? null : (Long) Math.max(0, least.model.available(nowMs)),
+                0L,
+                observed,
+                false,
+                200,
+                nowMs);
     }
 
-    private void charge(Policy policy, Request request, List<Part> parts, boolean refused, long nowMs) {
+    /** Returns the time by which a policy decides; one that observes goes by its own time, if that is later. */
+    private long timeOf(Policy policy, Request request, long nowMs) {
+        return policy.observes() ? Math.max(nowMs, usage(policy, request).lastMs) : nowMs;
+    }
+
+    private void charge(Policy policy, Request request, List<Part> parts, boolean refused) {
         boolean refuses = parts.stream().anyMatch(part -> part.policy.equals(policy) && !part.permits);
         boolean tooLarge = policy.maxSizeBytes() != null
                 && request.sizeBytes() != null
@@ -232,6 +234,7 @@ class DeciderModelTest {
             boolean counts = (!refused && !refuses && !tooLarge) || (part.limit.countDenied() && !tooLarge);
             boolean counted = !(part.limit instanceof Unlimited) && !(part.limit instanceof Blocked);
             if (part.policy.equals(policy) && counts && counted) {
+                long nowMs = part.atMs;
                 boolean isDenied = refused || refuses || tooLarge;
                 long before = part.model.available(nowMs);
                 if (isDenied) {
@@ -250,7 +253,7 @@ class DeciderModelTest {
     }
 
     /** A counted denial can make other limits refuse too: the same cost passes when all of them permit it. */
-    private static void askAgain(Request request, List<Part> parts, boolean refused, long nowMs) {
+    private static void askAgain(Request request, List<Part> parts, boolean refused) {
         if (request.kind() == RequestKind.SETTLE) {
             return;
         }
@@ -258,62 +261,57 @@ class DeciderModelTest {
                 parts.stream().filter(part -> !part.permits).map(Part::policy).toList();
         parts.replaceAll(part -> refused || refusing.contains(part.policy)
                 ? new Part(
-                        part.policy, part.index, part.limit, part.model, request.cost() <= part.model.available(nowMs))
+                        part.policy,
+                        part.index,
+                        part.limit,
+                        part.model,
+                        request.cost() <= part.model.available(part.atMs),
+                        part.atMs)
                 : part);
     }
 
-    private static long waitMs(Part part, Request request, long nowMs) {
-        return request.cost() > part.limit.capacity() ? Long.MAX_VALUE : part.model.waitMs(request.cost(), nowMs);
+    private static long waitMs(Part part, Request request) {
+        return request.cost() > part.limit.capacity() ? Long.MAX_VALUE : part.model.waitMs(request.cost(), part.atMs);
     }
 
-    private static Part longestWait(List<Part> parts, Request request, long nowMs, boolean observing) {
+    private static Part longestWait(List<Part> parts, Request request) {
         Part longest = null;
         for (Part part : parts) {
             if (!part.permits
-                    && part.policy.observes() == observing
-                    && (longest == null || waitMs(part, request, nowMs) > waitMs(longest, request, nowMs))) {
+                    && !part.policy.observes()
+                    && (longest == null || waitMs(part, request) > waitMs(longest, request))) {
                 longest = part;
             }
         }
         return longest;
     }
 
-    private static Part leastRemaining(List<Part> parts, long nowMs) {
+    private static Part leastRemaining(List<Part> parts) {
         Part least = null;
-        for (boolean observing : new boolean[] {false, true}) {
-            for (Part part : parts) {
-                boolean eligible = part.policy.observes() == observing && !(part.limit instanceof Unlimited);
-                if (eligible
-                        && (least == null
-                                || (least.policy.observes() == observing
-                                        && Math.max(0, part.model.available(nowMs))
-                                                < Math.max(0, least.model.available(nowMs))))) {
-                    least = part;
-                }
+        for (Part part : parts) {
+            boolean eligible = !part.policy.observes() && !(part.limit instanceof Unlimited);
+            if (eligible
+                    && (least == null
+                            || Math.max(0, part.model.available(part.atMs))
+                                    < Math.max(0, least.model.available(least.atMs)))) {
+                least = part;
             }
         }
         return least;
     }
 
-    private static Expected said(
-            Outcome outcome,
-            Part part,
-            Request request,
-            long nowMs,
-            boolean observed,
-            boolean shadowBanned,
-            int httpStatus) {
+    private static Expected denied(Part part, Request request, boolean shadowBanned, int httpStatus) {
         boolean never = request.cost() > part.limit.capacity();
         return new Expected(
-                outcome,
+                Outcome.DENIED,
                 never ? Reason.COST_NEVER_FITS : Reason.LIMIT_EXCEEDED,
                 part.label(),
-                Math.max(0, part.model.available(nowMs)),
-                never ? null : (Long) waitMs(part, request, nowMs),
-                observed,
+                Math.max(0, part.model.available(part.atMs)),
+                never ? null : (Long) waitMs(part, request),
+                false,
                 shadowBanned,
                 httpStatus,
-                nowMs);
+                part.atMs);
     }
 
     private static Request randomRequest(Random random, long timestampMs) {

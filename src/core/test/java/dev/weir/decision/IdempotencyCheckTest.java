@@ -271,20 +271,13 @@ class IdempotencyCheckTest {
     }
 
     @Test
-    void an_observing_policy_denies_no_mismatch_but_another_one_does() {
-        Policy observing = inLayer("a", idempotent(9_000, onExceed(OnExceed.OBSERVE, policy("o", log(5, 60_000)))));
-        PolicyTable table = table(observing, policy("p", log(3, 60_000)));
-        Decider.local(states).decide(request(RequestKind.CONSUME, "c", "k", 1, Map.of(), 0), table);
-        Request other = request(RequestKind.CONSUME, "c", "k", 2, Map.of(), 1);
-        assertThat((Decision) Decider.local(states).decide(other, table))
-                .returns(Outcome.ALLOWED, Decision::outcome)
-                .returns(0L, Decision::remaining);
-        Request same = request(RequestKind.CONSUME, "c", "k", 1, Map.of(), 2);
-        assertThat((Decision) Decider.local(states).decide(same, table)).returns(true, Decision::repeated);
-        PolicyTable both = table(observing, idempotent(1, policy("p", log(3, 60_000))));
-        assertThat((Decision) Decider.local(states).decide(other, both))
+    void a_mismatch_is_decided_at_the_time_of_its_key() {
+        Policy policy = idempotent(60_000, policy("p", log(5, 60_000)));
+        ask(policy, "first", 5_000);
+        Request other = request(RequestKind.CONSUME, "c", "first", 2, Map.of(), 1_000);
+        assertThat((Decision) Decider.local(states).decide(other, table(policy)))
                 .returns(Reason.IDEMPOTENCY_MISMATCH, Decision::reason)
-                .returns("p", Decision::policyId);
+                .returns(5_000L, Decision::decidedAtMs);
     }
 
     @Test
@@ -363,26 +356,25 @@ class IdempotencyCheckTest {
             long windowMs = request.kind() == RequestKind.PEEK
                     ? 0
                     : table.applicable(request).stream()
+                            .filter(policy -> !policy.observes())
                             .mapToLong(Policy::idempotencyMs)
                             .max()
-                            .getAsLong();
+                            .orElse(0);
             RequestKey key = RequestKey.of(request);
             Decision expected;
             boolean isRepeat = windowMs > 0 && request.timestampMs() < ends.getOrDefault(key, Long.MIN_VALUE);
             boolean isSame = isRepeat && contents.get(key).equals(List.of(request.cost(), request.attributes()));
-            boolean onlyObserves = table.applicable(request).stream()
-                    .allMatch(policy -> policy.idempotencyMs() == 0 || policy.observes());
             if (isSame) {
                 expected = firsts.get(key).asRepeated(request.source());
                 repeats++;
-            } else if (isRepeat && !onlyObserves) {
+            } else if (isRepeat) {
                 mismatches++;
                 Decision decision = (Decision) Decider.local(states).decide(request, table);
                 assertThat(decision.reason()).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
                 expected = decision;
             } else {
                 expected = (Decision) Decider.local(plain).decide(request, withoutIdempotency);
-                if (windowMs > 0 && !isRepeat) {
+                if (windowMs > 0) {
                     contents.put(key, List.of(request.cost(), request.attributes()));
                     firsts.put(key, expected);
                     ends.put(key, expected.decidedAtMs() + windowMs);

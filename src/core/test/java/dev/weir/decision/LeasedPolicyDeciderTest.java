@@ -111,12 +111,16 @@ class LeasedPolicyDeciderTest {
                 return null;
             }
             long left = available - request.cost();
-            if (binding == null || leased.isBinding(left, binding, remaining)) {
+            if (!policy.observes() && (binding == null || leased.isBinding(left, binding, remaining))) {
                 binding = leased;
                 remaining = left;
             }
         }
-        return binding == null ? null : binding.allowedDecision(request, remaining, request.timestampMs());
+        return found.isEmpty()
+                ? null
+                : binding == null
+                        ? Decision.unmatched(request)
+                        : binding.allowedDecision(request, remaining, request.timestampMs());
     }
 
     private List<Policy> policies() {

@@ -436,8 +436,8 @@ class SharedDeciderTest {
         first(request("alice", 3, NOW), own);
         assertThat(decided(first(settlement("s", -1), own, onExceed(OnExceed.OBSERVE, all))))
                 .returns(Outcome.ALLOWED, Decision::outcome)
-                .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
-                .returns(true, Decision::observed);
+                .returns(Reason.SETTLED, Decision::reason)
+                .returns(List.of("all"), Decision::observedBy);
         assertThat(books).isEmpty();
         assertThat(ownUsed()).isEqualTo(2);
 

@@ -119,7 +119,7 @@ class ThrottleTest {
     }
 
     @Test
-    void a_layer_that_denies_uses_the_arrival_time_of_requests() {
+    void a_layer_that_denies_counts_delayed_requests_at_their_starts() {
         Policy throttling = throttle(10_000, policy("t", gcra(1, 1_000, 1)));
         Policy denying = inLayer("other", policy("d", window(3, 60_000)));
         assertThat(decide(consume(1, 0), throttling, denying).delayMs()).isZero();
@@ -173,8 +173,8 @@ class ThrottleTest {
         assertThat(denied.decidedAtMs()).isEqualTo(1_000);
         assertThat(denied.retryAfterMs()).isEqualTo(239_000);
         assertThat(decide(consume(1, 60_000), beside).remaining())
-                .as("a minute later")
-                .isEqualTo(9);
+                .as("a minute later, when one of the delayed requests starts")
+                .isEqualTo(8);
         assertThat(decide(peek(1, 239_999), lifted).outcome()).isEqualTo(Outcome.DENIED);
         assertThat(decide(peek(1, 240_000), lifted).outcome()).isEqualTo(Outcome.ALLOWED);
     }

@@ -46,7 +46,7 @@ class ContentHashTest {
         for (long cost : new long[] {0, -1, 2, 256, Long.MAX_VALUE}) {
             requests.add(request(null, cost, null, Map.of(), null, null, 0));
         }
-        for (Long size : new Long[] {0L, 1L, Long.MAX_VALUE}) {
+        for (Long size : new Long[] {1L, 2L, Long.MAX_VALUE}) {
             requests.add(request(null, 1, size, Map.of(), null, null, 0));
         }
         for (Map<String, String> attributes : List.of(
@@ -100,6 +100,12 @@ class ContentHashTest {
         }
         assertThat(ContentHash.of(request("t", 5, 3L, forwards, 1L, "p", 0)))
                 .isEqualTo(ContentHash.of(request("t", 5, 3L, backwards, null, "p", 7)));
+    }
+
+    @Test
+    void an_unknown_size_is_the_same_content_as_0() {
+        assertThat(ContentHash.of(request("t", 5, 0L, Map.of(), null, "p", 0)))
+                .isEqualTo(ContentHash.of(request("t", 5, null, Map.of(), null, "p", 0)));
     }
 
     @Test

@@ -3,13 +3,13 @@ package dev.weir.audit;
 import dev.weir.audit.DecisionLog.LoggedDecision;
 import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.audit.history.PolicyTimeline;
-import dev.weir.audit.shared.ChargedQuota;
 import dev.weir.backtest.HeapStates;
 import dev.weir.decision.Decider;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
+import dev.weir.event.StateKey;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.Collection;
@@ -30,7 +30,7 @@ final class Recomputation {
      * @param unverified why the result proves nothing; null if it proves something
      * @param shared the shared quotas that it charged
      */
-    record Recomputed(DecisionResult result, UnverifiedReason unverified, Set<ChargedQuota> shared) {}
+    record Recomputed(DecisionResult result, UnverifiedReason unverified, Set<StateKey> shared) {}
 
     private final PolicyTimeline rules;
     private final HeapStates states;
@@ -135,11 +135,11 @@ final class Recomputation {
         }
     }
 
-    private static Set<ChargedQuota> shared(Request request, Collection<Policy> applicable) {
-        Set<ChargedQuota> shared = new HashSet<>();
+    private static Set<StateKey> shared(Request request, Collection<Policy> applicable) {
+        Set<StateKey> shared = new HashSet<>();
         for (Policy policy : applicable) {
             if (policy.isShared()) {
-                shared.add(new ChargedQuota(policy.stateKey(request), policy.observes()));
+                shared.add(policy.stateKey(request));
             }
         }
         return shared;

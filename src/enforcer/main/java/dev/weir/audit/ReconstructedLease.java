@@ -18,9 +18,11 @@ import dev.weir.limit.Limit;
  * are taken from the decision, and the rest of the decision can be recomputed.
  *
  * <pre>
- *   the policy that it names    allowed:   the remaining quota and the charged cost
- *                               denied:    the remaining quota, and a retry at the recorded time
- *   every other policy          enough
+ *   the policy that it names         allowed:   the remaining quota and the charged cost
+ *                                    denied:    the remaining quota, and a retry at the recorded time
+ *   policies that would deny it      none
+ *   and only observe
+ *   every other policy               enough
  * </pre>
  */
 final class ReconstructedLease implements HeldLeases {
@@ -67,14 +69,18 @@ final class ReconstructedLease implements HeldLeases {
 
     @Override
     public LeaseBook book(StateKey key) {
+        if (recorded != null && recorded.observedBy().contains(key.policyId())) {
+            return LeaseBook.empty();
+        }
         if (isNamed(key) && recorded.queueing() != null) {
             return LeaseBook.empty(); // it was sent to the queue because there was not enough quota
         }
         if (!isNamed(key) || recorded.remaining() == null) {
             return LeaseBook.reconstructed(Limit.MAX_LEVEL, nowMs, 0);
         }
-        boolean isRefused = recorded.outcome() == Outcome.DENIED || recorded.observed();
-        long taken = isRefused || request.kind() == RequestKind.PEEK ? 0 : Math.max(0, request.cost());
+        long taken = recorded.outcome() == Outcome.DENIED || request.kind() == RequestKind.PEEK
+                ? 0
+                : Math.max(0, request.cost());
         long retryMs = recorded.retryAfterMs() == null || isUnavailable() ? 0 : recorded.retryAfterMs();
         long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, recorded.remaining()));
         return LeaseBook.reconstructed(remaining + taken, nowMs, retryMs);

@@ -34,8 +34,9 @@ public final class DecisionStats implements EvaluationListener {
     private final Map<String, QueueStats> byQueue = new TreeMap<>();
 
     /**
-     * The numbers of allowed, queued and denied requests. Of these, the numbers of requests that an observing policy
-     * would have denied, that were delayed, and that were repeats.
+     * The numbers of allowed, queued and denied requests. Of these, the numbers of requests that were delayed, and that
+     * were repeats. Then the number of requests that an observing policy would have denied; by policy, these count for the
+     * observing policy only.
      */
     public static final class Counts {
         private long allowed;
@@ -79,7 +80,6 @@ public final class DecisionStats implements EvaluationListener {
             allowed += decision.outcome() == Outcome.ALLOWED ? 1 : 0;
             queued += decision.outcome() == Outcome.QUEUED ? 1 : 0;
             denied += decision.outcome() == Outcome.DENIED ? 1 : 0;
-            observed += decision.observed() ? 1 : 0;
             throttled += decision.delayMs() != null && decision.delayMs() > 0 ? 1 : 0;
             repeated += decision.repeated() ? 1 : 0;
         }
@@ -105,9 +105,17 @@ public final class DecisionStats implements EvaluationListener {
             return; // the request was counted when it entered the queue
         }
         String policy = decision.policyId() == null ? NONE : decision.policyId();
+        Counts ofTier = byTier.computeIfAbsent(plan(tier, byTier), t -> new Counts());
         all.add(decision);
         byPolicy.computeIfAbsent(policy, p -> new Counts()).add(decision);
-        byTier.computeIfAbsent(plan(tier, byTier), t -> new Counts()).add(decision);
+        ofTier.add(decision);
+        if (decision.observed()) {
+            all.observed++;
+            ofTier.observed++;
+        }
+        for (String id : decision.observedBy()) {
+            byPolicy.computeIfAbsent(id, p -> new Counts()).observed++;
+        }
     }
 
     public void add(Release release) {
@@ -118,7 +126,7 @@ public final class DecisionStats implements EvaluationListener {
         return all;
     }
 
-    /** Returns the counts by the policy that the decision names. */
+    /** Returns the counts by the policy that the decision names and, of observed requests, by each observing policy. */
     public Map<String, Counts> byPolicy() {
         return byPolicy;
     }

@@ -27,6 +27,7 @@ final class WeirMetricsCollector implements MultiCollector {
         List<QueueView> queues = source.queues().get();
         return MetricSnapshots.of(
                 decisions(counts),
+                observed(counts),
                 new MetricFamily("weir_decision_latency_seconds", "Age of a request's record when it is decided")
                         .addHistogram(counts.latenciesMs())
                         .histogram(),
@@ -74,6 +75,13 @@ final class WeirMetricsCollector implements MultiCollector {
                         kind.outcome().name(),
                         kind.reason().name()));
         return decisions.counter();
+    }
+
+    private static MetricSnapshot observed(EnforcerMetrics counts) {
+        MetricFamily observed =
+                new MetricFamily("weir_observed", "Requests that an observing policy would have denied", "policy");
+        counts.observed().forEach((policy, count) -> observed.add(count, policy));
+        return observed.counter();
     }
 
     private static MetricSnapshot deadLetters(EnforcerMetrics counts) {

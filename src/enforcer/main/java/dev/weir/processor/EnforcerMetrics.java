@@ -69,6 +69,7 @@ public final class EnforcerMetrics implements EvaluationListener {
 
     private final Map<Kind, LongAdder> decisions = new ConcurrentHashMap<>();
     private final Map<Evaluation, LongAdder> evaluations = new ConcurrentHashMap<>();
+    private final Map<String, LongAdder> observed = new ConcurrentHashMap<>();
     private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
     private final LongAdder misplaced = new LongAdder();
     private final LongAdder repliesIgnored = new LongAdder();
@@ -108,6 +109,10 @@ public final class EnforcerMetrics implements EvaluationListener {
                 .increment();
         if (decision.policyId() == null) {
             evaluated(NONE, decision.outcome());
+        }
+        if (!decision.repeated()) {
+            decision.observedBy().forEach(id -> of(observed, id, p -> OTHER, p -> new LongAdder())
+                    .increment());
         }
         recent.add(decision.client());
         if (LimitedRequest.isLimited(decision)) {
@@ -206,6 +211,11 @@ public final class EnforcerMetrics implements EvaluationListener {
      */
     public Map<Evaluation, Long> evaluations() {
         return read(evaluations);
+    }
+
+    /** Returns the number of allowed and queued requests that a policy which only observes would have denied, by policy. */
+    public Map<String, Long> observed() {
+        return read(observed);
     }
 
     /** Returns the age of the requests' records when they were decided, in milliseconds. */

@@ -11,6 +11,8 @@ import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.UnreadableException;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Encodes the entries of an idempotency cache: answers, and notes by which they are evicted. Numbers are encoded as in
@@ -19,7 +21,7 @@ import dev.weir.wire.UnreadableException;
  * <pre>
  *   answer   version  number  until±  content, 32 bytes  0  decision
  *            version  number  until±  content, 32 bytes  1  queue  policy  version  flags
- *            limited by (with flag 1)  limit± (with flag 2)
+ *            limited by (with flag 1)  limit± (with flag 2)  n, observing policy × n (with flag 4)
  *   note     version  at±  until±  client  kind  request id
  * </pre>
  */
@@ -32,6 +34,7 @@ public final class IdempotentAnswerCodec {
 
     private static final int LIMITED_BY = 1;
     private static final int LIMIT = 2;
+    private static final int OBSERVED = 4;
 
     private final DecisionCodec decisions = new DecisionCodec();
 
@@ -47,12 +50,17 @@ public final class IdempotentAnswerCodec {
             out.write(sent.policy().version());
             LimitStatus exceeded = sent.exceeded();
             boolean hasLimit = exceeded != null && exceeded.limit() != null;
-            out.writeByte((exceeded == null ? 0 : LIMITED_BY) | (hasLimit ? LIMIT : 0));
+            boolean isObserved = !sent.observedBy().isEmpty();
+            out.writeByte((exceeded == null ? 0 : LIMITED_BY) | (hasLimit ? LIMIT : 0) | (isObserved ? OBSERVED : 0));
             if (exceeded != null) {
                 out.write(exceeded.label());
             }
             if (hasLimit) {
                 out.writeSigned(exceeded.limit());
+            }
+            if (isObserved) {
+                out.write(sent.observedBy().size());
+                sent.observedBy().forEach(out::write);
             }
         } else {
             out.writeByte(DECIDED);
@@ -101,8 +109,13 @@ public final class IdempotentAnswerCodec {
         int flags = in.readByte();
         String limitedBy = (flags & LIMITED_BY) == 0 ? null : in.readText();
         Long limit = (flags & LIMIT) == 0 ? null : (Long) in.readSigned();
-        LimitStatus exceeded = flags == 0 ? null : LimitStatus.of(limitedBy, limit);
-        return new IdempotentAnswer.SentToQueue(queue, new PolicyVersion(policyId, policyVersion), exceeded);
+        LimitStatus exceeded = (flags & LIMITED_BY) == 0 ? null : LimitStatus.of(limitedBy, limit);
+        List<String> observedBy = new ArrayList<>();
+        for (long left = (flags & OBSERVED) == 0 ? 0 : in.read(); left > 0; left--) {
+            observedBy.add(in.readText());
+        }
+        return new IdempotentAnswer.SentToQueue(
+                queue, new PolicyVersion(policyId, policyVersion), exceeded, observedBy);
     }
 
     private IdempotentAnswer decision(StateBytes in) {

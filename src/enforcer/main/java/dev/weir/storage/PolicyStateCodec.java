@@ -23,6 +23,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
     private static final int ACCOUNT_BYTES = 176;
     private static final int LOG_BYTES = 240;
     private static final int BYTES_PER_LOG_ENTRY = 16;
+    private static final int BYTES_PER_DELAYED = 48; // with a reference
 
     /** Returns the segments of a log of a state. */
     SegmentStore segments(byte[] stateKey, int logId) {
@@ -51,7 +52,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
                 return true;
             }
         }
-        return !state.retiredLogs().isEmpty();
+        return !state.retiredLogs().isEmpty() || !state.delayed().isEmpty();
     }
 
     @Override
@@ -63,7 +64,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
         for (Log log : state.retiredLogs()) {
             bytes += heapBytes(log);
         }
-        return bytes;
+        return bytes + BYTES_PER_DELAYED * state.delayed().size();
     }
 
     /** Returns the size including the segment that the log caches. */

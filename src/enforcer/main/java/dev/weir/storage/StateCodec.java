@@ -1,6 +1,8 @@
 package dev.weir.storage;
 
+import dev.weir.decision.DelayedCharge;
 import dev.weir.decision.PolicyState;
+import dev.weir.event.LimitOverride;
 import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.CalendarPeriod;
@@ -31,8 +33,10 @@ import java.util.function.IntFunction;
  *
  * <pre>
  *   state    = version 1 | expiresAtMs, 8 bytes | lastChargeMs | n, account × n | m, log × m (retired) |
- *              lastDelayMs (omitted if it is 0)
+ *              lastDelayMs (omitted with all that follows if it is 0 and d is 0) |
+ *              d, delayed × d (omitted if d is 0)
  *   account  = algorithm | terms | state, with times relative to lastChargeMs
+ *   delayed  = start, from the previous one or lastChargeMs | cost | 0, or 1 + limit and window of the override
  *   log      = id | first | head − first | tail − head | oldest | expired sum | segment (the tail)
  *   segment  = sum before | size | first time | (time since the previous entry, cost) × size
  * </pre>
@@ -88,10 +92,41 @@ public final class StateCodec {
         for (Log log : state.retiredLogs()) {
             writeLog(out, log, state.lastChargeMs());
         }
-        if (state.lastDelayMs() != 0) {
+        if (state.lastDelayMs() != 0 || !state.delayed().isEmpty()) {
             out.write(state.lastDelayMs());
         }
+        writeDelayed(out, state);
         return out.written();
+    }
+
+    private static void writeDelayed(StateBytes out, PolicyState state) {
+        if (!state.delayed().isEmpty()) {
+            out.write(state.delayed().size());
+        }
+        long beforeMs = state.lastChargeMs();
+        for (DelayedCharge charge : state.delayed()) {
+            LimitOverride override = charge.override();
+            out.write(charge.startMs() - beforeMs);
+            out.write(charge.cost());
+            out.write(override == null ? 0 : override.limit() + 1);
+            if (override != null) {
+                out.write(override.windowMs());
+            }
+            beforeMs = charge.startMs();
+        }
+    }
+
+    private static List<DelayedCharge> readDelayed(StateBytes in, long lastMs) {
+        int size = in.hasMore() ? (int) in.read() : 0;
+        List<DelayedCharge> delayed = new ArrayList<>(size);
+        long startMs = lastMs;
+        for (int i = 0; i < size; i++) {
+            startMs += in.read();
+            long cost = in.read();
+            long limit = in.read() - 1;
+            delayed.add(new DelayedCharge(startMs, cost, limit < 0 ? null : new LimitOverride(limit, in.read())));
+        }
+        return delayed;
     }
 
     /** Returns when an encoded state can be deleted, without decoding the rest of it. */
@@ -125,7 +160,7 @@ public final class StateCodec {
             retired.add(readLog(in, lastMs, segmentStores));
         }
         long putOffMs = in.hasMore() ? in.read() : 0;
-        return new PolicyState(lastMs, putOffMs, accounts, retired);
+        return new PolicyState(lastMs, putOffMs, accounts, retired, readDelayed(in, lastMs));
     }
 
     public static byte[] encode(LogSegment segment) {

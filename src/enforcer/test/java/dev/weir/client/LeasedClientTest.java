@@ -153,6 +153,39 @@ class LeasedClientTest {
         return usage.stream().mapToLong(one -> one.amount().cost()).sum();
     }
 
+    @Test
+    void a_policy_that_observes_changes_no_decision_and_is_named() throws Exception {
+        LiveWeir weir = weir("observed.", LONG, """
+                  - {id: hard, match: {endpoint: /both}, key: [], lease: client, max-wait: 1m, limits: [%s]}
+                  - {id: soft, layer: trial, key: [], lease: client, max-wait: 1m, on-exceed: observe, limits: [%s]}
+                """.formatted(HOUR.formatted(4), HOUR.formatted(1)));
+        Request both = RequestBuilder.of("any").attribute("endpoint", "/both").build();
+        try (Enforcer enforcer = weir.enforce();
+                WeirClient client = leased(weir)) {
+            for (int i = 0; i < 4; i++) {
+                assertThat(decided(client.decide(both)))
+                        .returns(Outcome.ALLOWED, Decision::outcome)
+                        .returns("hard", Decision::policyId)
+                        .returns(0L, Decision::retryAfterMs);
+            }
+            assertThat(decided(client.decide(both)))
+                    .returns(Outcome.DENIED, Decision::outcome)
+                    .returns("hard", Decision::policyId)
+                    .returns(List.of(), Decision::observedBy);
+            await("the lease of soft is used up", LiveWeir.PATIENCE, () -> isObserved(client, request("other")));
+        }
+    }
+
+    private static boolean isObserved(WeirClient client, Request request) {
+        try {
+            Decision decision = decided(client.decide(request));
+            assertThat(decision.reason()).isEqualTo(Reason.NO_POLICY);
+            return decision.observedBy().equals(List.of("soft"));
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /**
      * While a callback blocks the thread that does maintenance, the time passes at which a refused request may be
      * repeated. A thread that went on with the time from before would neither repeat it nor end its wait.

@@ -12,7 +12,6 @@ import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.Outcome;
-import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestRules;
@@ -126,7 +125,7 @@ class LiveTest {
                 Decision::shadowBanned,
                 decision -> decision.delayMs() != null && decision.delayMs() > 0,
                 decision -> decision.httpStatus() == 503,
-                decision -> "trial".equals(decision.policyId()) && decision.reason() == Reason.TOO_LARGE,
+                decision -> decision.observedBy().equals(List.of("trial")),
                 decision -> "commercial".equals(decision.policyId()) && decision.outcome() == Outcome.DENIED);
         for (int i = 0; i < ways.size(); i++) {
             assertThat(decisions.stream().filter(ways.get(i)).count())

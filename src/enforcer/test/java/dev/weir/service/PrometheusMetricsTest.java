@@ -38,11 +38,13 @@ class PrometheusMetricsTest {
 
     /**
      * Two queues, one with a key, each with one released request and others that wait; a limit that permits two of
-     * three requests; and a shared limit that permits one of two.
+     * three requests, and one beside it that observes; and a shared limit that permits one of two.
      */
     private static final String POLICIES = """
             policies:
               - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}
+              - {id: trial, layer: trial, match: {endpoint: /two}, on-exceed: observe,
+                 limits: [{algorithm: fixed-window, limit: 1, per: 30d}]}
               - {id: slow, match: {endpoint: /slow}, queue: slow}
               - {id: hooks, match: {endpoint: /hook}, queue: hooks}
               - {id: all, key: [], match: {endpoint: /all}, max-wait: 1m, limits: [{algorithm: gcra, limit: 1, per: 30d}]}
@@ -150,6 +152,11 @@ class PrometheusMetricsTest {
     }
 
     @Test
+    void requests_that_an_observing_policy_would_have_denied_are_counted_by_that_policy() {
+        assertThat(scrape.lines("weir_observed_total")).containsExactly("{policy=\"trial\"} 1.0");
+    }
+
+    @Test
     void lease_waits_and_messages_are_counted_by_policy() {
         assertThat(scrape.lines("weir_quota_waits_total")).containsExactly("{policy=\"all\"} 2.0");
         assertThat(scrape.lines("weir_lease_messages_total"))
@@ -187,7 +194,7 @@ class PrometheusMetricsTest {
         assertThat(scrape.lines("weir_lag_records"))
                 .anyMatch(line -> line.contains("topic=\"metrics.requests\""))
                 .noneMatch(line -> line.contains("topic=\"weir_requests\"")); // Kafka's old form of the name
-        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 5.0", "{kind=\"queue\"} 2.0");
+        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 6.0", "{kind=\"queue\"} 2.0");
         assertThat(scrape.lines("weir_health"))
                 .contains("{state=\"RUNNING\"} 1.0", "{state=\"STARTING\"} 0.0")
                 .hasSize(6);

@@ -29,7 +29,7 @@ class IdempotentAnswerCodecTest {
     void answers_survive_a_round_trip() {
         Decision decision = new Decision(
                         new Decision.Identity("żądanie", "żółw", new Request.Source(3, 14)),
-                        new Decision.Status(Outcome.QUEUED, Reason.SHAPED, 202, true, true, false),
+                        new Decision.Status(Outcome.QUEUED, Reason.SHAPED, 202, true, true, false, List.of("próba")),
                         new Decision.Timing(1_785_000_000_123L, null, 7L))
                 .withLimit(new PolicyVersion("p", 3), new LimitStatus("gcra 1/1s", 1L, 1_000L, 0L, 5L))
                 .withQueueing(new Decision.Queueing("q", 4L, 400L));
@@ -37,6 +37,7 @@ class IdempotentAnswerCodecTest {
                 decision,
                 new IdempotentAnswer.SentToQueue(
                         "kolejka", new PolicyVersion("reguła", Long.MAX_VALUE), LimitStatus.of("gcra 1/1s", 0L)),
+                new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null, List.of("próba", "o")),
                 new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null))) {
             for (Entry entry : List.of(
                     new Entry(0, -1, new ContentHash(0, -1, Long.MIN_VALUE, Long.MAX_VALUE), answer),

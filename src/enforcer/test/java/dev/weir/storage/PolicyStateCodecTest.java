@@ -4,6 +4,7 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.LONG;
 
+import dev.weir.decision.DelayedCharge;
 import dev.weir.decision.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.limit.FixedWindow;
@@ -51,13 +52,17 @@ class PolicyStateCodecTest {
     }
 
     @Test
-    void only_states_with_logs_are_kept_decoded() {
+    void only_states_with_logs_or_delayed_requests_are_kept_decoded() {
         LimitAccount<?> log = LimitAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
         PolicyState withLog = new PolicyState(0, 0, List.of(log), List.of());
         PolicyState retired = new PolicyState(0, 0, List.of(), List.of((SlidingWindowLog.Log) log.state()));
         assertThat(List.of(codec.isKeptDecoded(used(1)), codec.isKeptDecoded(withLog), codec.isKeptDecoded(retired)))
                 .containsExactly(false, true, true);
         assertThat(codec.heapBytes(withLog)).isGreaterThan(codec.heapBytes(used(1)));
+        PolicyState delayed =
+                new PolicyState(0, 0, used(1).accounts(), List.of(), List.of(new DelayedCharge(5, 1, null)));
+        assertThat(codec.isKeptDecoded(delayed)).isTrue();
+        assertThat(codec.heapBytes(delayed)).isGreaterThan(codec.heapBytes(used(1)));
     }
 
     @Test

@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.decision.Decider;
+import dev.weir.decision.DelayedCharge;
 import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.PolicyState;
 import dev.weir.decision.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -47,6 +49,7 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class StateCodecTest {
 
@@ -163,6 +166,22 @@ class StateCodecTest {
         assertThat(HexFormat.of().formatHex(bytes))
                 .endsWith("01" + terms.replace(" ", "") + started5MsAgo + counted7 + noLogs);
         assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 3})
+    void charges_of_delayed_requests_survive_a_round_trip(long lastDelayMs) {
+        long nowMs = 1_700_000_000_000L;
+        LimitAccount<?> account =
+                LimitAccount.open(new FixedWindow(9, 60_000, false), nowMs).charge(1, nowMs);
+        List<DelayedCharge> delayed = List.of(
+                new DelayedCharge(nowMs + 5, 2, null),
+                new DelayedCharge(nowMs + 5, 1L << 40, new LimitOverride(0, 60_000)),
+                new DelayedCharge(nowMs + 86_400_000, 1, null));
+        PolicyState state = new PolicyState(nowMs, lastDelayMs, List.of(account), List.of(), delayed);
+        byte[] bytes = StateCodec.encode(state);
+        assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
+        assertThat(StateCodec.expiresAtMs(bytes)).isGreaterThan(nowMs + 86_400_000);
     }
 
     @Test

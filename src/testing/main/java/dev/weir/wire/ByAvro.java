@@ -94,6 +94,7 @@ public final class ByAvro {
                 .setRetryAfterMs(decision.retryAfterMs())
                 .setDelayMs(decision.delayMs())
                 .setObserved(decision.observed())
+                .setObservedBy(decision.observedBy())
                 .setShadowBanned(decision.shadowBanned())
                 .setRepeated(decision.repeated())
                 .setHttpStatus(decision.httpStatus())
@@ -141,6 +142,7 @@ public final class ByAvro {
                 .setSourceOffset(request.source().offset())
                 .setQueue(admission.queue())
                 .setQueueKey(admission.key())
+                .setObservedBy(admission.sent().observedBy())
                 .setPolicyId(
                         admission.policy() == null ? null : admission.policy().id())
                 .setPolicyVersion(

@@ -24,11 +24,12 @@ import java.util.Set;
  *
  * <pre>
  *   charged       every policy that applies, with the cost           ALLOWED, not repeated, not PEEK
- *                 except one that observes and would have denied     (observed)
+ *                 except those that would have denied and observe    (observedBy)
  *                 except the one that shapes                         sent to a queue, whatever its end there
  *   corrected     every policy that applies, even beyond its limit   SETTLE
  *                 every limit with count-denied                      DENIED
- *   time          decidedAt; decidedAt + delay if the policy throttles; not before the last charge of the key
+ *   time          decidedAt + delay; not before the last charge of the key. A policy that observes goes by the later of
+ *                 decidedAt and its own last request
  *   order         the recorded order of each task's decisions, which includes requests that were routed to the task
  *   versions      those in force when the request was decided, among the changes that the decision records
  * </pre>
@@ -73,6 +74,7 @@ final class LimitInvariant {
         }
         all.sort(Comparator.comparingInt(Decided::task).thenComparing(Decided::position));
         all.forEach(check::follow);
+        check.usages.values().forEach(usage -> check.start(usage, Long.MAX_VALUE));
         check.notes.count("keys", check.usages.size());
         check.notes.count("limits", check.limits.size());
         return check.notes.done();
@@ -122,7 +124,9 @@ final class LimitInvariant {
         while (latestMs > nowMs) {
             nowMs = latestMs;
             for (Version version : rules.applicable(request, nowMs, count)) {
-                latestMs = Math.max(latestMs, usage(version, request).requestedMs());
+                latestMs = version.policy().observes()
+                        ? latestMs
+                        : Math.max(latestMs, usage(version, request).requestedMs());
             }
         }
         return nowMs;
@@ -131,38 +135,60 @@ final class LimitInvariant {
     private boolean tellsWhen(Request request, Decision decision, int count) {
         return !isSent(decision)
                 && rules.applicable(request, request.timestampMs(), count).stream()
-                        .noneMatch(version -> version.policy().isShared());
+                        .noneMatch(version ->
+                                version.policy().isShared() && !version.policy().observes());
     }
 
     private boolean hasLaterRefund(Request request, long nowMs, int count) {
         return rules.applicable(request, nowMs, count).stream()
-                .anyMatch(version -> usage(version, request).refundedMs() > nowMs);
+                .anyMatch(version ->
+                        !version.policy().observes() && usage(version, request).refundedMs() > nowMs);
     }
 
-    private void charge(Version version, Request request, Decision decision, boolean admitted, long nowMs) {
+    private void charge(Version version, Request request, Decision decision, boolean admitted, long decidedMs) {
         PolicyUsageModel usage = usage(version, request);
-        boolean putOff = admitted
-                && request.kind() == RequestKind.CONSUME
-                && version.policy().onExceed() instanceof OnExceed.Throttle
-                && decision.delayMs() != null;
-        long atMs = putOff ? nowMs + decision.delayMs() : usage.notBefore(nowMs);
+        long nowMs = version.policy().observes() ? Math.max(decidedMs, usage.requestedMs()) : decidedMs;
+        start(usage, usage.notBefore(nowMs));
+        boolean throttles = version.policy().onExceed() instanceof OnExceed.Throttle;
+        boolean putOff = admitted && request.kind() == RequestKind.CONSUME && decision.delayMs() != null;
+        long startMs = decidedMs + (putOff ? decision.delayMs() : 0);
+        long atMs = putOff && throttles ? startMs : usage.notBefore(nowMs);
         usage.goBy(version, nowMs, usage.notBefore(nowMs));
+        if (!throttles && startMs > atMs && request.cost() > 0) {
+            usage.defer(new PolicyUsageModel.Deferred(request, nowMs, startMs));
+            return;
+        }
         for (int i = 0; i < version.limits().size(); i++) {
             PolicyTerms terms = version.limits().get(i).of(request);
             boolean settles = request.kind() == RequestKind.SETTLE;
             if (settles || (!admitted && terms.countDenied())) {
                 usage.correct(i, terms, request.cost(), !settles, nowMs, usage.notBefore(nowMs));
             } else if (admitted) {
-                notes.count("admissions");
-                limits.add(List.of(version.policy().id(), version.policy().version(), i));
-                long excess = usage.admit(i, terms, request.cost(), nowMs, atMs);
-                if (excess > 0) {
-                    notes.fault(Oracle.at(request) + ", policy "
-                            + version.policy().id() + " version "
-                            + version.policy().version() + ", " + terms + ": cost " + request.cost()
-                            + " exceeded the limit at " + atMs);
-                }
+                admit(usage, i, request, nowMs, atMs);
             }
+        }
+    }
+
+    /** Records the requests that a policy of another layer delayed, and which have started. */
+    private void start(PolicyUsageModel usage, long atMs) {
+        for (PolicyUsageModel.Deferred started : usage.startedBy(atMs)) {
+            for (int i = 0; i < usage.version().limits().size(); i++) {
+                admit(usage, i, started.request(), started.requestMs(), started.startMs());
+            }
+        }
+    }
+
+    private void admit(PolicyUsageModel usage, int index, Request request, long requestMs, long atMs) {
+        Version version = usage.version();
+        PolicyTerms terms = version.limits().get(index).of(request);
+        notes.count("admissions");
+        limits.add(List.of(version.policy().id(), version.policy().version(), index));
+        long excess = usage.admit(index, terms, request.cost(), requestMs, atMs);
+        if (excess > 0) {
+            notes.fault(Oracle.at(request) + ", policy "
+                    + version.policy().id() + " version "
+                    + version.policy().version() + ", " + terms + ": cost " + request.cost()
+                    + " exceeded the limit at " + atMs);
         }
     }
 
@@ -171,7 +197,7 @@ final class LimitInvariant {
         if (isSent(decision)) {
             return !policy.shapes() && !policy.observes() && !(policy.onExceed() instanceof OnExceed.Throttle);
         }
-        return decision.outcome() == Outcome.ALLOWED && !(policy.observes() && decision.observed());
+        return decision.outcome() == Outcome.ALLOWED && !decision.observedBy().contains(policy.id());
     }
 
     private static boolean isSent(Decision decision) {

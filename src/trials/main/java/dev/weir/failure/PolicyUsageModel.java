@@ -1,7 +1,9 @@
 package dev.weir.failure;
 
+import dev.weir.event.Request;
 import dev.weir.failure.PolicyVersionHistory.Version;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 
@@ -13,6 +15,36 @@ final class PolicyUsageModel {
     private long requestedMs;
     private long bookedMs;
     private long refundedMs;
+    private final List<Deferred> deferred = new ArrayList<>();
+
+    /** A request that a policy of another layer delayed. */
+    record Deferred(Request request, long requestMs, long startMs) {}
+
+    /** Records that a request starts later. Its cost is recorded then; only its time counts now. */
+    void defer(Deferred request) {
+        open(request.requestMs);
+        requestedMs = Math.max(requestedMs, request.requestMs);
+        bookedMs = Math.max(bookedMs, request.requestMs);
+        deferred.add(request);
+        deferred.sort(Comparator.comparingLong(Deferred::startMs));
+    }
+
+    /**
+     * Removes and returns the deferred requests that have started, by start. Those that were deferred under another version
+     * are omitted, since they may exceed the limits of this one.
+     */
+    List<Deferred> startedBy(long atMs) {
+        List<Deferred> started = new ArrayList<>();
+        while (!deferred.isEmpty() && deferred.get(0).startMs <= atMs) {
+            started.add(deferred.remove(0));
+        }
+        return started;
+    }
+
+    /** Returns the version that counts. */
+    Version version() {
+        return version;
+    }
 
     /** Returns the time of the last request that changed the usage. */
     long requestedMs() {
@@ -56,6 +88,7 @@ final class PolicyUsageModel {
         }
         version = next;
         tallies = changed;
+        deferred.clear();
     }
 
     /**

@@ -55,7 +55,7 @@ final class LimitCheck {
             case "gcra" -> requireRate(client, admitted, rulebook.mostLimit(tier), 2);
             default -> {}
         }
-        if (List.of("log", "fixed", "bucket").contains(tier)) {
+        if (List.of("log", "fixed", "bucket", "gcra").contains(tier)) {
             requireWindow(client, admitted, 2_000, rulebook.mostLimit("all"));
         }
     }

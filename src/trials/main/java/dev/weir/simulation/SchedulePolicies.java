@@ -252,7 +252,7 @@ final class SchedulePolicies {
                 ",\"layer\":\"spots\",\"match\":{\"tier\":[\"pool\",\"both\",\"gcra\"]},\"key\":[\"endpoint\"]"
                         + shared(id, limit(id, 3, 6));
             default ->
-                ",\"layer\":\"all\",\"match\":{\"tier\":[\"log\",\"fixed\",\"bucket\"]}"
+                ",\"layer\":\"all\",\"match\":{\"tier\":[\"log\",\"fixed\",\"bucket\",\"gcra\"]}"
                         + limits("sliding-window-log", limit(id, 5, 5), "2s", "") + ",\"deny-status\":503";
         };
     }

@@ -153,6 +153,9 @@ final class SimulationChecks {
         reported.addAll(queues.decisions());
         for (Decision decision : reported) {
             trace.count(decision.outcome() + " " + decision.reason());
+            if (decision.observed()) {
+                trace.count("OBSERVED");
+            }
             if (decision.repeated()) {
                 trace.count("REPEATED");
             }

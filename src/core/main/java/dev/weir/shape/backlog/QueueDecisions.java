@@ -44,7 +44,8 @@ public final class QueueDecisions {
         Decision.Queueing queueing =
                 new Decision.Queueing(admission.queue(), admission.key(), position, expectedWaitMs);
         return Decision.queued(admission.request(), queueing, nowMs)
-                .withLimit(admission.policy(), admission.exceeded());
+                .withLimit(admission.policy(), admission.exceeded())
+                .withObservedBy(admission.sent().observedBy());
     }
 
     /** Returns the denial of a request whose queue does not exist. */

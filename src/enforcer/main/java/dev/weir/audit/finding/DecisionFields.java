@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.audit.finding.Mismatch.FieldMismatch;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
 import dev.weir.wire.DecisionJson;
 import dev.weir.wire.Json;
@@ -30,8 +31,8 @@ public final class DecisionFields {
     }
 
     /**
-     * Compares the fields of a queue's decision that can be recomputed: the request, and the policy that sent it to
-     * the queue.
+     * Compares the fields of a queue's decision that can be recomputed: the request, the policy that sent it to
+     * the queue, and those that observed it.
      */
     public static List<FieldMismatch> of(Decision recorded, Admission expected) {
         List<FieldMismatch> fields = new ArrayList<>();
@@ -43,6 +44,9 @@ public final class DecisionFields {
         add(fields, "policyVersion", recorded.policyVersion(), policy == null ? null : (Long) policy.version());
         add(fields, "repeated", recorded.repeated(), expected.repeated());
         add(fields, "queue", queue, expected.queue());
+        if (recorded.outcome() == Outcome.QUEUED) {
+            add(fields, "observedBy", recorded.observedBy(), expected.sent().observedBy());
+        }
         return fields;
     }
 

@@ -86,15 +86,15 @@ public final class SharedQuotaAudit {
      * @param requestOffset the offset of its request
      */
     public void add(
-            Request request, Decision decision, RecordPosition place, long requestOffset, Set<ChargedQuota> shared) {
+            Request request, Decision decision, RecordPosition place, long requestOffset, Set<StateKey> shared) {
         boolean takes = request.kind() == dev.weir.event.RequestKind.CONSUME && request.cost() > 0;
         if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes) {
             return;
         }
-        for (ChargedQuota one : shared) {
-            if (!(one.observes() && decision.observed())) { // an observing policy may not have been charged
+        for (StateKey key : shared) {
+            if (!decision.observedBy().contains(key.policyId())) { // otherwise it was not charged
                 add(
-                        one.key(),
+                        key,
                         new UsageInterval(
                                 decision.decidedAtMs(),
                                 decision.decidedAtMs(),

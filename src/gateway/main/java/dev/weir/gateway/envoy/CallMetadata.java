@@ -33,6 +33,7 @@ final class CallMetadata {
     private static final StructWriter.Key HTTP_STATUS = new StructWriter.Key("http_status");
     private static final StructWriter.Key LIMIT = new StructWriter.Key("limit");
     private static final StructWriter.Key OBSERVED = new StructWriter.Key("observed");
+    private static final StructWriter.Key OBSERVED_BY = new StructWriter.Key("observed_by");
     private static final StructWriter.Key OUTCOME = new StructWriter.Key("outcome");
     private static final StructWriter.Key POLICY = new StructWriter.Key("policy");
     private static final StructWriter.Key REASON = new StructWriter.Key("reason");
@@ -119,7 +120,7 @@ final class CallMetadata {
             fields.number(DELAY_MS, decision.delayMs());
         }
         if (decision.observed()) {
-            fields.isTrue(OBSERVED);
+            fields.isTrue(OBSERVED).text(OBSERVED_BY, String.join(",", decision.observedBy()));
         }
         if (decision.shadowBanned()) {
             fields.isTrue(SHADOW_BANNED);

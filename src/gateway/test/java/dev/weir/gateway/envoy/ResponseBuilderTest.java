@@ -287,8 +287,7 @@ class ResponseBuilderTest {
 
     @Test
     void metadata_has_the_policy_and_reason_of_each_descriptor() {
-        Decision observed = allowed("shadow", tenAMinute(0))
-                .withStatus(new Decision.Status(Outcome.ALLOWED, Reason.LIMIT_EXCEEDED, 200, true, false, false));
+        Decision observed = allowed("shadow", tenAMinute(0)).withObservedBy(List.of("soft", "trial"));
         Struct metadata = build(
                         answer(allowed("a", tenAMinute(5))),
                         answer(denied("b", tenAMinute(0))),
@@ -308,8 +307,9 @@ class ResponseBuilderTest {
         assertThat(each).extracting(fields -> text(fields, "code")).containsExactly("OK", "OVER_LIMIT", "OK", "OK");
         assertThat(each)
                 .extracting(fields -> text(fields, "reason"))
-                .containsExactly("WITHIN_LIMITS", "LIMIT_EXCEEDED", "LIMIT_EXCEEDED", "NO_POLICY");
+                .containsExactly("WITHIN_LIMITS", "LIMIT_EXCEEDED", "WITHIN_LIMITS", "NO_POLICY");
         assertThat(each.get(2).getFieldsOrThrow("observed").getBoolValue()).isTrue();
+        assertThat(text(each.get(2), "observed_by")).isEqualTo("soft,trial");
         assertThat(each.get(3).containsFields("policy")).isFalse();
     }
 
