@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 public final class DecisionCodec {
 
     /** The fingerprint of the schema version that is written field by field. */
-    private static final long SCHEMA = 0x410F90FD411EE6D9L;
+    private static final long SCHEMA = 0x760692E0C23CC3FAL;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
@@ -40,7 +40,7 @@ public final class DecisionCodec {
      * @param registry the schema registry; empty for none
      */
     public DecisionCodec(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 7, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -54,7 +54,7 @@ public final class DecisionCodec {
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public DecisionCodec(Optional<SchemaRegistry> registry, String topic, OutputFormat format) {
-        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 6, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 7, registry);
         header = format == OutputFormat.JSON ? null : avro.header(registry, topic);
     }
 
@@ -95,6 +95,7 @@ public final class DecisionCodec {
         out.write(decision.source().offset());
         DecisionContextAvro.write(decision.context(), out);
         out.write(queueing.key());
+        EnforcedLimitsAvro.write(decision.limits(), words, out);
         return out.end();
     }
 
@@ -128,13 +129,15 @@ public final class DecisionCodec {
                         event.getShadowBanned(),
                         event.getRepeated()),
                 new Decision.Timing(event.getDecidedAt().toEpochMilli(), event.getRetryAfterMs(), event.getDelayMs()),
-                PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
-                limit(new LimitStatus(
-                        event.getLimitedBy(),
-                        event.getLimit(),
-                        event.getWindowMs(),
-                        event.getRemaining(),
-                        event.getResetAfterMs())),
+                new Decision.Explanation(
+                        PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
+                        limit(new LimitStatus(
+                                event.getLimitedBy(),
+                                event.getLimit(),
+                                event.getWindowMs(),
+                                event.getRemaining(),
+                                event.getResetAfterMs())),
+                        EnforcedLimitsAvro.read(event.getLimits())),
                 event.getQueue() == null
                         ? null
                         : new Decision.Queueing(

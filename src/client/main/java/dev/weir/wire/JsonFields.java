@@ -6,7 +6,9 @@ import com.fasterxml.jackson.databind.ObjectReader;
 import dev.weir.event.Rejection;
 import dev.weir.fault.SafeText;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /** The fields of a record whose value is a JSON object. Fields of later versions are ignored. */
@@ -53,6 +55,25 @@ final class JsonFields {
 
     JsonFields object(String name) throws UnreadableException {
         return new JsonFields(field(name));
+    }
+
+    /** Returns the objects of a list; none if there is no such field. */
+    List<JsonFields> objectsOrNone(String name) throws UnreadableException {
+        JsonNode list = tree.get(name);
+        if (list == null) {
+            return List.of();
+        }
+        if (!list.isArray()) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a list");
+        }
+        List<JsonFields> objects = new ArrayList<>(list.size());
+        for (JsonNode item : list) {
+            if (!item.isObject()) {
+                throw new UnreadableException(Rejection.NOT_JSON, name + " must be a list of objects");
+            }
+            objects.add(new JsonFields(item));
+        }
+        return objects;
     }
 
     String text(String name) throws UnreadableException {

@@ -14,6 +14,7 @@ import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
+import java.util.List;
 
 /**
  * Decides requests: finds the policies that apply, checks all of their limits, and charges either all of them or none.
@@ -147,6 +148,7 @@ public final class Decider {
             boolean denies = check.denies();
             refused |= denies;
             rejected |= check.rejects() && !check.observes();
+            reportMissingKeyFields(check.policy(), request);
             if (check != shaping) {
                 listener.evaluated(check.policy(), denies ? Outcome.DENIED : Outcome.ALLOWED);
             }
@@ -164,6 +166,15 @@ public final class Decider {
         boolean usesLeases = checks.leased().length > 0 && request.kind() == RequestKind.CONSUME && request.cost() > 0;
         long decidedAtMs = usesLeases ? leaseTimeMs : Math.max(nowMs, leaseTimeMs);
         return shaping == null ? permission(request, checks, delayMs, decidedAtMs) : admission(request, shaping);
+    }
+
+    private void reportMissingKeyFields(Policy policy, Request request) {
+        List<String> key = policy.key();
+        for (int i = 0; i < key.size(); i++) {
+            if (request.field(key.get(i)) == null) {
+                listener.keyFieldMissing(policy, key.get(i));
+            }
+        }
     }
 
     /**
@@ -187,7 +198,8 @@ public final class Decider {
     private static Decision refusal(Request request, PolicyCheck[] checks, long nowMs) {
         BindingLimit binding = BindingLimit.longestRetry(checks, PolicyCheck::denies);
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
-        return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
+        return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs)
+                .withLimits(EnforcedLimits.of(checks));
     }
 
     /** Denies a reset to which only shared limits apply. */
@@ -233,7 +245,8 @@ public final class Decider {
                         ? BindingLimit.longestDelay(checks.local())
                         : BindingLimit.leastRemaining(checks.all(), permissionReason(request.kind()));
         Long delay = throttled ? (Long) delayMs : null;
-        return decision(request, Outcome.ALLOWED, binding, delay, observed != null, false, OK, nowMs);
+        return decision(request, Outcome.ALLOWED, binding, delay, observed != null, false, OK, nowMs)
+                .withLimits(EnforcedLimits.of(checks.all()));
     }
 
     private static Reason permissionReason(RequestKind kind) {
