@@ -204,9 +204,13 @@ final class RuleService {
         return withPermit(readPermits, () -> DeadLetterList.read(config, reason, most));
     }
 
-    /** Writes dead letters to the request topic again. */
-    DeadLetterReplay.Result replay(Set<DeadLetterPosition> positions) {
-        return withPermit(changePermits, () -> DeadLetterReplay.replay(config, positions));
+    /**
+     * Writes dead letters to the request topic again.
+     *
+     * @param again whether those are replayed too that were replayed before
+     */
+    DeadLetterReplay.Result replay(Set<DeadLetterPosition> positions, boolean again) {
+        return withPermit(changePermits, () -> DeadLetterReplay.replay(config, positions, again));
     }
 
     /** Returns the recent requests of a client, as of {@code nowMs}. */
