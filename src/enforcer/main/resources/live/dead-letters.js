@@ -80,7 +80,7 @@ export function deadLettersView() {
     root: h('div', h('h1', 'Dead letters'), h('section.card',
         h('div.row', h('label', {for: 'reason-filter'}, 'Reason'), reason,
             h('button', {type: 'button', onclick: () => load()}, 'Refresh'), send),
-        h('p.note', 'A replayed request is decided and charged like a new one, and twice if it is replayed twice, unless its policies have idempotency. '
+        h('p.note', 'A replayed request is decided and charged like a new one. What was replayed before is skipped. '
             + 'What is still invalid becomes a dead letter again.'),
         result, found, list)),
     close() {

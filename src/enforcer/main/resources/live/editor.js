@@ -297,19 +297,27 @@ export class Editor {
 }
 
 /** Says what an applied change did. */
-function applied({effect, version, details}, text) {
+function applied({effect, version, details, warnings}, text) {
   const from = Date.parse(text.match(/^effective-from: *['"]?([^'"\s]+)/m)?.[1]);
   const when = from > Date.now() ? `Applied as version ${version}, effective from ${day(from)}.` : `In force as version ${version}.`;
-  return effect === 'unchanged'
-      ? h('p.success', `Identical to version ${version}: nothing was changed.`)
-      : [h('p.success', when), details.length > 0 && h('ul.details', details.map(line => h('li', line)))];
+  return [
+    effect === 'unchanged'
+        ? h('p.success', `Identical to version ${version}: nothing was changed.`)
+        : [h('p.success', when), details.length > 0 && h('ul.details', details.map(line => h('li', line)))],
+    warned(warnings),
+  ];
 }
 
-function verdict({effect, id, version, details}) {
+/** Shows what is probably a mistake in a valid definition. */
+function warned(warnings) {
+  return warnings.length > 0 && h('ul.details.warnings', {'aria-label': 'Warnings'}, warnings.map(line => h('li.fault', `Warning: ${line}`)));
+}
+
+function verdict({effect, id, version, details, warnings}) {
   const words = {
     added: `Valid. It would be added as version ${version}.`,
     changed: `Valid. It would become version ${version}:`,
     unchanged: 'Identical to the definition in force: nothing would change.',
   };
-  return h('div', h('p.success', words[effect] ?? `${id}: ${effect}`), details.length > 0 && h('ul.details', details.map(line => h('li', line))));
+  return h('div', h('p.success', words[effect] ?? `${id}: ${effect}`), details.length > 0 && h('ul.details', details.map(line => h('li', line))), warned(warnings));
 }

@@ -2,6 +2,7 @@ package dev.weir.client;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -44,6 +45,18 @@ public record ClientDecision(
      * @return the values by field name, unmodifiable; empty if there is no decision
      */
     public Map<String, String> httpHeaders() {
-        return decision.map(RateLimitHeaders::of).orElse(Map.of());
+        return httpHeaders(XRateLimitFields.NONE);
+    }
+
+    /**
+     * Returns the rate-limit fields of the HTTP response, as {@link RateLimitHeaders#of(List, XRateLimitFields)} creates
+     * them.
+     *
+     * @param older which older fields are added
+     * @return the values by field name, unmodifiable; empty if there is no decision
+     */
+    public Map<String, String> httpHeaders(XRateLimitFields older) {
+        return decision.map(decided -> RateLimitHeaders.of(List.of(decided), older))
+                .orElse(Map.of());
     }
 }

@@ -8,6 +8,7 @@ import dev.weir.decision.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
@@ -17,6 +18,8 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.PolicyTable;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -196,7 +199,11 @@ final class DecisionAttempt implements WritableLeases {
 
     private Decision take(Request request, long ledgerMs) {
         int binding = -1;
+        List<EnforcedLimit> limits = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
+            if (!observes(i)) {
+                rules[i].policy().addLimits(atMs, limits);
+            }
             if (held[i].take(request.cost(), nowMs, takenAtMs(i))) {
                 leases.setDueWithBatch(held[i]);
             }
@@ -206,7 +213,7 @@ final class DecisionAttempt implements WritableLeases {
         }
         return binding < 0
                 ? Decision.unmatched(at(request, ledgerMs))
-                : rules[binding].policy().allowedDecision(request, held[binding].available(), atMs);
+                : rules[binding].policy().allowedDecision(request, held[binding].available(), limits, atMs);
     }
 
     private boolean isBinding(int index, int before) {

@@ -1,30 +1,37 @@
 package dev.weir.client;
 
 import dev.weir.event.Decision;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
- * Creates the HTTP response fields that describe a decision to a client.
+ * Creates the HTTP response fields that describe decisions to a client, with an item for each limit that is enforced.
  *
  * <pre>
- *   HTTP/1.1 429                                       DENIED: 100 a minute, retry in 19.2 s
- *   RateLimit-Policy: "free-articles";q=100;w=60       the limit, and the window in which that much becomes available
- *   RateLimit: "free-articles";r=0;t=20                what remains, and for how many seconds it has to last
- *   Retry-After: 20                                    only if the request is denied and a later attempt can succeed
+ *   HTTP/1.1 429                                               DENIED: 100 a minute, retry in 19.2 s
+ *   RateLimit-Policy: "free";q=100;w=60, "free/2";q=2000;w=86400   q tokens become available in w seconds
+ *   RateLimit: "free";r=0;t=20, "free/2";r=1210;t=43200        what remains, and for how many seconds it has to last
+ *   Retry-After: 20                                            only if denied and a later attempt can succeed
  * </pre>
  *
- * <p>All times are whole seconds, rounded up, and count from {@link Decision#decidedAtMs}, also for a repeated
- * decision. Numbers are 0 to 999,999,999,999,999; larger values are reported as that maximum. A policy with several
- * limits is reported under its id, with the values of the binding limit. The parameters {@code qu} and {@code pk} are
- * omitted: a decision does not contain the unit of its tokens, and does not disclose the key that is counted.
+ * <p>An item has the id of the policy as its name, and for the second and further limits of a policy also their number.
+ * A client that spreads {@code q} requests over {@code w} seconds keeps the limit: both are {@code limit} and
+ * {@code per} of the policy, multiplied by the same number if {@code per} is not whole seconds or {@code burst} is above
+ * {@code limit} ({@link EnforcedLimit}). {@code r} can be used at once and is at most {@code burst}.
  *
- * <p>There are no {@code RateLimit} fields if nothing is limited, if the request waits in a queue, if a queue or
- * {@code max-size} rejected it, if a policy only observes it, if it is shadow-banned by a limit of 0, or if a shared
- * limit is the binding one: who decides by leases does not know what remains of the whole limit.
+ * <p>All times are whole seconds, rounded up, and count from {@link Decision#decidedAtMs}, also for a repeated
+ * decision. Numbers are 0 to 999,999,999,999,999; larger values are reported as that maximum. The parameters {@code qu}
+ * and {@code pk} are omitted: a decision does not contain the unit of its tokens, and does not disclose the key that is
+ * counted. A limit of which it is not known what remains has no item in {@code RateLimit}.
+ *
+ * <p>There are no {@code RateLimit} fields if nothing is limited, if the request waits in a queue, if a queue rejected
+ * it, or if it is shadow-banned by a limit of 0. Policies that only observe have no items.
  *
  * @see <a href="https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/">RateLimit header fields for
  *     HTTP, drafts 10 and 11</a>
@@ -33,23 +40,89 @@ import java.util.Map;
  */
 // What clients must not learn:
 //
-//   shadow-banned   Reported like a request that was served and used the rest of the quota: r=0, no Retry-After.
-//                   Requests before the ban got a falling r under the same name, and the fields continue that. If
-//                   the fields disappeared, or showed a full quota, they would reveal where the ban begins. A limit
-//                   of 0 never served a request, so there a quota of 0 would reveal the ban.
+//   shadow-banned   Reported like a request that was served and used the rest of all quotas: r=0, no Retry-After.
+//                   Requests before the ban got a falling r under the same names, and the fields continue that. If the
+//                   fields disappeared, or the r of other limits stood still, they would reveal where the ban begins. A
+//                   limit of 0 never served a request, so there a quota of 0 would reveal the ban.
 public final class RateLimitHeaders {
 
-    private static final String RETRY_AFTER = "Retry-After";
     private static final long MAX_INTEGER = 999_999_999_999_999L;
+    private static final long MS_PER_SECOND = 1_000;
 
     private RateLimitHeaders() {}
 
-    /** The meaning of {@code X-RateLimit-Reset}, which differs between servers. */
-    public enum Reset {
-        /** Seconds until the whole limit is free again. */
-        DELTA_SECONDS,
-        /** The time at which the whole limit is free again, in seconds since the epoch (UTC). */
-        EPOCH_SECONDS
+    /** The name of an item: limits of different policies, or of one policy, have different names. */
+    private record Name(String policyId, int number) {
+
+        /** Returns a String of RFC 9651: printable ASCII, with a question mark for each other character. */
+        String quoted() {
+            StringBuilder quoted = new StringBuilder(policyId.length() + 2).append('"');
+            for (int i = 0; i < policyId.length(); ) {
+                int c = policyId.codePointAt(i);
+                i += Character.charCount(c);
+                if (c == '"' || c == '\\') {
+                    quoted.append('\\');
+                }
+                quoted.append(c < ' ' || c > '~' ? '?' : (char) c);
+            }
+            return quoted.append(number == 1 ? "" : "/" + number).append('"').toString();
+        }
+    }
+
+    /** A limit as the client of a decision may know it. */
+    private record Item(EnforcedLimit limit, boolean isHidden, long decidedAtMs) {
+
+        static Item lessRemaining(Item one, Item other) {
+            return other.remaining() < one.remaining() ? other : one;
+        }
+
+        boolean isKnown() {
+            return limit.remaining() != null;
+        }
+
+        long remaining() {
+            return !isKnown() ? Long.MAX_VALUE : isHidden ? 0 : integer(limit.remaining());
+        }
+
+        /** Multiplies quota and window by the smallest number for which the window is whole seconds. */
+        String policy() {
+            if (limit.windowMs() == null) {
+                return ";q=" + integer(limit.quota());
+            }
+            long times = MS_PER_SECOND / gcd(limit.windowMs(), MS_PER_SECOND);
+            return ";q=" + integer(times(limit.quota(), times)) + ";w="
+                    + integer(times(limit.windowMs(), times) / MS_PER_SECOND);
+        }
+
+        String status() {
+            Long effectiveMs = effectiveWindowMs();
+            return ";r=" + remaining() + (effectiveMs == null ? "" : ";t=" + seconds(effectiveMs));
+        }
+
+        /**
+         * Returns for how long the client should use no more than what remains: until the whole limit is free, or until
+         * a refused request passes. If the whole limit is free, returns in which time it becomes available; null if it
+         * has no window or the time is not known.
+         */
+        private Long effectiveWindowMs() {
+            Long resetMs = limit.resetAfterMs();
+            Long retryMs = limit.retryAfterMs();
+            if (resetMs == null) {
+                return null;
+            }
+            if (retryMs != null && retryMs > 0 && !isHidden) {
+                return Math.min(retryMs, resetMs);
+            }
+            if (resetMs > 0 || limit.windowMs() == null) {
+                return resetMs == 0 ? null : resetMs;
+            }
+            long burst = Math.min(limit.remaining(), limit.quota());
+            return burst == limit.quota() ? limit.windowMs() : (Long) (times(limit.windowMs(), burst) / limit.quota());
+        }
+
+        long resetAtMs() {
+            return sum(decidedAtMs, limit.resetAfterMs());
+        }
     }
 
     /**
@@ -59,28 +132,13 @@ public final class RateLimitHeaders {
      * @return the values by field name, unmodifiable and in the order above
      */
     public static Map<String, String> of(Decision decision) {
-        Map<String, String> fields = new LinkedHashMap<>();
-        if (includesRemaining(decision)) {
-            String name = quoted(decision.policyId());
-            Long windowMs = decision.windowMs();
-            fields.put(
-                    "RateLimit-Policy",
-                    name + ";q=" + integer(decision.limit()) + (windowMs == null ? "" : ";w=" + seconds(windowMs)));
-            Long effectiveMs = effectiveWindowMs(decision);
-            fields.put(
-                    "RateLimit",
-                    name + ";r=" + remaining(decision) + (effectiveMs == null ? "" : ";t=" + seconds(effectiveMs)));
-        }
-        if (includesRetryAfter(decision)) {
-            fields.put(RETRY_AFTER, Long.toString(seconds(decision.retryAfterMs())));
-        }
-        return Collections.unmodifiableMap(fields);
+        return of(List.of(decision));
     }
 
     /**
-     * Returns the fields of {@link #of(Decision)} for several decisions on one HTTP request, as lists with an item for
-     * each policy. If several decisions have the same policy, its item is that of the decision with the least remaining.
-     * {@code Retry-After} is the longest one; it is omitted if a later attempt cannot succeed.
+     * Returns the fields of {@link #of(Decision)} for several decisions on one HTTP request. If several decisions have
+     * the same limit, its item is that of the decision with the least remaining. {@code Retry-After} is the longest one;
+     * it is omitted if a later attempt cannot succeed.
      *
      * <pre>
      *   RateLimit-Policy: "per-client";q=100;w=60, "per-path";q=5;w=1
@@ -91,63 +149,90 @@ public final class RateLimitHeaders {
      * @return the values by field name, unmodifiable and in the order above
      */
     public static Map<String, String> of(List<Decision> decisions) {
-        Map<String, Decision> byPolicy = new LinkedHashMap<>();
-        Decision latest = null;
-        boolean canSucceed = true;
-        for (Decision decision : decisions) {
-            if (includesRemaining(decision)) {
-                byPolicy.merge(
-                        decision.policyId(), decision, (one, other) -> remaining(other) < remaining(one) ? other : one);
-            }
-            if (includesRetryAfter(decision)) {
-                latest = latest == null || decision.retryAfterMs() > latest.retryAfterMs() ? decision : latest;
-            } else if (isRefused(decision)) {
-                canSucceed = false;
-            }
-        }
-        Map<String, String> fields = new LinkedHashMap<>();
-        for (Decision decision : byPolicy.values()) {
-            of(decision).forEach((name, item) -> {
-                if (!name.equals(RETRY_AFTER)) {
-                    fields.merge(name, item, (list, next) -> list + ", " + next);
-                }
-            });
-        }
-        if (latest != null && canSucceed) {
-            fields.put(RETRY_AFTER, Long.toString(seconds(latest.retryAfterMs())));
-        }
-        return Collections.unmodifiableMap(fields);
+        return of(decisions, XRateLimitFields.NONE);
     }
 
     /**
-     * Returns the fields of {@link #of(Decision)} and, if there are {@code RateLimit} fields, the older
-     * {@code X-RateLimit-Limit}, {@code X-RateLimit-Remaining} and {@code X-RateLimit-Reset}.
+     * Returns the fields of {@link #of(List)} and the older {@code X-RateLimit-Limit}, {@code X-RateLimit-Remaining} and
+     * {@code X-RateLimit-Reset}: those of the limit with the least remaining.
      *
-     * @param decision a decision
-     * @param reset the meaning of {@code X-RateLimit-Reset}
-     * @return the values by field name, unmodifiable and in the order above
+     * @param decisions the decisions
+     * @param older which older fields are added
+     * @return the values by field name, unmodifiable
      */
-    public static Map<String, String> of(Decision decision, Reset reset) {
-        Map<String, String> fields = new LinkedHashMap<>(of(decision));
-        if (includesRemaining(decision)) {
-            long fromMs = reset == Reset.EPOCH_SECONDS ? decision.decidedAtMs() : 0;
-            fields.put("X-RateLimit-Limit", Long.toString(integer(decision.limit())));
-            fields.put("X-RateLimit-Remaining", Long.toString(remaining(decision)));
-            fields.put("X-RateLimit-Reset", Long.toString(seconds(sum(fromMs, decision.resetAfterMs()))));
+    public static Map<String, String> of(List<Decision> decisions, XRateLimitFields older) {
+        Map<Name, Item> items = items(decisions);
+        Map<String, String> fields = new LinkedHashMap<>();
+        if (!items.isEmpty()) {
+            fields.put(
+                    "RateLimit-Policy",
+                    items.entrySet().stream()
+                            .map(item ->
+                                    item.getKey().quoted() + item.getValue().policy())
+                            .collect(Collectors.joining(", ")));
+        }
+        items.values().removeIf(item -> !item.isKnown());
+        if (!items.isEmpty()) {
+            fields.put(
+                    "RateLimit",
+                    items.entrySet().stream()
+                            .map(item ->
+                                    item.getKey().quoted() + item.getValue().status())
+                            .collect(Collectors.joining(", ")));
+        }
+        Decision latest = latestRetry(decisions);
+        if (latest != null) {
+            fields.put("Retry-After", Long.toString(seconds(latest.retryAfterMs())));
+        }
+        if (older != XRateLimitFields.NONE) {
+            addOlder(items.values(), older, fields);
         }
         return Collections.unmodifiableMap(fields);
     }
 
-    private static boolean includesRemaining(Decision decision) {
-        boolean bannedFromTheFirst = decision.shadowBanned() && Long.valueOf(0).equals(decision.limit());
-        return !bannedFromTheFirst
-                && decision.limit() != null
-                && decision.remaining() != null
-                && decision.resetAfterMs() != null;
+    private static Map<Name, Item> items(List<Decision> decisions) {
+        Map<Name, Item> items = new LinkedHashMap<>();
+        for (Decision decision : decisions) {
+            boolean bannedFromTheFirst =
+                    decision.shadowBanned() && Long.valueOf(0).equals(decision.limit());
+            for (EnforcedLimit limit : bannedFromTheFirst ? List.<EnforcedLimit>of() : decision.limits()) {
+                items.merge(
+                        new Name(limit.policyId(), limit.number()),
+                        new Item(limit, decision.shadowBanned(), decision.decidedAtMs()),
+                        Item::lessRemaining);
+            }
+        }
+        return items;
     }
 
-    private static boolean includesRetryAfter(Decision decision) {
-        return isRefused(decision) && decision.retryAfterMs() != null;
+    private static void addOlder(Collection<Item> items, XRateLimitFields older, Map<String, String> fields) {
+        items.stream()
+                .filter(item -> item.limit().resetAfterMs() != null)
+                .reduce(Item::lessRemaining)
+                .ifPresent(item -> {
+                    long resetMs = older == XRateLimitFields.EPOCH_SECONDS
+                            ? item.resetAtMs()
+                            : item.limit().resetAfterMs();
+                    fields.put(
+                            "X-RateLimit-Limit",
+                            Long.toString(integer(item.limit().quota())));
+                    fields.put("X-RateLimit-Remaining", Long.toString(item.remaining()));
+                    fields.put("X-RateLimit-Reset", Long.toString(seconds(resetMs)));
+                });
+    }
+
+    /** Returns the refused decision with the longest retry time; null if none is refused, or one for ever. */
+    private static Decision latestRetry(List<Decision> decisions) {
+        Decision latest = null;
+        for (Decision decision : decisions) {
+            if (isRefused(decision)) {
+                if (decision.retryAfterMs() == null) {
+                    return null;
+                }
+                latest = latest == null || decision.retryAfterMs() > latest.retryAfterMs() ? decision : latest;
+            }
+        }
+        return latest;
     }
 
     private static boolean isRefused(Decision decision) {
@@ -155,24 +240,8 @@ public final class RateLimitHeaders {
         return refused && !decision.shadowBanned();
     }
 
-    /**
-     * Returns for how long the client should use no more than what remains: until the whole limit is free, but not
-     * beyond a Retry-After, which must not be earlier. If the whole limit is free, returns its window; null if it
-     * has none.
-     */
-    private static Long effectiveWindowMs(Decision decision) {
-        if (includesRetryAfter(decision)) {
-            return Math.min(decision.retryAfterMs(), decision.resetAfterMs());
-        }
-        return decision.resetAfterMs() == 0 ? decision.windowMs() : decision.resetAfterMs();
-    }
-
-    private static long remaining(Decision decision) {
-        return decision.shadowBanned() ? 0 : integer(decision.remaining());
-    }
-
     private static long seconds(long ms) {
-        return integer(ms / 1_000 + (ms % 1_000 > 0 ? 1 : 0));
+        return integer(ms / MS_PER_SECOND + (ms % MS_PER_SECOND > 0 ? 1 : 0));
     }
 
     private static long integer(long value) {
@@ -183,17 +252,12 @@ public final class RateLimitHeaders {
         return a > Long.MAX_VALUE - b ? Long.MAX_VALUE : a + b;
     }
 
-    /** Returns a String of RFC 9651: printable ASCII, with a question mark for each other character. */
-    private static String quoted(String text) {
-        StringBuilder quoted = new StringBuilder(text.length() + 2).append('"');
-        for (int i = 0; i < text.length(); ) {
-            int c = text.codePointAt(i);
-            i += Character.charCount(c);
-            if (c == '"' || c == '\\') {
-                quoted.append('\\');
-            }
-            quoted.append(c < ' ' || c > '~' ? '?' : (char) c);
-        }
-        return quoted.append('"').toString();
+    /** Returns the product of two numbers, 0 or more, at most {@link Long#MAX_VALUE}. */
+    private static long times(long a, long b) {
+        return Math.multiplyHigh(a, b) == 0 && a * b >= 0 ? a * b : Long.MAX_VALUE;
+    }
+
+    private static long gcd(long a, long b) {
+        return b == 0 ? a : gcd(b, a % b);
     }
 }

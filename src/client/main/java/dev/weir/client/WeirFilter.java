@@ -42,6 +42,7 @@ public final class WeirFilter extends Filter {
 
     private final WeirClient weir;
     private final Function<HttpExchange, Request> requests;
+    private final XRateLimitFields older;
 
     /**
      * Creates a filter.
@@ -50,8 +51,20 @@ public final class WeirFilter extends Filter {
      * @param requests returns the request for an exchange. Its client must be the authenticated caller
      */
     public WeirFilter(WeirClient weir, Function<HttpExchange, Request> requests) {
+        this(weir, requests, XRateLimitFields.NONE);
+    }
+
+    /**
+     * Creates a filter whose responses also have the older fields {@code X-RateLimit-…}.
+     *
+     * @param weir the client, which the filter does not close
+     * @param requests returns the request for an exchange. Its client must be the authenticated caller
+     * @param older which older fields are added
+     */
+    public WeirFilter(WeirClient weir, Function<HttpExchange, Request> requests, XRateLimitFields older) {
         this.weir = weir;
         this.requests = requests;
+        this.older = older;
     }
 
     @Override
@@ -79,7 +92,7 @@ public final class WeirFilter extends Filter {
             refuse(exchange, e.getCause() instanceof IllegalArgumentException ? BAD_REQUEST : UNAVAILABLE);
             return;
         }
-        answer.httpHeaders().forEach(exchange.getResponseHeaders()::set);
+        answer.httpHeaders(older).forEach(exchange.getResponseHeaders()::set);
         if (answer.allowed() && waitFor(answer)) {
             chain.doFilter(exchange);
         } else {

@@ -103,7 +103,8 @@ final class LimitReader {
         Algorithm algorithm = tree.require("algorithm").oneOf(ALGORITHMS);
         String name = algorithm == null ? null : tree.get("algorithm").text();
         requireApplicable(tree, name);
-        Long limit = tree.require("limit").wholeNumber(0, Limit.MAX_CAPACITY);
+        Long limit = tree.require("limit")
+                .wholeNumber(0, Limit.MAX_CAPACITY, FractionHint.of(tree.get("limit"), tree.get("per")));
         boolean blocked = limit != null && limit == 0;
         Per per = per(blocked ? tree.get("per") : tree.require("per"), tree.get("timezone"), name);
         Long burst = burst(tree.get("burst"), blocked);

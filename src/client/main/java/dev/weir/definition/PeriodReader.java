@@ -31,8 +31,10 @@ final class PeriodReader {
         }
     }
 
-    /** Units that a duration does not have. */
-    private static final Pattern CALENDAR_UNITS = Pattern.compile("\\d+\\s*(w|weeks?|months?|years?)");
+    /** Units that a duration does not have. A day is 24 h, unless there is a time zone. */
+    private static final Pattern CALENDAR_UNITS = Pattern.compile("(\\d+)\\s*(w|week|month|year)s?");
+
+    private static final Map<String, Integer> DAYS = Map.of("w", 7, "week", 7, "month", 30, "year", 365);
 
     private static final Pattern ONE = Pattern.compile("0*1\\s*([a-z]+)");
     private static final Map<String, CalendarPeriod> PERIODS = Map.of(
@@ -44,6 +46,8 @@ final class PeriodReader {
             "weeks", CalendarPeriod.WEEK,
             "month", CalendarPeriod.MONTH,
             "months", CalendarPeriod.MONTH);
+
+    private static final int MAX_DIGITS = 4;
 
     private static final ZoneId DEFAULT_ZONE = ZoneId.of("UTC");
     private static final Set<String> ZONES = ZoneId.getAvailableZoneIds();
@@ -63,7 +67,10 @@ final class PeriodReader {
     /** Reads a period that cannot be a calendar period. Returns null if it is missing or has a fault. */
     static Duration read(YamlTree per, String whose) {
         if (isInCalendarUnits(per)) {
-            per.fault("'" + per.text() + "' is a calendar period, which " + whose + " does not support");
+            Matcher units = CALENDAR_UNITS.matcher(per.text().strip());
+            boolean isShort = units.matches() && units.group(1).length() <= MAX_DIGITS;
+            per.fault("'" + per.text() + "' is a calendar period, which " + whose + " does not support"
+                    + (isShort ? "; write " + DAYS.get(units.group(2)) * Integer.parseInt(units.group(1)) + "d" : ""));
             return null;
         }
         return duration(per);

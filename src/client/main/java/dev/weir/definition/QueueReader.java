@@ -28,7 +28,7 @@ final class QueueReader {
     static QueueRules read(YamlTree tree, long version) {
         tree.fields(KEYS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
-        Long limit = tree.require("limit").wholeNumber(1, Limit.MAX_LEVEL);
+        Long limit = limit(tree);
         Long perMs = per(tree.require("per"));
         Long burst = tree.get("burst").wholeNumber(1, Limit.MAX_LEVEL);
         Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
@@ -63,12 +63,17 @@ final class QueueReader {
             return null;
         }
         tree.fields(TOTAL_KEYS);
-        Long limit = tree.require("limit").wholeNumber(1, Limit.MAX_LEVEL);
+        Long limit = limit(tree);
         Long perMs = per(tree.require("per"));
         Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
         return limit == null || perMs == null
                 ? null
                 : new QueueTotal(limit, perMs, Objects.requireNonNullElse(capacity, QueueTotal.DEFAULT_CAPACITY));
+    }
+
+    private static Long limit(YamlTree tree) {
+        return tree.require("limit")
+                .wholeNumber(1, Limit.MAX_LEVEL, FractionHint.of(tree.get("limit"), tree.get("per")));
     }
 
     private static Long per(YamlTree tree) {

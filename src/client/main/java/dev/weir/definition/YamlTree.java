@@ -339,6 +339,11 @@ public final class YamlTree {
      * @return the number; null if this is not a valid one
      */
     public Long wholeNumber(long min, long max) {
+        return wholeNumber(min, max, "");
+    }
+
+    /** Reads a whole number as {@link #wholeNumber(long, long)}, with a hint at the end of the fault. */
+    Long wholeNumber(long min, long max, String hint) {
         boolean isNumber = isScalar()
                 && text.length() <= MAX_NUMBER_LENGTH
                 && WHOLE_NUMBER.matcher(text).matches();
@@ -349,7 +354,7 @@ public final class YamlTree {
         if (!inRange) {
             boolean isTooLarge = isNumber && number.compareTo(BigInteger.valueOf(max)) > 0;
             String huge = isTooLarge ? "at most " + max : min + " or more";
-            expected("a whole number" + (max > MAX_NAMED ? ", " + huge : " from " + min + " to " + max));
+            expected("a whole number" + (max > MAX_NAMED ? ", " + huge : " from " + min + " to " + max), hint);
             return null;
         }
         return number.longValue();
@@ -384,8 +389,12 @@ public final class YamlTree {
     }
 
     private void expected(String what) {
+        expected(what, "");
+    }
+
+    private void expected(String what, String hint) {
         if (isPresent()) {
-            fault("must be " + what + ", " + (isScalar() ? "is '" + text + "'" : kind.description));
+            fault("must be " + what + ", " + (isScalar() ? "is '" + text + "'" : kind.description) + hint);
         }
     }
 }

@@ -97,6 +97,7 @@ public final class DecisionCodec {
         out.write(queueing.key());
         out.writeOptional(bytes(decision.tier()));
         writeWords(decision.observedBy(), out);
+        EnforcedLimitsAvro.write(decision.limits(), words, out);
         return out.end();
     }
 
@@ -142,13 +143,15 @@ public final class DecisionCodec {
                         event.getRepeated(),
                         event.getObservedBy()),
                 new Decision.Timing(event.getDecidedAt().toEpochMilli(), event.getRetryAfterMs(), event.getDelayMs()),
-                PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
-                limit(new LimitStatus(
-                        event.getLimitedBy(),
-                        event.getLimit(),
-                        event.getWindowMs(),
-                        event.getRemaining(),
-                        event.getResetAfterMs())),
+                new Decision.Explanation(
+                        PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
+                        limit(new LimitStatus(
+                                event.getLimitedBy(),
+                                event.getLimit(),
+                                event.getWindowMs(),
+                                event.getRemaining(),
+                                event.getResetAfterMs())),
+                        EnforcedLimitsAvro.read(event.getLimits())),
                 event.getQueue() == null
                         ? null
                         : new Decision.Queueing(

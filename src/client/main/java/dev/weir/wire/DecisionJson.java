@@ -4,12 +4,15 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import java.io.IOException;
 import java.io.Writer;
+import java.util.ArrayList;
+import java.util.List;
 
 /** A writer of decisions as NDJSON: one JSON object per line, with the fields of the Avro record. */
 public final class DecisionJson extends NdjsonWriter<Decision> {
@@ -50,13 +53,15 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                         json.textList("observedBy")),
                 new Decision.Timing(
                         json.number("decidedAt"), json.numberOrNull("retryAfterMs"), json.numberOrNull("delayMs")),
-                PolicyVersionAvro.read(json.textOrNull("policyId"), json.numberOrNull("policyVersion")),
-                DecisionCodec.limit(new LimitStatus(
-                        json.textOrNull("limitedBy"),
-                        json.numberOrNull("limit"),
-                        json.numberOrNull("windowMs"),
-                        json.numberOrNull("remaining"),
-                        json.numberOrNull("resetAfterMs"))),
+                new Decision.Explanation(
+                        PolicyVersionAvro.read(json.textOrNull("policyId"), json.numberOrNull("policyVersion")),
+                        DecisionCodec.limit(new LimitStatus(
+                                json.textOrNull("limitedBy"),
+                                json.numberOrNull("limit"),
+                                json.numberOrNull("windowMs"),
+                                json.numberOrNull("remaining"),
+                                json.numberOrNull("resetAfterMs"))),
+                        limits(json)),
                 json.isNull("queue")
                         ? null
                         : new Decision.Queueing(
@@ -73,6 +78,22 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         }
         JsonFields order = json.object("order");
         return new DecisionOrder(order.number("afterOffset"), order.integer("step"));
+    }
+
+    /** Earlier versions list no limits. */
+    private static List<EnforcedLimit> limits(JsonFields json) throws UnreadableException {
+        List<EnforcedLimit> limits = new ArrayList<>();
+        for (JsonFields limit : json.objectsOrNone("limits")) {
+            limits.add(new EnforcedLimit(
+                    limit.text("policyId"),
+                    limit.integer("number"),
+                    limit.number("quota"),
+                    limit.numberOrNull("windowMs"),
+                    limit.numberOrNull("remaining"),
+                    limit.numberOrNull("resetAfterMs"),
+                    limit.numberOrNull("retryAfterMs")));
+        }
+        return limits;
     }
 
     @Override
@@ -109,6 +130,19 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         json.writeArrayFieldStart("observedBy");
         for (String id : decision.observedBy()) {
             json.writeString(id);
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("limits");
+        for (EnforcedLimit limit : decision.limits()) {
+            json.writeStartObject();
+            json.writeStringField("policyId", limit.policyId());
+            json.writeNumberField("number", limit.number());
+            json.writeNumberField("quota", limit.quota());
+            number(json, "windowMs", limit.windowMs());
+            number(json, "remaining", limit.remaining());
+            number(json, "resetAfterMs", limit.resetAfterMs());
+            number(json, "retryAfterMs", limit.retryAfterMs());
+            json.writeEndObject();
         }
         json.writeEndArray();
     }

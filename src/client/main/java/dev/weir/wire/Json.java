@@ -1,12 +1,14 @@
 package dev.weir.wire;
 
 import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.UncheckedIOException;
+import java.util.regex.Pattern;
 
 /**
  * Jackson's mapper for JSON. It rejects duplicate keys and text after the value, and escapes as {@link PrintableJson}
@@ -16,6 +18,9 @@ public final class Json {
 
     /** The mapper. Thread-safe; do not reconfigure it. */
     public static final ObjectMapper MAPPER = strict(PrintableJson.factory());
+
+    /** A place in one of Jackson's messages. */
+    private static final Pattern PLACE = Pattern.compile("\\[Source: [^;\\]]*; line: (-?[0-9]+), column: (-?[0-9]+)]");
 
     private Json() {}
 
@@ -59,6 +64,22 @@ public final class Json {
         } catch (JsonProcessingException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /**
+     * Returns what is wrong with JSON that cannot be parsed, with the line and column, and without the class names and
+     * the note on a redacted source that Jackson's messages have.
+     *
+     * @param failure what Jackson threw
+     * @return the message
+     */
+    public static String message(JsonProcessingException failure) {
+        String message =
+                PLACE.matcher(String.valueOf(failure.getOriginalMessage())).replaceAll("line $1, column $2");
+        JsonLocation place = failure.getLocation();
+        return place == null || place.getLineNr() < 1
+                ? message
+                : message + " (line " + place.getLineNr() + ", column " + place.getColumnNr() + ")";
     }
 
     /** Returns whether each surrogate of a text is one of a pair, so that the text can be written in UTF-8. */

@@ -57,6 +57,25 @@ final class JsonFields {
         return new JsonFields(field(name));
     }
 
+    /** Returns the objects of a list; none if there is no such field. */
+    List<JsonFields> objectsOrNone(String name) throws UnreadableException {
+        JsonNode list = tree.get(name);
+        if (list == null) {
+            return List.of();
+        }
+        if (!list.isArray()) {
+            throw new UnreadableException(Rejection.NOT_JSON, name + " must be a list");
+        }
+        List<JsonFields> objects = new ArrayList<>(list.size());
+        for (JsonNode item : list) {
+            if (!item.isObject()) {
+                throw new UnreadableException(Rejection.NOT_JSON, name + " must be a list of objects");
+            }
+            objects.add(new JsonFields(item));
+        }
+        return objects;
+    }
+
     String text(String name) throws UnreadableException {
         JsonNode value = field(name);
         if (!value.isTextual()) {

@@ -133,6 +133,9 @@ public final class RequestCodec {
             return RequestJson.readRecord(text, timestampMs, source);
         } catch (CharacterCodingException e) {
             throw new UnreadableException(Rejection.NOT_JSON, "the value is not UTF-8");
+        } catch (MissingFieldException e) {
+            Rejection missing = e.field().equals("client") ? Rejection.NO_CLIENT : Rejection.NO_REQUEST_ID;
+            throw new UnreadableException(missing, "the value: " + e.getMessage());
         } catch (IllegalArgumentException e) {
             throw new UnreadableException(Rejection.NOT_JSON, "the value: " + e.getMessage());
         }

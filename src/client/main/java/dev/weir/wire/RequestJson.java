@@ -94,9 +94,11 @@ public final class RequestJson {
             }
             return request;
         } catch (JsonProcessingException e) {
-            throw refused("is not valid JSON: " + e.getOriginalMessage(), e);
+            throw refused("is not valid JSON: " + Json.message(e), e);
         } catch (IOException e) {
             throw refused("is not valid JSON: " + e.getMessage(), e);
+        } catch (MissingFieldException e) {
+            throw e;
         } catch (IllegalArgumentException e) {
             throw refused(e.getMessage(), e);
         }
@@ -131,7 +133,7 @@ public final class RequestJson {
             }
             return requests;
         } catch (JsonProcessingException e) {
-            throw refused("[" + requests.size() + "]: is not valid JSON: " + e.getOriginalMessage(), e);
+            throw refused("[" + requests.size() + "]: is not valid JSON: " + Json.message(e), e);
         } catch (IOException e) {
             throw refused("[" + requests.size() + "]: is not valid JSON: " + e.getMessage(), e);
         }
@@ -199,8 +201,8 @@ public final class RequestJson {
             }
             boolean isNull = json.currentToken() == JsonToken.VALUE_NULL;
             switch (field) {
-                case "requestId" -> requestId = string(field, json);
-                case "client" -> client = string(field, json);
+                case "requestId" -> requestId = isNull ? null : string(field, json);
+                case "client" -> client = isNull ? null : string(field, json);
                 case "kind" -> kind = kind(string(field, json));
                 case "tier" -> tier = isNull ? null : string(field, json);
                 case "cost" -> cost = wholeNumber(field, json);
@@ -222,7 +224,7 @@ public final class RequestJson {
                 requestId = requestIds.get();
             }
             if (requestId == null || client == null) {
-                throw new IllegalArgumentException((requestId == null ? "requestId" : "client") + " is required");
+                throw new MissingFieldException(requestId == null ? "requestId" : "client");
             }
             return new Request(
                     requestId,

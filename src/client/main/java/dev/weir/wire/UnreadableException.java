@@ -1,5 +1,6 @@
 package dev.weir.wire;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import dev.weir.event.Rejection;
 import dev.weir.fault.Fault;
 import dev.weir.fault.FaultsException;
@@ -21,10 +22,7 @@ public final class UnreadableException extends Exception {
      * @param cause what the decoder threw
      */
     public UnreadableException(Rejection rejection, Throwable cause) {
-        this(
-                rejection,
-                cause.getMessage() == null ? "the record does not match its schema" : cause.getMessage(),
-                cause);
+        this(rejection, cause.getMessage() == null ? "the record does not match its schema" : message(cause), cause);
     }
 
     /**
@@ -45,6 +43,10 @@ public final class UnreadableException extends Exception {
      */
     public UnreadableException(Rejection rejection, String message) {
         this(rejection, message, null);
+    }
+
+    private static String message(Throwable cause) {
+        return cause instanceof JsonProcessingException json ? Json.message(json) : cause.getMessage();
     }
 
     private UnreadableException(Rejection rejection, String message, Throwable cause) {

@@ -1,11 +1,12 @@
 package dev.weir.client;
 
-import static dev.weir.client.RateLimitHeaders.Reset.DELTA_SECONDS;
-import static dev.weir.client.RateLimitHeaders.Reset.EPOCH_SECONDS;
+import static dev.weir.client.XRateLimitFields.DELTA_SECONDS;
+import static dev.weir.client.XRateLimitFields.EPOCH_SECONDS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.weir.event.Decision;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
@@ -61,7 +62,12 @@ class RateLimitHeadersTest {
                         new Decision.Timing(DECIDED_AT_MS, retryMs, null))
                 .withLimit(
                         policyId == null ? null : new PolicyVersion(policyId, 1),
-                        new LimitStatus("gcra", limit, windowMs, remaining, resetMs));
+                        new LimitStatus("gcra", limit, windowMs, remaining, resetMs))
+                .withLimits(
+                        limit == null || remaining == null || treatment == Treatment.OBSERVED
+                                ? List.of()
+                                : List.of(
+                                        new EnforcedLimit(policyId, 1, limit, windowMs, remaining, resetMs, retryMs)));
     }
 
     @ParameterizedTest
@@ -75,8 +81,11 @@ class RateLimitHeadersTest {
             ALLOWED        | 100  | 60000    | 100       | 0       | 0       | "p";q=100;w=60 | "p";r=100;t=60 | -
             ALLOWED        | 0    | -        | 0         | 0       | 0       | "p";q=0        | "p";r=0       | -
             # a window below a second, and one that is not a multiple of a second
-            ALLOWED        | 10   | 100      | 9         | 10      | 0       | "p";q=10;w=1   | "p";r=9;t=1   | -
-            ALLOWED        | 10   | 11500    | 9         | 1150    | 0       | "p";q=10;w=12  | "p";r=9;t=2   | -
+            ALLOWED        | 10   | 100      | 9         | 10      | 0       | "p";q=100;w=1  | "p";r=9;t=1   | -
+            ALLOWED        | 10   | 11500    | 9         | 1150    | 0       | "p";q=20;w=23  | "p";r=9;t=2   | -
+            # less can be used at once than becomes available in a window: 600 a minute, burst 1
+            ALLOWED        | 600  | 60000    | 0         | 100     | 0       | "p";q=600;w=60 | "p";r=0;t=1   | -
+            ALLOWED        | 600  | 60000    | 1         | 0       | 0       | "p";q=600;w=60 | "p";r=1;t=1   | -
             # nothing is limited
             ALLOWED        | -    | -        | -         | -       | 0       | -              | -             | -
             # t is never beyond Retry-After
@@ -123,15 +132,16 @@ class RateLimitHeadersTest {
     void a_shadow_banned_request_has_the_headers_of_an_allowed_one() {
         Decision served = decision("p", Treatment.ALLOWED, 100L, 60_000L, 0L, 59_400L, 0L);
         Decision banned = decision("p", Treatment.SHADOW_BANNED, 100L, 60_000L, 7L, 59_400L, 9_000L);
-        for (RateLimitHeaders.Reset reset : RateLimitHeaders.Reset.values()) {
-            assertThat(RateLimitHeaders.of(banned, reset)).isEqualTo(RateLimitHeaders.of(served, reset));
+        for (XRateLimitFields reset : List.of(DELTA_SECONDS, EPOCH_SECONDS)) {
+            assertThat(RateLimitHeaders.of(List.of(banned), reset))
+                    .isEqualTo(RateLimitHeaders.of(List.of(served), reset));
         }
     }
 
     @Test
     void the_older_fields_are_sent_with_the_newer() {
         Decision denied = decision("p", Treatment.DENIED, 100L, 60_000L, 0L, 30_000L, 600L);
-        assertThat(RateLimitHeaders.of(denied, DELTA_SECONDS))
+        assertThat(RateLimitHeaders.of(List.of(denied), DELTA_SECONDS))
                 .containsExactly(
                         Map.entry("RateLimit-Policy", "\"p\";q=100;w=60"),
                         Map.entry("RateLimit", "\"p\";r=0;t=1"),
@@ -139,10 +149,10 @@ class RateLimitHeadersTest {
                         Map.entry("X-RateLimit-Limit", "100"),
                         Map.entry("X-RateLimit-Remaining", "0"),
                         Map.entry("X-RateLimit-Reset", "30"));
-        assertThat(RateLimitHeaders.of(denied, EPOCH_SECONDS))
+        assertThat(RateLimitHeaders.of(List.of(denied), EPOCH_SECONDS))
                 .containsEntry("X-RateLimit-Reset", "1700000031"); // 1,700,000,030.001 s
         Decision unlimited = decision("p", Treatment.ALLOWED, null, null, null, null, 0L);
-        assertThat(RateLimitHeaders.of(unlimited, EPOCH_SECONDS)).isEmpty();
+        assertThat(RateLimitHeaders.of(List.of(unlimited), EPOCH_SECONDS)).isEmpty();
     }
 
     /** The examples of the draft, without those that have a partition key or a unit. */
@@ -188,7 +198,7 @@ class RateLimitHeadersTest {
     void numbers_above_fifteen_digits_are_capped() {
         Decision huge = decision(
                 "p", Treatment.DENIED, Long.MAX_VALUE, Long.MAX_VALUE, 1L << 61, Long.MAX_VALUE, Long.MAX_VALUE);
-        assertThat(RateLimitHeaders.of(huge, EPOCH_SECONDS).values())
+        assertThat(RateLimitHeaders.of(List.of(huge), EPOCH_SECONDS).values())
                 .containsExactly(
                         "\"p\";q=999999999999999;w=999999999999999",
                         "\"p\";r=999999999999999;t=999999999999999",
@@ -217,7 +227,7 @@ class RateLimitHeadersTest {
         for (int i = 0; i < 20_000; i++) {
             Decision decision = random(random);
             Map<String, String> fields =
-                    RateLimitHeaders.of(decision, random.nextBoolean() ? DELTA_SECONDS : EPOCH_SECONDS);
+                    RateLimitHeaders.of(List.of(decision), random.nextBoolean() ? DELTA_SECONDS : EPOCH_SECONDS);
             assertThat(fields.containsKey("RateLimit")).isEqualTo(fields.containsKey("RateLimit-Policy"));
             if (fields.containsKey("RateLimit")) {
                 Map<String, Object> policy = only(fields.get("RateLimit-Policy"), "q", "w");
@@ -251,7 +261,7 @@ class RateLimitHeadersTest {
     private static Decision random(Random random) {
         boolean limited = random.nextInt(5) > 0;
         Long limit = limited ? (Long) anyLong(random) : null;
-        Long resetMs = limited ? (Long) anyLong(random) : null;
+        Long resetMs = limited ? (Long) (1 + anyLong(random) / 2) : null;
         return decision(
                 "a-policy",
                 Treatment.values()[random.nextInt(Treatment.values().length)],
@@ -308,6 +318,45 @@ class RateLimitHeadersTest {
                         "Retry-After", "1"));
         assertThat(RateLimitHeaders.of(List.of(served))).isEqualTo(RateLimitHeaders.of(served));
         assertThat(RateLimitHeaders.of(List.of())).isEmpty();
+    }
+
+    private static EnforcedLimit limit(String policyId, int number, long quota, long windowMs, Long remaining) {
+        return new EnforcedLimit(policyId, number, quota, windowMs, remaining, remaining == null ? null : windowMs, 0L);
+    }
+
+    @Test
+    void each_limit_of_a_decision_has_an_item_with_its_own_name() {
+        Decision allowed = decision("a", Treatment.ALLOWED, 10L, 60_000L, 9L, 60_000L, 0L)
+                .withLimits(List.of(
+                        limit("a", 1, 10, 60_000, 9L),
+                        limit("a", 2, 1_000, 86_400_000, 999L),
+                        limit("b", 2, 5, 1_000, 4L)));
+        assertThat(RateLimitHeaders.of(List.of(allowed), DELTA_SECONDS))
+                .containsExactly(
+                        Map.entry("RateLimit-Policy", "\"a\";q=10;w=60, \"a/2\";q=1000;w=86400, \"b/2\";q=5;w=1"),
+                        Map.entry("RateLimit", "\"a\";r=9;t=60, \"a/2\";r=999;t=86400, \"b/2\";r=4;t=1"),
+                        Map.entry("X-RateLimit-Limit", "5"),
+                        Map.entry("X-RateLimit-Remaining", "4"),
+                        Map.entry("X-RateLimit-Reset", "1"));
+    }
+
+    @Test
+    void a_limit_of_which_it_is_not_known_what_remains_is_announced_only() {
+        Decision allowed = decision("a", Treatment.ALLOWED, 10L, 60_000L, 9L, 60_000L, 0L)
+                .withLimits(List.of(limit("a", 1, 10, 60_000, null)));
+        assertThat(RateLimitHeaders.of(List.of(allowed), DELTA_SECONDS))
+                .isEqualTo(Map.of("RateLimit-Policy", "\"a\";q=10;w=60"));
+    }
+
+    /** Otherwise a client would notice the ban: the values of other limits would no longer fall. */
+    @Test
+    void a_shadow_banned_client_has_used_up_all_limits() {
+        Decision banned = decision("a", Treatment.SHADOW_BANNED, 10L, 60_000L, 0L, 60_000L, 9_000L)
+                .withLimits(List.of(limit("a", 1, 10, 60_000, 0L), limit("b", 1, 5, 1_000, 4L)));
+        assertThat(RateLimitHeaders.of(banned))
+                .isEqualTo(Map.of(
+                        "RateLimit-Policy", "\"a\";q=10;w=60, \"b\";q=5;w=1",
+                        "RateLimit", "\"a\";r=0;t=60, \"b\";r=0;t=1"));
     }
 
     @Test

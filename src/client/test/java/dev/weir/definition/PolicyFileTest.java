@@ -313,7 +313,8 @@ class PolicyFileTest {
                 Arguments.of(
                         "algorithm: gcra, limit: -1, per: 1m", "limit: must be a whole number, 0 or more, is '-1'"),
                 Arguments.of(
-                        "algorithm: gcra, limit: 1.5, per: 1m", "limit: must be a whole number, 0 or more, is '1.5'"),
+                        "algorithm: gcra, limit: 1.5, per: 1m",
+                        "limit: must be a whole number, 0 or more, is '1.5'; write limit: 3, per: 2m"),
                 Arguments.of(
                         "algorithm: gcra, limit: 1152921504606846977, per: 1m",
                         "limit: must be a whole number, at most 1152921504606846976, is '1152921504606846977'"),
@@ -336,16 +337,16 @@ class PolicyFileTest {
                 Arguments.of("algorithm: gcra, limit: 5, per: 100000000000d", "per: is too large: '100000000000d'"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 1 week",
-                        "per: '1 week' is a calendar period, which gcra does not support"),
+                        "per: '1 week' is a calendar period, which gcra does not support; write 7d"),
                 Arguments.of(
                         "algorithm: sliding-window-log, limit: 5, per: 1 month",
-                        "per: '1 month' is a calendar period, which sliding-window-log does not support"),
+                        "per: '1 month' is a calendar period, which sliding-window-log does not support; write 30d"),
                 Arguments.of(
                         "algorithm: sliding-window-counter, limit: 5, per: ' 2 years '",
-                        "per: ' 2 years ' is a calendar period, which sliding-window-counter does not support"),
+                        "per: ' 2 years ' is a calendar period, which sliding-window-counter does not support; write 730d"),
                 Arguments.of(
                         "algorithm: gcra, limit: 0, per: 2w",
-                        "per: '2w' is a calendar period, which gcra does not support"),
+                        "per: '2w' is a calendar period, which gcra does not support; write 14d"),
                 Arguments.of(
                         "algorithm: token-bucket, limit: 5, per: 1d, timezone: Europe/Berlin",
                         "timezone: does not apply to token-bucket"),

@@ -182,10 +182,22 @@ class QueueFileTest {
         return Stream.of(
                 Arguments.of("", "limit: is required|per: is required"),
                 Arguments.of("limit: 0, per: 1s", "limit: must be a whole number, 1 or more, is '0'"),
-                Arguments.of("limit: 1.5, per: 1s", "limit: must be a whole number, 1 or more, is '1.5'"),
+                Arguments.of(
+                        "limit: 1.5, per: 1s",
+                        "limit: must be a whole number, 1 or more, is '1.5'; write limit: 3, per: 2s"),
                 Arguments.of("limit: 1, per: 0s", "per: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '0s'"),
                 Arguments.of(
-                        "limit: 1, per: 1 week", "per: '1 week' is a calendar period, which a queue does not support"),
+                        "limit: 1, per: 1 week",
+                        "per: '1 week' is a calendar period, which a queue does not support; write 7d"),
+                Arguments.of(
+                        "limit: 0.5, per: 1s",
+                        "limit: must be a whole number, 1 or more, is '0.5'; write limit: 1, per: 2s"),
+                Arguments.of(
+                        "limit: 2.25, per: 1 day",
+                        "limit: must be a whole number, 1 or more, is '2.25'; write limit: 9, per: 4d"),
+                Arguments.of(
+                        "limit: 0.5",
+                        "limit: must be a whole number, 1 or more, is '0.5'; write limit: 1, per: 2 times as long|per: is required"),
                 Arguments.of(rate + "timezone: Europe/Berlin", "timezone: unknown key"),
                 Arguments.of(rate + "burst: 0", "burst: must be a whole number, 1 or more, is '0'"),
                 Arguments.of(rate + "capacity: 0", "capacity: must be a whole number from 1 to 100000000, is '0'"),

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class DecisionCodecTest {
@@ -48,8 +50,19 @@ class DecisionCodecTest {
                         random.nextBoolean(),
                         random.nextBoolean() ? List.of() : List.of("próba", "trial")),
                 new Decision.Timing(random.nextLong(Long.MAX_VALUE), maybe(random), maybe(random)),
-                maybe(random, new PolicyVersion("p", 7)),
-                maybe(random, new LimitStatus("gcra 1/1s", 1L, maybe(random), maybe(random), maybe(random))),
+                new Decision.Explanation(
+                        maybe(random, new PolicyVersion("p", 7)),
+                        maybe(random, new LimitStatus("gcra 1/1s", 1L, maybe(random), maybe(random), maybe(random))),
+                        Stream.generate(() -> new EnforcedLimit(
+                                        "p" + random.nextInt(3),
+                                        1 + random.nextInt(16),
+                                        random.nextLong(Long.MAX_VALUE),
+                                        maybe(random),
+                                        maybe(random),
+                                        maybe(random),
+                                        maybe(random)))
+                                .limit(random.nextInt(EnforcedLimit.MOST + 1))
+                                .toList()),
                 maybe(random, new Decision.Queueing("q", Map.of("a", "b", "", ""), maybe(random), maybe(random))),
                 new DecisionContext(maybe(random, new DecisionOrder(random.nextLong(99) - 1, 3)), maybe(random)));
     }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
@@ -82,7 +83,8 @@ class JsonTest {
                 "{\"client\":\"c\"}                                    | requestId is required",
                 "{\"requestId\":\"r\"}                                 | client is required",
                 "{\"requestId\":7,\"client\":\"c\"}                    | requestId must be a string",
-                "{\"requestId\":null,\"client\":\"c\"}                 | requestId must be a string",
+                "{\"requestId\":null,\"client\":\"c\"}                 | requestId is required",
+                "{\"requestId\":\"r\",\"client\":null}              | client is required",
                 "{\"cost\":1.5}                                        | cost must be a whole number, is '1.5'",
                 "{\"cost\":\"1\"}                                      | cost must be a whole number, is '1'",
                 "{\"cost\":null}                                       | cost must be a whole number, has no value",
@@ -122,19 +124,35 @@ class JsonTest {
                                     Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, false, true, List.of("soft")),
                             new Decision.Timing(1_000, 100L, 20L))
                     .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, 1_000L, 0L, 900L))
+                    .withLimits(List.of(new EnforcedLimit("p", 1, 5, 1_000L, 0L, null, 100L)))
                     .withQueueing(new Decision.Queueing("sms", Map.of("tenant", "t"), 3L, 20L))
                     .withContext(new DecisionContext(new DecisionOrder(41, 3), 7L)));
         }
         assertThat(out)
-                .hasToString(
-                        "{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
-                                + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
-                                + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
-                                + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
-                                + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
-                                + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,"
-                                + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7,\"queueKey\":{\"tenant\":\"t\"},\"tier\":\"gold\","
-                                + "\"observedBy\":[\"soft\"]}\n");
+                .hasToString("{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
+                        + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
+                        + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
+                        + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
+                        + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
+                        + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,"
+                        + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7,\"queueKey\":{\"tenant\":\"t\"},"
+                        + "\"tier\":\"gold\",\"observedBy\":[\"soft\"],"
+                        + "\"limits\":[{\"policyId\":\"p\",\"number\":1,\"quota\":5,\"windowMs\":1000,"
+                        + "\"remaining\":0,\"resetAfterMs\":null,\"retryAfterMs\":100}]}\n");
+    }
+
+    @Test
+    void a_message_about_json_names_the_place_and_not_jacksons_classes() {
+        for (String line : List.of("{\"requestId\":\"r\"", "{\"attributes\":{\"a\":", "{oops", "{\"client\":\"c\",}")) {
+            assertThatThrownBy(() -> RequestJson.readRecord(line, 0, SOURCE))
+                    .hasMessageContaining("line 1, column ")
+                    .message()
+                    .doesNotContain("REDACTED", "StreamReadFeature", "Source:");
+            assertThatThrownBy(() -> DecisionJson.decode(line.getBytes(StandardCharsets.UTF_8)))
+                    .hasMessageContaining("line 1, column ")
+                    .message()
+                    .doesNotContain("REDACTED", "StreamReadFeature", "Source:");
+        }
     }
 
     @Test

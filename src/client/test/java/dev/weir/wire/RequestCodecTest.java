@@ -59,7 +59,12 @@ class RequestCodecTest {
         byte[] unknown = avro.encode(FULL);
         unknown[5]++;
         assertRejected(unknown, Rejection.UNKNOWN_SCHEMA);
-        assertRejected("{\"requestId\":\"r1\"}".getBytes(java.nio.charset.StandardCharsets.UTF_8), Rejection.NOT_JSON);
+        assertRejected("{\"requestId\":\"r1\"}".getBytes(java.nio.charset.StandardCharsets.UTF_8), Rejection.NO_CLIENT);
+        assertRejected("{\"client\":\"c\"}".getBytes(java.nio.charset.StandardCharsets.UTF_8), Rejection.NO_REQUEST_ID);
+        assertRejected(
+                "{\"requestId\":null,\"client\":\"c\"}".getBytes(java.nio.charset.StandardCharsets.UTF_8),
+                Rejection.NO_REQUEST_ID);
+        assertRejected("{\"requestId\":7}".getBytes(java.nio.charset.StandardCharsets.UTF_8), Rejection.NOT_JSON);
         assertRejected(new byte[0], Rejection.UNKNOWN_FORMAT);
     }
 

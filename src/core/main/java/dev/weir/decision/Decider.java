@@ -161,6 +161,7 @@ public final class Decider {
             boolean denies = check.denies();
             refused |= denies;
             rejected |= check.rejects() && !check.observes();
+            reportMissingKeyFields(check.policy(), request);
             if (check != shaping) {
                 listener.evaluated(check.policy(), denies ? Outcome.DENIED : Outcome.ALLOWED);
             }
@@ -187,6 +188,15 @@ public final class Decider {
                 : admission(request, shaping).withObservedBy(observedBy);
     }
 
+    private void reportMissingKeyFields(Policy policy, Request request) {
+        List<String> key = policy.key();
+        for (int i = 0; i < key.size(); i++) {
+            if (request.field(key.get(i)) == null) {
+                listener.keyFieldMissing(policy, key.get(i));
+            }
+        }
+    }
+
     /**
      * Returns the denial.
      *
@@ -202,7 +212,8 @@ public final class Decider {
             binding = binding.withRetryAfterMs(Math.max(binding.retryAfterMs(), jointMs));
         }
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
-        return decision(request, Outcome.DENIED, binding, null, shadowBanned, status(binding), decidedAtMs);
+        return decision(request, Outcome.DENIED, binding, null, shadowBanned, status(binding), decidedAtMs)
+                .withLimits(EnforcedLimits.of(checks.enforcing()));
     }
 
     /** Denies a reset to which only shared limits apply. */
@@ -242,7 +253,8 @@ public final class Decider {
         Reason reason = delayMs > 0 ? Reason.THROTTLED : permissionReason(request.kind());
         BindingLimit binding = BindingLimit.leastRemaining(checks.enforcing(), reason);
         Long delay = checks.throttles() && !request.kind().isCorrection() ? (Long) delayMs : null;
-        return decision(request, Outcome.ALLOWED, binding, delay, false, OK, nowMs);
+        return decision(request, Outcome.ALLOWED, binding, delay, false, OK, nowMs)
+                .withLimits(EnforcedLimits.of(checks.enforcing()));
     }
 
     private static Reason permissionReason(RequestKind kind) {

@@ -18,4 +18,12 @@ public interface EvaluationListener {
      *     queue, otherwise {@code ALLOWED}
      */
     void evaluated(Policy policy, Outcome result);
+
+    /**
+     * Is called for each key field of an evaluated policy that the request lacks. All requests without it share one
+     * count.
+     *
+     * @param field the name of the field
+     */
+    default void keyFieldMissing(Policy policy, String field) {}
 }

@@ -2,6 +2,7 @@ package dev.weir.decision;
 
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
@@ -9,6 +10,7 @@ import dev.weir.event.Request;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.Policy;
+import java.util.List;
 
 /**
  * A fast path for requests that leases permit. It precomputes the parts of a decision that are the same for all
@@ -71,17 +73,30 @@ public final class LeasedPolicyDecider {
     }
 
     /**
+     * Adds the limits of this policy to those that a decision lists, as long as there are fewer than
+     * {@value EnforcedLimit#MOST}.
+     */
+    public void addLimits(long nowMs, List<EnforcedLimit> to) {
+        for (int i = 0; i < policy.terms().size() && to.size() < EnforcedLimit.MOST; i++) {
+            Policy.Term each = policy.terms().get(i);
+            if (EnforcedLimits.isListed(policy, each)) {
+                to.add(EnforcedLimits.of(policy, i, each, nowMs, null, null, null));
+            }
+        }
+    }
+
+    /**
      * Returns the decision on a request that all policies permit and that this policy explains.
      *
      * @param remaining what the leases of this policy hold after the request
+     * @param limits the limits of all policies, by layer
      */
-    public Decision allowedDecision(Request request, long remaining, long nowMs) {
+    public Decision allowedDecision(Request request, long remaining, List<EnforcedLimit> limits, long nowMs) {
         return new Decision(
                 new Decision.Identity(request.requestId(), request.client(), request.tier(), Request.Source.NONE),
                 PERMITTED,
                 Decision.Timing.passed(nowMs),
-                version,
-                term == null ? null : status(remaining, nowMs),
+                new Decision.Explanation(version, term == null ? null : status(remaining, nowMs), limits),
                 null,
                 DecisionContext.UNKNOWN);
     }

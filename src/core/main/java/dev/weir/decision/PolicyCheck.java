@@ -129,6 +129,11 @@ abstract class PolicyCheck {
     /** Returns what remains of one limit after the decision; 0 before the start of a delayed request. */
     abstract long remaining(int index);
 
+    /** Returns what remains of one limit after the decision; null if only the leases held here are known. */
+    Long knownRemaining(int index) {
+        return isShared() ? null : (Long) remaining(index);
+    }
+
     /** Returns how long after the request the whole limit is available again; null if unknown. */
     abstract Long resetAfterMs(int index);
 

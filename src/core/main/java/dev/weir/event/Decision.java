@@ -11,8 +11,7 @@ import java.util.Map;
  * @param identity the request
  * @param status the outcome
  * @param timing when the request was decided and when it can be retried
- * @param policy the policy of the binding limit; null if no policy matches
- * @param bindingLimit the binding limit; null if nothing is limited
+ * @param explanation the binding limit and all limits that are enforced
  * @param queueing the request's place in its queue; null if it was not sent to a queue
  * @param context when and by which policies it was decided; {@link DecisionContext#UNKNOWN} until that is recorded
  */
@@ -20,8 +19,7 @@ public record Decision(
         Identity identity,
         Status status,
         Timing timing,
-        PolicyVersion policy,
-        LimitStatus bindingLimit,
+        Explanation explanation,
         Queueing queueing,
         DecisionContext context)
         implements DecisionResult, IdempotentAnswer {
@@ -120,6 +118,23 @@ public record Decision(
     }
 
     /**
+     * The limits that explain a decision.
+     *
+     * @param policy the policy of the binding limit; null if no policy matches
+     * @param bindingLimit the binding limit; null if nothing is limited
+     * @param limits the limits that are enforced, at most {@value EnforcedLimit#MOST}, by layer; empty for decisions of
+     *     queues and for those that no limit influences
+     */
+    public record Explanation(PolicyVersion policy, LimitStatus bindingLimit, List<EnforcedLimit> limits) {
+
+        static final Explanation NONE = new Explanation(null, null, List.of());
+
+        public Explanation {
+            limits = List.copyOf(limits);
+        }
+    }
+
+    /**
      * The place of a request in a queue.
      *
      * @param queue the id of the queue
@@ -138,7 +153,19 @@ public record Decision(
 
     /** Creates a decision without policy, limit and queue. The {@code with} methods add them. */
     public Decision(Identity identity, Status status, Timing timing) {
-        this(identity, status, timing, null, null, null, DecisionContext.UNKNOWN);
+        this(identity, status, timing, Explanation.NONE, null, DecisionContext.UNKNOWN);
+    }
+
+    /** Creates a decision that lists no limits. {@link #withLimits} adds them. */
+    public Decision(
+            Identity identity,
+            Status status,
+            Timing timing,
+            PolicyVersion policy,
+            LimitStatus bindingLimit,
+            Queueing queueing,
+            DecisionContext context) {
+        this(identity, status, timing, new Explanation(policy, bindingLimit, List.of()), queueing, context);
     }
 
     /** Returns the decision that allows a request to which no policy applies that enforces. */
@@ -176,7 +203,7 @@ public record Decision(
     }
 
     public Decision withStatus(Status other) {
-        return new Decision(identity, other, timing, policy, bindingLimit, queueing, context);
+        return new Decision(identity, other, timing, explanation, queueing, context);
     }
 
     /** Returns this decision with the ids of the observing policies that would have denied the request. */
@@ -197,33 +224,57 @@ public record Decision(
     /** @param other null if the request can never pass */
     public Decision withRetryAfterMs(Long other) {
         Timing later = new Timing(timing.decidedAtMs, other, timing.delayMs);
-        return new Decision(identity, status, later, policy, bindingLimit, queueing, context);
+        return new Decision(identity, status, later, explanation, queueing, context);
     }
 
     /** @param limit null if nothing is limited */
     public Decision withLimit(PolicyVersion of, LimitStatus limit) {
-        return new Decision(identity, status, timing, of, limit, queueing, context);
+        return withExplanation(new Explanation(of, limit, explanation.limits));
+    }
+
+    /** Returns this decision with other limits that are enforced. */
+    public Decision withLimits(List<EnforcedLimit> limits) {
+        return withExplanation(new Explanation(explanation.policy, explanation.bindingLimit, limits));
+    }
+
+    private Decision withExplanation(Explanation other) {
+        return new Decision(identity, status, timing, other, queueing, context);
     }
 
     public Decision withQueueing(Queueing other) {
-        return new Decision(identity, status, timing, policy, bindingLimit, other, context);
+        return new Decision(identity, status, timing, explanation, other, context);
     }
 
     /** Returns this decision with another context. */
     public Decision withContext(DecisionContext other) {
-        return new Decision(identity, status, timing, policy, bindingLimit, queueing, other);
+        return new Decision(identity, status, timing, explanation, queueing, other);
     }
 
     /** Returns this decision as the answer to a repeat of the request that was read at {@code repeat}. */
     public Decision asRepeated(Request.Source repeat) {
         Identity repeated = new Identity(identity.requestId, identity.client, identity.tier, repeat);
-        return new Decision(repeated, status.asRepeated(), timing, policy, bindingLimit, queueing, context);
+        return new Decision(repeated, status.asRepeated(), timing, explanation, queueing, context);
     }
 
     /** Returns whether this decision ends a wait, that is, whether a QUEUED decision of the request preceded it. */
     public boolean endsWait() {
         return outcome() == Outcome.EXPIRED
                 || (outcome() == Outcome.DENIED && (reason() == Reason.EVICTED || reason() == Reason.CANCELLED));
+    }
+
+    /** Returns the policy of the binding limit; null if no policy matches. */
+    public PolicyVersion policy() {
+        return explanation.policy;
+    }
+
+    /** Returns the binding limit; null if nothing is limited. */
+    public LimitStatus bindingLimit() {
+        return explanation.bindingLimit;
+    }
+
+    /** Returns the limits that are enforced. */
+    public List<EnforcedLimit> limits() {
+        return explanation.limits;
     }
 
     public String requestId() {
@@ -288,36 +339,36 @@ public record Decision(
 
     /** Returns the id of the policy; null if no policy matches. */
     public String policyId() {
-        return policy == null ? null : policy.id();
+        return policy() == null ? null : policy().id();
     }
 
     /** Returns the version of the policy; null if no policy matches. */
     public Long policyVersion() {
-        return policy == null ? null : (Long) policy.version();
+        return policy() == null ? null : (Long) policy().version();
     }
 
     /** Returns the label of the binding limit; null if nothing is limited. */
     public String limitedBy() {
-        return bindingLimit == null ? null : bindingLimit.label();
+        return bindingLimit() == null ? null : bindingLimit().label();
     }
 
     /** Returns {@link LimitStatus#limit}; null if nothing is limited. */
     public Long limit() {
-        return bindingLimit == null ? null : bindingLimit.limit();
+        return bindingLimit() == null ? null : bindingLimit().limit();
     }
 
     /** Returns {@link LimitStatus#windowMs}; null if nothing is limited. */
     public Long windowMs() {
-        return bindingLimit == null ? null : bindingLimit.windowMs();
+        return bindingLimit() == null ? null : bindingLimit().windowMs();
     }
 
     /** Returns {@link LimitStatus#remaining}; null if nothing is limited. */
     public Long remaining() {
-        return bindingLimit == null ? null : bindingLimit.remaining();
+        return bindingLimit() == null ? null : bindingLimit().remaining();
     }
 
     /** Returns {@link LimitStatus#resetAfterMs}; null if nothing is limited. */
     public Long resetAfterMs() {
-        return bindingLimit == null ? null : bindingLimit.resetAfterMs();
+        return bindingLimit() == null ? null : bindingLimit().resetAfterMs();
     }
 }

@@ -28,10 +28,10 @@ public enum Rejection {
      * its client.
      */
     INVALID_ROUTING,
-    /** The client is empty. */
+    /** The client is missing or empty. */
     NO_CLIENT,
     CLIENT_TOO_LONG,
-    /** The requestId is empty. */
+    /** The requestId is missing or empty. */
     NO_REQUEST_ID,
     REQUEST_ID_TOO_LONG,
     TIER_TOO_LONG,

@@ -42,6 +42,16 @@ public sealed interface ContinuousBucket extends Limit<ContinuousBucket.Level> p
     }
 
     @Override
+    default long rateTokens() {
+        return rate().tokens();
+    }
+
+    @Override
+    default long ratePeriodMs(long nowMs) {
+        return rate().perMs();
+    }
+
+    @Override
     default long windowMs(long nowMs) {
         return rate().msToFlow(rate().units(burst()));
     }

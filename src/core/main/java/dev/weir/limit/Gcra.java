@@ -52,6 +52,16 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
+    public long rateTokens() {
+        return rate.tokens();
+    }
+
+    @Override
+    public long ratePeriodMs(long nowMs) {
+        return rate.perMs();
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return rate.msToFlow(rate.units(burst));
     }

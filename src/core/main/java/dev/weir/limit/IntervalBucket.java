@@ -61,6 +61,16 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     @Override
+    public long rateTokens() {
+        return tokens;
+    }
+
+    @Override
+    public long ratePeriodMs(long nowMs) {
+        return perMs;
+    }
+
+    @Override
     public long windowMs(long nowMs) {
         return Math.multiplyExact((burst - 1) / tokens + 1, perMs);
     }

@@ -54,6 +54,19 @@ public sealed interface Limit<S>
     long windowMs(long nowMs);
 
     /**
+     * Returns the tokens that become available in {@link #ratePeriodMs}, in the long run: {@code limit} of the policy. It
+     * can be less or more than the {@link #capacity}.
+     */
+    default long rateTokens() {
+        return capacity();
+    }
+
+    /** Returns the time in which {@link #rateTokens} become available: {@code per} of the policy; 0 if there is none. */
+    default long ratePeriodMs(long nowMs) {
+        return windowMs(nowMs);
+    }
+
+    /**
      * Returns whether another limit has the same algorithm and counts for the same time, such as a window of the same
      * length. The number of tokens does not matter.
      */

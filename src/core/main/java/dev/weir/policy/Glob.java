@@ -16,14 +16,14 @@ public final class Glob {
     /** The longest pattern, in code points. */
     public static final int MAX_LENGTH = 256;
 
-    private enum Wildcard {
+    enum Wildcard {
         NONE,
         ONE,
         RUN_IN_SEGMENT,
         RUN
     }
 
-    private record Token(Wildcard wildcard, int literal) {}
+    record Token(Wildcard wildcard, int literal) {}
 
     private final String pattern;
     private final List<Token> tokens;
@@ -104,6 +104,34 @@ public final class Glob {
         return other.isLiteral()
                 ? matches(other.literalPrefix)
                 : literalPrefix.startsWith(other.literalPrefix) || other.literalPrefix.startsWith(literalPrefix);
+    }
+
+    /**
+     * Returns whether this pattern matches each text that another one matches. Returns false if it does not, or if the
+     * comparison takes too many steps.
+     */
+    boolean includes(Glob other, GlobInclusion comparison) {
+        if (equals(other)) {
+            return true;
+        }
+        return other.isLiteral()
+                ? matches(other.literalPrefix)
+                : !isLiteral()
+                        && other.literalPrefix.startsWith(literalPrefix)
+                        && comparison.holds(tokens, other.tokens);
+    }
+
+    /** Returns a text that this pattern matches: runs are replaced by a text without slashes, {@code ?} by its start. */
+    String example(String filler) {
+        StringBuilder text = new StringBuilder();
+        for (Token token : tokens) {
+            switch (token.wildcard) {
+                case NONE -> text.appendCodePoint(token.literal);
+                case ONE -> text.appendCodePoint(filler.codePointAt(0));
+                case RUN_IN_SEGMENT, RUN -> text.append(filler);
+            }
+        }
+        return text.toString();
     }
 
     public boolean matches(String text) {

@@ -136,6 +136,13 @@ public final class PolicyTable {
         return index.versions(id).stream().map(PolicyCandidate::policy).toList();
     }
 
+    /** Returns all versions of a policy with the times until which they are in force, newest first. */
+    public List<ThrottleConflict.InForce> inForce(String id) {
+        return index.versions(id).stream()
+                .map(version -> new ThrottleConflict.InForce(version.policy(), version.untilMs()))
+                .toList();
+    }
+
     /** Like {@link #applicable}, by the versions in force at {@code atMs} instead of the request's own time. */
     public Policy[] applicableAt(Request request, long atMs) {
         Search found = new Search();

@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -23,6 +24,9 @@ public final class RequestMatcher {
     /** Matches all requests. */
     public static final RequestMatcher ALL = new RequestMatcher(Map.of());
 
+    /** A request always has a client. */
+    private static final List<Glob> EACH_CLIENT = List.of(new Glob("**"));
+
     private final TreeMap<String, List<Glob>> conditions = new TreeMap<>();
     private final Condition[] all;
 
@@ -36,6 +40,20 @@ public final class RequestMatcher {
                 }
             }
             return false;
+        }
+
+        boolean includes(List<Glob> others, GlobInclusion comparison) {
+            Set<Glob> own = Set.copyOf(List.of(globs));
+            for (Glob other : others) {
+                boolean isIncluded = own.contains(other);
+                for (int i = 0; i < globs.length && !isIncluded; i++) {
+                    isIncluded = globs[i].includes(other, comparison);
+                }
+                if (!isIncluded) {
+                    return false;
+                }
+            }
+            return true;
         }
 
         boolean mayOverlap(Glob other) {
@@ -96,6 +114,22 @@ public final class RequestMatcher {
                 overlaps = condition.mayOverlap(others.get(i));
             }
             if (!overlaps) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Returns whether this matches each request that another one matches. Returns false if it does not, or if the
+     * patterns do not determine it: each pattern of the other must be included in one of this.
+     */
+    boolean includes(RequestMatcher other, GlobInclusion comparison) {
+        for (Condition condition : all) {
+            List<Glob> narrow = condition.field.equals("client")
+                    ? other.conditions.getOrDefault(condition.field, EACH_CLIENT)
+                    : other.conditions.get(condition.field);
+            if (narrow == null || !condition.includes(narrow, comparison)) {
                 return false;
             }
         }

@@ -22,6 +22,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.weir.event.Decision;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
@@ -34,6 +35,7 @@ import dev.weir.limit.Unlimited;
 import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -71,13 +73,15 @@ class DeciderTest {
                                 new Decision.Identity("r", "c", new Request.Source(3, 14)),
                                 new Decision.Status(Outcome.ALLOWED, Reason.WITHIN_LIMITS, 200),
                                 Decision.Timing.passed(1_000))
-                        .withLimit(new PolicyVersion("p", 1), new LimitStatus("p/0", 10L, 60_000L, 6L, 59_000L)));
+                        .withLimit(new PolicyVersion("p", 1), new LimitStatus("p/0", 10L, 60_000L, 6L, 59_000L))
+                        .withLimits(List.of(new EnforcedLimit("p", 1, 10, 60_000L, 6L, 59_000L, 0L))));
         assertThat(decide(consume(7, 2_000), policy("p", window(10, 60_000))))
                 .isEqualTo(new Decision(
                                 new Decision.Identity("r", "c", new Request.Source(3, 14)),
                                 new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429),
                                 new Decision.Timing(2_000, 58_000L, null))
-                        .withLimit(new PolicyVersion("p", 1), new LimitStatus("p/0", 10L, 60_000L, 6L, 58_000L)));
+                        .withLimit(new PolicyVersion("p", 1), new LimitStatus("p/0", 10L, 60_000L, 6L, 58_000L))
+                        .withLimits(List.of(new EnforcedLimit("p", 1, 10, 60_000L, 6L, 58_000L, 58_000L))));
     }
 
     @Test
@@ -91,6 +95,37 @@ class DeciderTest {
         assertThat(decision.remaining()).isNull();
         assertThat(decision.decidedAtMs()).isEqualTo(5);
         assertThat(states.puts()).isZero();
+    }
+
+    @Test
+    void key_fields_that_a_request_lacks_are_reported() {
+        Policy plain = policy("p", window(9, 1_000));
+        Policy keyed = new Policy(
+                "p",
+                1,
+                plain.effective(),
+                "client",
+                0,
+                plain.match(),
+                List.of("client", "tenant", "tier"),
+                plain.terms(),
+                null,
+                OnExceed.DENY,
+                0,
+                null);
+        List<String> missing = new ArrayList<>();
+        EvaluationListener listener = new EvaluationListener() {
+            @Override
+            public void evaluated(Policy policy, Outcome result) {}
+
+            @Override
+            public void keyFieldMissing(Policy policy, String field) {
+                missing.add(policy.id() + " " + field);
+            }
+        };
+        var unused = new Decider(states, QuotaSource.local(), listener)
+                .decide(consume(1, 1_000), PolicyTable.of(List.of(keyed)));
+        assertThat(missing).containsExactly("p tenant", "p tier");
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.weir.decision;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Decision;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -103,6 +104,7 @@ class LeasedPolicyDeciderTest {
     /** Returns null if the leases do not suffice, or no policy applies. */
     private Decision quick(Request request, List<Policy> found) {
         LeasedPolicyDecider binding = null;
+        List<EnforcedLimit> limits = new ArrayList<>();
         long remaining = 0;
         for (Policy policy : found) {
             LeasedPolicyDecider leased = new LeasedPolicyDecider(policy, TERMS);
@@ -111,6 +113,9 @@ class LeasedPolicyDeciderTest {
                 return null;
             }
             long left = available - request.cost();
+            if (!policy.observes()) {
+                leased.addLimits(request.timestampMs(), limits);
+            }
             if (!policy.observes() && (binding == null || leased.isBinding(left, binding, remaining))) {
                 binding = leased;
                 remaining = left;
@@ -120,7 +125,7 @@ class LeasedPolicyDeciderTest {
                 ? null
                 : binding == null
                         ? Decision.unmatched(request)
-                        : binding.allowedDecision(request, remaining, request.timestampMs());
+                        : binding.allowedDecision(request, remaining, limits, request.timestampMs());
     }
 
     private List<Policy> policies() {

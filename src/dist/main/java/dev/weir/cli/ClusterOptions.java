@@ -78,6 +78,11 @@ final class ClusterOptions {
         return withBrokers(config.read());
     }
 
+    /** Returns whether the option names brokers. */
+    boolean hasBootstrapServers() {
+        return bootstrapServer != null;
+    }
+
     /** Returns the configuration file; empty if none is named. */
     Optional<Path> file() {
         return config.file();

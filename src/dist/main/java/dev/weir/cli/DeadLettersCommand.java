@@ -130,8 +130,8 @@ final class DeadLettersCommand implements Runnable {
             description = {
                 "Writes dead letters to the request topic again.",
                 "The requests are decided and charged like new ones. What is still invalid becomes a dead letter again."
-                        + " A dead letter that is replayed twice is charged twice, unless its policies have"
-                        + " idempotency. Dead letters that are not requests are skipped."
+                        + " What was replayed before is skipped, and so is what a replayed request became when it was"
+                        + " rejected again. Dead letters that are not requests are skipped."
             },
             footer = {
                 "",
@@ -149,6 +149,12 @@ final class DeadLettersCommand implements Runnable {
                 arity = "0..*",
                 description = "The partition and offset of a dead letter, as listed by: weir dead-letters list.")
         private List<String> positions = List.of();
+
+        @Option(
+                names = "--again",
+                description = "Also replay what was replayed before. It is charged twice, unless its policies have"
+                        + " idempotency.")
+        private boolean again;
 
         @Option(names = "--all", description = "Replay all dead letters that are on the topic now.")
         private boolean all;
@@ -172,8 +178,9 @@ final class DeadLettersCommand implements Runnable {
             }
             Set<DeadLetterPosition> wanted = positions();
             WeirConfig config = cluster.connect();
-            DeadLetterReplay.Result result =
-                    all ? DeadLetterReplay.replayAll(config, checked(reason)) : DeadLetterReplay.replay(config, wanted);
+            DeadLetterReplay.Result result = all
+                    ? DeadLetterReplay.replayAll(config, checked(reason), again)
+                    : DeadLetterReplay.replay(config, wanted, again);
             print(result);
             return 0;
         }
@@ -199,7 +206,11 @@ final class DeadLettersCommand implements Runnable {
             result.firstSkipped()
                     .forEach(skipped ->
                             err.println("skipped " + skipped.position() + ": " + SafeText.of(skipped.why())));
-            long unnamed = result.skipped() - result.firstSkipped().size();
+            long before = all ? result.replayedBefore() : 0;
+            if (before > 0) {
+                err.println("skipped " + before + " that were replayed before; to replay them again, add --again");
+            }
+            long unnamed = result.skipped() - before - result.firstSkipped().size();
             if (unnamed > 0) {
                 err.println("skipped " + unnamed + " more");
             }

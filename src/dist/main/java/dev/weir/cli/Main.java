@@ -14,8 +14,6 @@ import picocli.CommandLine.Command;
         synopsisSubcommandLabel = "[COMMAND]",
         footer = {
             "",
-            "Without a command, weir runs the demo.",
-            "",
             "Examples:",
             "  weir demo                              replay real web traffic",
             "  weir run --dev --policies rules.yaml   run Weir with an embedded broker",
@@ -50,14 +48,11 @@ public final class Main extends RootCommand {
         return new Main().run(out, err, args);
     }
 
-    /** Runs the demo: no command was given. */
+    /** Prints the help: no command was given. */
     @Override
     public Integer call() {
         CommandLine own = spec().commandLine();
-        return own.getSubcommands()
-                .get("demo")
-                .setOut(own.getOut())
-                .setErr(own.getErr())
-                .execute();
+        own.usage(own.getOut());
+        return 0;
     }
 }

@@ -6,13 +6,16 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
+import dev.weir.query.MissingKeyFields;
 import dev.weir.rules.PolicyTopic;
+import dev.weir.rules.PolicyWarnings;
 import dev.weir.service.JsonViews;
 import dev.weir.wire.Json;
 import dev.weir.wire.PolicyAvro;
 import java.io.PrintWriter;
 import java.time.Instant;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -92,6 +95,8 @@ final class PoliciesCommand implements Runnable {
                             file.name(),
                             count(contents.policies().size(), "policy", "policies"),
                             queues == 0 ? "" : ", " + count(queues, "queue", "queues"));
+            PolicyWarnings.ofFile(contents, System.currentTimeMillis())
+                    .forEach(warning -> spec.commandLine().getOut().printf("%s: warning: %s%n", file.name(), warning));
             return 0;
         }
 
@@ -142,8 +147,12 @@ final class PoliciesCommand implements Runnable {
                     .withDryRun(dryRun)
                     .withChangedBy(author.changedBy());
             PrintWriter out = spec.commandLine().getOut();
-            PolicyChangePrinter.print(out, topic.apply(contents, options, System.currentTimeMillis()));
+            long nowMs = System.currentTimeMillis();
+            PolicyChangePrinter.print(out, topic.apply(contents, options, nowMs));
             if (dryRun) {
+                MissingKeyFields.of(config, contents.table(), Set.of(), nowMs).values().stream()
+                        .flatMap(List::stream)
+                        .forEach(warning -> out.printf("warning: %s%n", warning));
                 out.println(PolicyChangePrinter.DRY_RUN);
             }
             return 0;

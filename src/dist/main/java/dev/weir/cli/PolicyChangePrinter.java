@@ -33,7 +33,7 @@ final class PolicyChangePrinter {
                         case KEPT -> listed++ < MAX_KEPT;
                         default -> true;
                     };
-            if (isListed) {
+            if (isListed || !change.warnings().isEmpty()) {
                 print(out, change);
             }
         }
@@ -76,5 +76,6 @@ final class PolicyChangePrinter {
                 change.version(),
                 note);
         ChangeDetails.of(change).forEach(line -> out.printf("    %s%n", line));
+        change.warnings().forEach(line -> out.printf("    warning: %s%n", line));
     }
 }

@@ -159,6 +159,14 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
         if (overwrite && policies == null) {
             throw new ParameterException(spec.commandLine(), "--overwrite needs a policy file: add --policies");
         }
+        if (dev && cluster.hasBootstrapServers()) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--dev starts a broker of its own, and --bootstrap-server names others: leave out one of them");
+        }
+        if (!dev && spec.commandLine().getParseResult().hasMatchedOption("--dev-port")) {
+            throw new ParameterException(spec.commandLine(), "--dev-port is the port of an embedded broker: add --dev");
+        }
         WeirConfig config = read();
         if (!dev) {
             StateDirectoryCheck.requireUsable(config.state().directory());

@@ -122,6 +122,49 @@ class MainTest {
     }
 
     @Test
+    void without_a_command_the_help_is_printed() {
+        CapturedRun run = Shell.run();
+        assertThat(run.exit()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(run).isEqualTo(Shell.run("--help"));
+    }
+
+    @Test
+    void options_that_contradict_each_other_are_named() {
+        assertThat(Shell.run("run", "--dev", "-b", "localhost:1"))
+                .isEqualTo(new CapturedRun(
+                        2,
+                        "",
+                        "weir run: --dev starts a broker of its own, and --bootstrap-server names others: leave out one of"
+                                + " them (try weir run --help)\n"));
+        assertThat(Shell.run("run", "--dev-port", "0", "-b", "localhost:1"))
+                .isEqualTo(new CapturedRun(
+                        2,
+                        "",
+                        "weir run: --dev-port is the port of an embedded broker: add --dev (try weir run --help)\n"));
+    }
+
+    @Test
+    void a_policy_that_never_applies_and_a_misspelled_key_are_warnings() throws IOException {
+        String file = write("rules.yaml", """
+                policies:
+                  - {id: one, match: {e: x}, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
+                  - {id: two, match: {e: x}, limits: [{algorithm: gcra, limit: 100, per: 1m}]}
+                  - {id: three, layer: t, match: {tenant: "*"}, key: [tenantt], limits: [{unlimited: true}]}
+                """);
+        assertThat(Shell.run("policies", "validate", file))
+                .isEqualTo(new CapturedRun(
+                        0,
+                        file + ": 3 policies, no faults\n" + file
+                                + ": warning: policy 'two' never applies: policy 'one' of the same layer ('client') goes"
+                                + " first by its id, with the same priority, and matches all of its requests; give 'two' a"
+                                + " higher priority or another layer, or narrow the match of 'one'\n" + file
+                                + ": warning: policy 'three': its key has 'tenantt', which its match does not have; did"
+                                + " you mean \"tenant\"? All requests without 'tenantt' share one count\n",
+                        ""));
+    }
+
+    @Test
     void a_valid_policy_file_passes() throws IOException {
         String file = write("rules.yaml", RULES);
         assertThat(Shell.run("policies", "validate", file))
@@ -131,7 +174,7 @@ class MainTest {
     @Test
     void a_valid_policy_file_with_queues_passes() throws IOException {
         String queues = "queues:\n  - {id: sms, limit: 100, per: 1s}\n";
-        String file = write("rules.yaml", RULES + "  - {id: s, queue: sms}\n" + queues);
+        String file = write("rules.yaml", RULES + "  - {id: s, layer: queues, queue: sms}\n" + queues);
         assertThat(Shell.run("policies", "validate", file))
                 .isEqualTo(new CapturedRun(0, file + ": 2 policies, 1 queue, no faults\n", ""));
         write("rules.yaml", queues + "  - {id: mail, limit: 1, per: 1s}\n");

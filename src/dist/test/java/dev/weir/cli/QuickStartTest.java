@@ -100,7 +100,7 @@ class QuickStartTest {
     @Test
     void the_demo_prints_only_the_counts() throws Exception {
         Path temp = Files.createDirectory(directory.resolve("tmp"));
-        Process demo = start(temp);
+        Process demo = start(temp, "demo");
         List<String> lines;
         try (BufferedReader out = reader(demo)) {
             lines = out.lines().toList();
@@ -155,7 +155,7 @@ class QuickStartTest {
                 .isZero();
         assertThat(Shell.run("policies", "delete", "-b", broker, "--queue", "sms")
                         .out())
-                .isEqualTo("deleted    queue sms (version 1): denies new requests; waiting requests drain\n");
+                .isEqualTo("deleted    queue sms (version 2): denies new requests; waiting requests drain\n");
     }
 
     private List<String> ask(String broker, String... ids) throws IOException {

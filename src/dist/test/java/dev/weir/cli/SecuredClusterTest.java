@@ -93,7 +93,7 @@ class SecuredClusterTest {
     private static final Duration PATIENCE = Duration.ofMinutes(4);
     private static final String TOKEN = "token-0f3a9c55e1b7";
     private static final String[] ROLES = {
-        "topics", "enforcer", "rules", "requester", "reader", "client", "leased", "worker", "auditor"
+        "topics", "enforcer", "rules", "requester", "replayer", "reader", "client", "leased", "worker", "auditor"
     };
 
     private static final String RULES = """
@@ -515,6 +515,7 @@ class SecuredClusterTest {
                 case "policies history" -> refusal(line, "policies", "history", "free");
                 case "send" ->
                     refusal(line, "send", directory.resolve("request.ndjson").toString());
+                case "replay" -> refusal(line, "dead-letters", "replay", "--all", "--again");
                 case "audit" -> refusal(line, "audit");
                 case "watch decisions" -> refusal(line, "watch", "decisions", "--from-beginning", "-n", "1");
                 case "watch releases" -> refusal(line, "watch", "releases", "--from-beginning", "-n", "1");

@@ -81,15 +81,15 @@ class TopicCommandsTest {
         JsonNode listed = Shell.document("policies", "list", "-b", broker.bootstrapServers());
         assertThat(listed.at("/policies/0/definition")).hasToString("{\"id\":\"free\",\"queue\":\"sms\"}");
         assertThat(listed.at("/queues/0/id").asText()).isEqualTo("sms");
-        assertThat(apply("policies: [{id: gold, queue: sms}]")) // the queue is on the topic
+        assertThat(apply("policies: [{id: gold, layer: gold, queue: sms}]")) // the queue is on the topic
                 .isEqualTo(done("added      gold (version 1)\n"));
-        assertThat(apply("policies: [{id: gold, queue: sns}]").err())
+        assertThat(apply("policies: [{id: gold, layer: gold, queue: sns}]").err())
                 .endsWith("queue 'sns' is not defined; did you mean \"sms\"?\n");
 
         assertThat(policies("delete", "--queue", "sms"))
                 .isEqualTo(failed("weir policies delete: nothing was changed: policies free, gold send to queue sms,"
                         + " which would be deleted\n"));
-        assertThat(apply("policies: [{id: gold, queue: sms}]", "--prune"))
+        assertThat(apply("policies: [{id: gold, layer: gold, queue: sms}]", "--prune"))
                 .isEqualTo(failed("weir policies apply: nothing was changed: policy gold sends to queue sms, which"
                         + " would be deleted\n"));
         assertThat(policies("list").out()).hasLineCount(4);
@@ -97,7 +97,7 @@ class TopicCommandsTest {
         assertThat(policies("delete", "free", "gold").exit()).isZero();
         assertThat(policies("delete", "sms")).isEqualTo(failed("weir policies delete: no policy sms\n"));
         assertThat(policies("delete", "--queue", "sms"))
-                .isEqualTo(done("deleted    queue sms (version 1): denies new requests; waiting requests drain\n"));
+                .isEqualTo(done("deleted    queue sms (version 2): denies new requests; waiting requests drain\n"));
         assertThat(policies("delete", "--queue", "sms")).isEqualTo(failed("weir policies delete: no queue sms\n"));
         assertThat(policies("list")).isEqualTo(done("no policies and no queues\n"));
     }
@@ -252,6 +252,58 @@ class TopicCommandsTest {
     }
 
     @Test
+    void a_list_in_json_has_the_author_and_the_reason_of_each_version_in_force() throws IOException {
+        Path file =
+                Files.writeString(directory.resolve("f.yaml"), "policies: [{id: who, limits: [{unlimited: true}]}]");
+        policies("apply", "--author", "ann", "--reason", "first", file.toString());
+        Files.writeString(
+                file, "policies: [{id: who, limits: [{unlimited: true}], effective-from: 2999-01-01T00:00:00Z}]");
+        policies("apply", "--author", "bob", "--reason", "later", file.toString());
+        JsonNode listed = Shell.document("policies", "list", "-b", broker.bootstrapServers());
+        List<String> changes = new ArrayList<>();
+        listed.get("policies").forEach(policy -> {
+            if (policy.get("id").asText().equals("who")) {
+                changes.add(policy.get("version") + " " + policy.get("author").asText() + " "
+                        + policy.get("reason").asText());
+            }
+        });
+        assertThat(changes).containsExactly("1 ann first", "2 bob later");
+        assertThat(policies("delete", "who")).isEqualTo(done("deleted    who (version 3)\n"));
+        assertThat(Shell.document("policies", "history", "who", "-b", broker.bootstrapServers())
+                        .at("/versions/0/version")
+                        .asInt())
+                .isEqualTo(3);
+    }
+
+    @Test
+    void a_dry_run_warns_of_policies_that_never_apply_and_of_key_fields_that_no_request_has() throws IOException {
+        Path requests = Files.writeString(
+                directory.resolve("r.ndjson"),
+                "{\"requestId\":\"k\",\"client\":\"c\",\"attributes\":{\"e\":\"keyed\",\"tenant\":\"t\"}}\n");
+        assertThat(Shell.run("send", "-b", broker.bootstrapServers(), requests.toString())
+                        .exit())
+                .isZero();
+        String both = "policies: [{id: a1, match: {e: keyed}, key: [tenants], limits: [{unlimited: true}]},"
+                + " {id: a2, match: {e: keyed}, limits: [{unlimited: true}]}]";
+        assertThat(apply(both, "--dry-run")).isEqualTo(done("""
+                added      a1 (version 1)
+                added      a2 (version 1)
+                    warning: policy 'a2' never applies: policy 'a1' of the same layer ('client') goes first by its id, with \
+                the same priority, and matches all of its requests; give 'a2' a higher priority or another layer, or narrow \
+                the match of 'a1'
+                warning: policy 'a1': the last request that it applies to had no 'tenants', which its key has, so they \
+                share one count; did you mean "tenant"?
+                nothing was written: this was a dry run
+                """));
+        assertThat(apply("policies: [{id: b2, match: {e: b}, limits: [{unlimited: true}]}]"))
+                .isEqualTo(done("added      b2 (version 1)\n"));
+        assertThat(apply("policies: [{id: b1, match: {e: b}, limits: [{unlimited: true}]}]")
+                        .out())
+                .contains("    warning: policy 'b2' never applies: policy 'b1' ");
+        assertThat(policies("delete", "b1", "b2").exit()).isZero();
+    }
+
+    @Test
     void watching_ends_at_its_timeout() {
         assertThat(Shell.run("watch", "decisions", "-b", broker.bootstrapServers(), "--timeout", "100ms"))
                 .isEqualTo(done(""));
@@ -364,7 +416,15 @@ class TopicCommandsTest {
                         0,
                         "1 replayed, 1 skipped\n",
                         "skipped 1:9: there is no such dead letter, or it was deleted\n"));
-        assertThat(deadLetters("replay", "--all").out()).isEqualTo("1 replayed, 1 skipped\n");
+        String policy = "skipped 1:1: it is a policy or queue; apply a corrected one with: weir policies apply\n";
+        assertThat(deadLetters("replay", "--all"))
+                .isEqualTo(new CapturedRun(
+                        0,
+                        "0 replayed, 2 skipped\n",
+                        policy + "skipped 1 that were replayed before; to replay them again, add --again\n"));
+        assertThat(deadLetters("replay", "1:0").err()).isEqualTo("skipped 1:0: it was replayed before\n");
+        assertThat(deadLetters("replay", "--all", "--again"))
+                .isEqualTo(new CapturedRun(0, "1 replayed, 1 skipped\n", policy));
         assertThat(deadLetters("replay").err()).contains("name the positions of dead letters, or use --all");
         assertThat(deadLetters("replay", "--all", "1:0").exit()).isEqualTo(2);
         assertThat(deadLetters("replay", "--reason", "NOT_JSON", "1:0").err()).contains("--reason needs --all");

@@ -77,7 +77,8 @@ final class SettingsReader {
                 section.read(Service.REQUEST_TIMEOUT, defaults.requestTimeout()),
                 section.read(Service.BACKTEST_TIMEOUT, defaults.backtestTimeout()),
                 tls(section.get("tls"), defaults.tls()),
-                gateways(section.get("gateways"), defaults.gateways()));
+                gateways(section.get("gateways"), defaults.gateways()),
+                section.read(Service.X_RATE_LIMIT, defaults.xRateLimit()));
     }
 
     private static List<String> gateways(YamlTree list, List<String> otherwise) {

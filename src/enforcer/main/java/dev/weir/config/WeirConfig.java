@@ -4,6 +4,7 @@ import static dev.weir.config.SettingChecks.require;
 import static dev.weir.config.SettingChecks.requireBytes;
 import static dev.weir.config.SettingChecks.requireRange;
 
+import dev.weir.client.XRateLimitFields;
 import dev.weir.definition.YamlTree;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
@@ -402,6 +403,8 @@ public record WeirConfig(
      * @param backtestTimeout the timeout of backtests on recent requests, 1 s to 10 min
      * @param tls the TLS files; empty to disable TLS
      * @param gateways {@code host:port} of the gateways that the live page shows, at most {@value #MAX_GATEWAYS}
+     * @param xRateLimit whether responses that carry a decision's rate-limit fields have {@code X-RateLimit-…} too; also
+     *     for gateways
      */
     public record Service(
             boolean enabled,
@@ -415,7 +418,8 @@ public record WeirConfig(
             Duration requestTimeout,
             Duration backtestTimeout,
             Optional<Tls> tls,
-            List<String> gateways) {
+            List<String> gateways,
+            XRateLimitFields xRateLimit) {
 
         /** Whether requests need a token. */
         public enum TokenRule {
@@ -482,6 +486,9 @@ public record WeirConfig(
         static final Setting<Duration> BACKTEST_TIMEOUT =
                 Setting.duration("service.backtest-timeout", MIN_TIMEOUT, MAX_TIMEOUT);
 
+        static final Setting<XRateLimitFields> X_RATE_LIMIT =
+                Setting.of("service.x-rate-limit", Service::xRateLimit, any -> {});
+
         public static final Service DEFAULTS = new Service(
                 true,
                 DEFAULT_HOST,
@@ -494,7 +501,8 @@ public record WeirConfig(
                 Duration.ofSeconds(10),
                 Duration.ofSeconds(30),
                 Optional.empty(),
-                List.of());
+                List.of(),
+                XRateLimitFields.NONE);
 
         public Service {
             HOST.require(host);
@@ -506,6 +514,17 @@ public record WeirConfig(
             gateways = List.copyOf(gateways);
             gateways.forEach(GATEWAY::require);
             requireRange("service.gateways", gateways.size(), 0, MAX_GATEWAYS);
+        }
+
+        private static XRateLimitFields xRateLimit(String text) {
+            return switch (text) {
+                case "none" -> XRateLimitFields.NONE;
+                case "delta-seconds" -> XRateLimitFields.DELTA_SECONDS;
+                case "epoch-seconds" -> XRateLimitFields.EPOCH_SECONDS;
+                default ->
+                    throw new IllegalArgumentException(
+                            "service.x-rate-limit must be none, delta-seconds or epoch-seconds, is '" + text + "'");
+            };
         }
 
         private static Setting<TokenRule> tokenRule(String key) {
@@ -570,6 +589,10 @@ public record WeirConfig(
             return with(draft -> draft.gateways = other);
         }
 
+        public Service withXRateLimit(XRateLimitFields other) {
+            return with(draft -> draft.xRateLimit = other);
+        }
+
         private Service with(Consumer<Builder> change) {
             Builder draft = new Builder(this);
             change.accept(draft);
@@ -589,6 +612,7 @@ public record WeirConfig(
             private Duration requestTimeout;
             private Optional<Tls> tls;
             private List<String> gateways;
+            private XRateLimitFields xRateLimit;
 
             Builder(Service from) {
                 this.from = from;
@@ -602,6 +626,7 @@ public record WeirConfig(
                 requestTimeout = from.requestTimeout;
                 tls = from.tls;
                 gateways = from.gateways;
+                xRateLimit = from.xRateLimit;
             }
 
             Service build() {
@@ -617,7 +642,8 @@ public record WeirConfig(
                         requestTimeout,
                         from.backtestTimeout,
                         tls,
-                        gateways);
+                        gateways,
+                        xRateLimit);
             }
         }
     }

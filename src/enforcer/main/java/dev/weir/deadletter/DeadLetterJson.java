@@ -46,6 +46,7 @@ public final class DeadLetterJson {
         ObjectNode json = object();
         json.put("replayed", result.replayed());
         json.put("skipped", result.skipped());
+        json.put("replayedBefore", result.replayedBefore());
         ArrayNode skipped = json.putArray("firstSkipped");
         result.firstSkipped().forEach(one -> skipped.addObject()
                 .put("position", one.position().toString())

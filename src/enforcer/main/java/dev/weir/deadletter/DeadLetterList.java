@@ -106,7 +106,7 @@ public record DeadLetterList(List<DeadLetter> newestFirst, long read, boolean is
         private void add(ConsumerRecord<byte[], byte[]> record) {
             read++;
             oldestMs.merge(new TopicPartition(record.topic(), record.partition()), record.timestamp(), Math::min);
-            if (hasReason(record, reason)) {
+            if (!ReplayMarker.isIn(record) && hasReason(record, reason)) {
                 letters.add(DeadLetter.of(record));
             }
             if (letters.size() > most) {

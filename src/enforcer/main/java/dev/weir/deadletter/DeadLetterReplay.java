@@ -2,7 +2,6 @@ package dev.weir.deadletter;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Rejection;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.RecordReader;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
@@ -10,25 +9,23 @@ import dev.weir.wire.DeadLetterHeaders;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.ProducerConfig;
-import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
-import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * Writes dead letters to the request topic again, with the key, the value and the headers that they had. They are new
  * requests with a new timestamp, which are decided and charged like others. What is still invalid becomes a dead letter
- * again. A dead letter that is replayed twice is charged twice, unless its policies have {@code idempotency}.
+ * again.
+ *
+ * <p>What was replayed is remembered in the topic ({@link ReplayMarker}) as long as its dead letter is retained, and is
+ * not sent again unless the caller asks for it. The same holds for the dead letter that a replayed request became.
  *
  * <p>Only requests can be replayed. A dead letter of another topic, or one whose value was too large to be kept, is
  * skipped.
@@ -52,41 +49,42 @@ public final class DeadLetterReplay implements AutoCloseable {
 
     private final Topics topics;
     private final RecordReader reader;
-    private final KafkaProducer<byte[], byte[]> producer;
-    private final AtomicReference<Exception> failure = new AtomicReference<>();
+    private final ReplayWriter writer;
+    private final boolean again;
     private final List<Skipped> skipped = new ArrayList<>();
     private long replayedCount;
     private long skippedCount;
+    private long replayedBefore;
 
     /**
      * What was done.
      *
      * @param replayed the number of dead letters that were written to the request topic
      * @param skipped the number of dead letters that were not
-     * @param firstSkipped the first {@value #MAX_SKIPPED} of them
+     * @param replayedBefore how many of these were not because their requests had been replayed before
+     * @param firstSkipped the first {@value #MAX_SKIPPED} of the others, or of all that were named
      */
-    public record Result(long replayed, long skipped, List<Skipped> firstSkipped) {}
+    public record Result(long replayed, long skipped, long replayedBefore, List<Skipped> firstSkipped) {}
 
     /** A dead letter that was not replayed, and why. */
     public record Skipped(DeadLetterPosition position, String why) {}
 
-    private DeadLetterReplay(WeirConfig config) {
+    private DeadLetterReplay(WeirConfig config, boolean again) {
+        this.again = again;
         topics = Topics.of(config);
         reader = new RecordReader(config, topics.deadLetters(), RecordReader.Options.ofQuery());
-        Properties settings = KafkaSettings.producer(config);
-        settings.put(ProducerConfig.ACKS_CONFIG, "all");
-        settings.put(ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG, true);
-        settings.putIfAbsent(ProducerConfig.MAX_BLOCK_MS_CONFIG, 30_000);
-        producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+        writer = new ReplayWriter(config);
     }
 
     /**
      * Replays the given dead letters.
      *
-     * @throws UnreachableException if a topic cannot be read or written; some may have been replayed then
+     * @param again whether those are replayed too that were replayed before
+     * @throws UnreachableException if a topic cannot be read or written; some may have been replayed then, and are not
+     *     sent twice by another call
      */
-    public static Result replay(WeirConfig config, Collection<DeadLetterPosition> positions) {
-        try (DeadLetterReplay replay = new DeadLetterReplay(config)) {
+    public static Result replay(WeirConfig config, Collection<DeadLetterPosition> positions, boolean again) {
+        try (DeadLetterReplay replay = new DeadLetterReplay(config, again)) {
             return replay.run(positions);
         }
     }
@@ -95,43 +93,71 @@ public final class DeadLetterReplay implements AutoCloseable {
      * Replays all dead letters that are on the topic at the start.
      *
      * @param reason the reason of the dead letters to replay; null for any
-     * @throws UnreachableException if a topic cannot be read or written; some may have been replayed then
+     * @param again whether those are replayed too that were replayed before
+     * @throws UnreachableException if a topic cannot be read or written; some may have been replayed then, and are not
+     *     sent twice by another call
      */
-    public static Result replayAll(WeirConfig config, String reason) {
-        try (DeadLetterReplay replay = new DeadLetterReplay(config)) {
+    public static Result replayAll(WeirConfig config, String reason, boolean again) {
+        try (DeadLetterReplay replay = new DeadLetterReplay(config, again)) {
             return replay.run(reason);
         }
     }
 
     private Result run(String reason) {
+        writer.begin();
         List<TopicPartition> partitions = reader.partitions();
+        Map<TopicPartition, Long> beginning = reader.beginning(partitions);
         Map<TopicPartition, Long> end = reader.end(partitions);
-        Iterator<ConsumerRecord<byte[], byte[]>> records = reader.iterator(reader.beginning(partitions), end);
+        ReplayMarker.Replayed replayed = ReplayMarker.Replayed.read(reader, beginning, end);
+        Iterator<ConsumerRecord<byte[], byte[]>> records = reader.iterator(beginning, end);
         while (records.hasNext()) {
             ConsumerRecord<byte[], byte[]> record = records.next();
-            if (DeadLetterList.hasReason(record, reason)) {
-                replay(record);
+            if (!ReplayMarker.isIn(record) && DeadLetterList.hasReason(record, reason)) {
+                if (!again && (replayed.contains(record) || isOfReplay(record))) {
+                    skippedCount++;
+                    replayedBefore++;
+                } else {
+                    replay(record);
+                }
             }
         }
         return finish();
     }
 
     private Result run(Collection<DeadLetterPosition> positions) {
-        List<TopicPartition> partitions = reader.partitions();
-        Map<TopicPartition, Long> end = reader.end(partitions);
+        writer.begin();
+        Map<TopicPartition, Long> end = reader.end(reader.partitions());
+        Map<TopicPartition, Long> from = new HashMap<>();
+        for (DeadLetterPosition position : positions) {
+            TopicPartition partition = new TopicPartition(topics.deadLetters(), position.partition());
+            if (position.offset() < end.getOrDefault(partition, 0L)) {
+                from.merge(partition, position.offset(), Math::min);
+            }
+        }
+        Map<TopicPartition, Long> until = new HashMap<>(end);
+        until.keySet().retainAll(from.keySet());
+        ReplayMarker.Replayed replayed = ReplayMarker.Replayed.read(reader, from, until);
         for (DeadLetterPosition position : positions) {
             TopicPartition partition = new TopicPartition(topics.deadLetters(), position.partition());
             List<ConsumerRecord<byte[], byte[]>> found = new ArrayList<>(1);
-            if (position.offset() < end.getOrDefault(partition, 0L)) {
+            if (from.containsKey(partition) && position.offset() < end.get(partition)) {
                 reader.read(Map.of(partition, position.offset()), Map.of(partition, position.offset() + 1), found::add);
             }
-            if (found.isEmpty()) {
+            if (found.isEmpty() || ReplayMarker.isIn(found.get(0))) {
                 skip(position, "there is no such dead letter, or it was deleted");
+            } else if (!again && replayed.contains(found.get(0))) {
+                replayedBefore++;
+                skip(position, "it was replayed before");
             } else {
                 replay(found.get(0));
             }
         }
         return finish();
+    }
+
+    /** Returns whether the request of a dead letter was itself written by a replay. */
+    private static boolean isOfReplay(ConsumerRecord<byte[], byte[]> record) {
+        return DeadLetter.header(record, REPLAYED_FROM) != null;
     }
 
     private void replay(ConsumerRecord<byte[], byte[]> record) {
@@ -148,14 +174,7 @@ public final class DeadLetterReplay implements AutoCloseable {
             }
         });
         headers.add(REPLAYED_FROM, position.toString().getBytes(StandardCharsets.UTF_8));
-        throwFailure();
-        var unused = producer.send( // the callback handles the result
-                new ProducerRecord<>(topics.requests(), null, record.key(), record.value(), headers),
-                (metadata, exception) -> {
-                    if (exception != null) {
-                        failure.compareAndSet(null, exception);
-                    }
-                });
+        writer.write(position, record.key(), record.value(), headers);
         replayedCount++;
     }
 
@@ -185,25 +204,14 @@ public final class DeadLetterReplay implements AutoCloseable {
     }
 
     private Result finish() {
-        producer.flush();
-        throwFailure();
-        return new Result(replayedCount, skippedCount, List.copyOf(skipped));
-    }
-
-    private void throwFailure() {
-        Exception first = failure.get();
-        if (first != null) {
-            throw new UnreachableException(
-                    "cannot write to the topic %s: %s; up to %d dead letters were replayed before"
-                            .formatted(topics.requests(), UnreachableException.causeMessage(first), replayedCount),
-                    first);
-        }
+        writer.commit();
+        return new Result(replayedCount, skippedCount, replayedBefore, List.copyOf(skipped));
     }
 
     /** Closes the connections. */
     @Override
     public void close() {
-        producer.close();
+        writer.close();
         reader.close();
     }
 }

@@ -32,7 +32,7 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
             report.check();
             return report;
         } catch (JsonProcessingException e) {
-            throw new IllegalArgumentException(e.getOriginalMessage(), e);
+            throw new IllegalArgumentException(Json.message(e), e);
         } catch (NullPointerException e) {
             throw new IllegalArgumentException("the report is incomplete", e);
         }

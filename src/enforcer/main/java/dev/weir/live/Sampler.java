@@ -247,11 +247,14 @@ public final class Sampler implements AutoCloseable {
                 tiers(view));
     }
 
-    /** Returns the first tiers, and the sum of the others. Producers may write any number of tiers. */
+    /** Returns the first tiers, and the sum of the others. Those that producers invent come after those of the rules. */
     private static List<InstanceStatus.TierStatus> tiers(QueueView view) {
+        List<QueueView.TierView> ordered = new ArrayList<>(view.tiers());
+        ordered.sort(Comparator.comparing(
+                tier -> tier.tier() != null && !view.rules().namesTier(tier.tier())));
         List<InstanceStatus.TierStatus> tiers = new ArrayList<>();
         long others = 0;
-        for (QueueView.TierView tier : view.tiers()) {
+        for (QueueView.TierView tier : ordered) {
             if (tiers.size() < MAX_TIERS) {
                 tiers.add(new InstanceStatus.TierStatus(
                         tier.tier(), tier.share().priority(), tier.share().weight(), tier.waiting()));

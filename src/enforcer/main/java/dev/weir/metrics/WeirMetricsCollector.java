@@ -46,6 +46,7 @@ final class WeirMetricsCollector implements MultiCollector {
                         .counter(),
                 quotaWaits(counts),
                 leasing(counts),
+                keyFieldsMissing(counts),
                 waits(counts),
                 new MetricFamily(
                                 "weir_release_lateness_seconds",
@@ -111,6 +112,13 @@ final class WeirMetricsCollector implements MultiCollector {
         return messages.counter();
     }
 
+    private static MetricSnapshot keyFieldsMissing(EnforcerMetrics counts) {
+        MetricFamily missing = new MetricFamily(
+                "weir_key_field_missing", "Requests that lacked a key field of a policy", "policy", "field");
+        counts.keyFieldsMissing().forEach((of, count) -> missing.add(count, of.policy(), of.field()));
+        return missing.counter();
+    }
+
     private static MetricSnapshot waits(EnforcerMetrics counts) {
         MetricFamily waits =
                 new MetricFamily("weir_release_wait_seconds", "Time from admission to release", "queue", "tier");
@@ -120,11 +128,12 @@ final class WeirMetricsCollector implements MultiCollector {
 
     private static MetricSnapshot waiting(List<QueueView> queues) {
         MetricFamily waiting = new MetricFamily("weir_queue_waiting", "Requests waiting in queues", "queue", "tier");
-        int reported = 0; // bounds the labels, since producers choose the names of tiers
+        int reported = 0;
         for (QueueView queue : queues) {
             for (QueueView.TierView tier : queue.tiers()) {
+                boolean isNamed = tier.tier() == null || queue.rules().namesTier(tier.tier());
                 String name = tier.tier() == null ? EnforcerMetrics.NONE : tier.tier();
-                boolean isReported = ++reported <= EnforcerMetrics.MOST;
+                boolean isReported = isNamed && ++reported <= EnforcerMetrics.MOST;
                 waiting.add((double) tier.waiting(), queue.rules().id(), isReported ? name : EnforcerMetrics.OTHER);
             }
         }

@@ -7,6 +7,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Rejection;
 import dev.weir.event.Release;
 import dev.weir.policy.Policy;
+import dev.weir.shape.backlog.QueueRules;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,14 +20,15 @@ import java.util.function.UnaryOperator;
  * Counters and histograms of what the tasks of this process have done since it started. Events are counted when they
  * happen, so uncommitted work that is repeated after a failure counts twice. No decision depends on these values.
  */
-// Names from policies and producers are labels; the number of label values is bounded by MOST. Clients are not counted
-// by name: the most recent ones are kept, and the most recent limited requests for callers that want to rank them.
+// Only names that policies and queues define are labels, never a name that a producer can invent: a tier is a label if
+// its queue names it. The number of label values is bounded by MOST all the same. Clients are not counted by name: the
+// most recent ones are kept, and the most recent limited requests for callers that want to rank them.
 public final class EnforcerMetrics implements EvaluationListener {
 
     /** The label of decisions without a policy and of releases without a tier. */
     public static final String NONE = "(none)";
 
-    /** The label of names beyond the first {@link #MOST}. */
+    /** The label of names beyond the first {@link #MOST}, and of tiers that their queue does not name. */
     public static final String OTHER = "(other)";
 
     /**
@@ -79,6 +81,7 @@ public final class EnforcerMetrics implements EvaluationListener {
     private final Map<Leasing, LongAdder> leasing = new ConcurrentHashMap<>();
     private final RecentRing<LimitedRequest> limited = new RecentRing<>(MAX_LIMITED);
     private final RecentRing<String> recent = new RecentRing<>(MAX_RECENT);
+    private final Map<KeyField, LongAdder> keyFieldsMissing = new ConcurrentHashMap<>();
     private final Map<Line, Histogram> waitsMs = new ConcurrentHashMap<>();
     private final Histogram latenciesMs = new Histogram(LATENCIES_MS);
     private final Histogram latenessMs = new Histogram(LATENCIES_MS);
@@ -98,6 +101,9 @@ public final class EnforcerMetrics implements EvaluationListener {
      *     was granted
      */
     public record Leasing(String policy, boolean isResponse, boolean isEmpty) {}
+
+    /** The labels of a counter of requests that lack a key field of a policy. */
+    public record KeyField(String policy, String field) {}
 
     /** The labels of a histogram of releases. */
     public record Line(String queue, String tier) {}
@@ -140,6 +146,12 @@ public final class EnforcerMetrics implements EvaluationListener {
         }
     }
 
+    @Override
+    public void keyFieldMissing(Policy policy, String field) {
+        of(keyFieldsMissing, new KeyField(policy.id(), field), k -> new KeyField(OTHER, OTHER), k -> new LongAdder())
+                .increment();
+    }
+
     void evaluated(String policy, Outcome result) {
         of(evaluations, new Evaluation(policy, result), e -> new Evaluation(OTHER, e.result), e -> new LongAdder())
                 .increment();
@@ -174,11 +186,23 @@ public final class EnforcerMetrics implements EvaluationListener {
         repliesIgnored.increment();
     }
 
-    void released(Release release, long nowMs) {
+    /** @param rules the rules of the queue, null if it was deleted */
+    void released(Release release, QueueRules rules, long nowMs) {
         of(released, release.queue(), q -> OTHER, q -> new LongAdder()).increment();
-        Line line = new Line(release.queue(), release.tier() == null ? NONE : release.tier());
-        waitsMs(line).add(release.waitMs());
+        waitsMs(new Line(release.queue(), tierLabel(release, rules))).add(release.waitMs());
         latenessMs.add(Math.max(0, nowMs - release.releaseAtNanos() / NANOS_PER_MS));
+    }
+
+    private String tierLabel(Release release, QueueRules rules) {
+        String tier = release.tier();
+        return tier == null
+                ? NONE
+                : rules == null ? knownTier(release.queue(), tier) : rules.namesTier(tier) ? tier : OTHER;
+    }
+
+    /** Returns the label of a tier of a deleted queue: its name if that was a label before. */
+    private String knownTier(String queue, String tier) {
+        return waitsMs.containsKey(new Line(queue, tier)) ? tier : OTHER;
     }
 
     /**
@@ -256,6 +280,11 @@ public final class EnforcerMetrics implements EvaluationListener {
     /** Returns the number of messages between lease holders and ledgers. */
     public Map<Leasing, Long> leasing() {
         return read(leasing);
+    }
+
+    /** Returns the number of requests that lacked a key field of a policy that applied. */
+    public Map<KeyField, Long> keyFieldsMissing() {
+        return read(keyFieldsMissing);
     }
 
     /** Returns the most recent limited requests. */

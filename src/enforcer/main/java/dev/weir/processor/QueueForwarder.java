@@ -4,10 +4,12 @@ import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.shape.Outlet;
+import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotMessenger;
 import dev.weir.shape.total.SlotReport;
 import java.nio.charset.StandardCharsets;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -16,6 +18,7 @@ import org.apache.kafka.streams.processor.api.Record;
  * Forwards the output of a task's queues with queue time as the timestamp: decisions, their replies and releases with
  * the key and headers of their request, and slot messages to the task of another partition or of this one.
  *
+ * @param rules returns the rules of a queue by its id, null if it was deleted
  * @param nowMs returns the queue time in milliseconds
  */
 record QueueForwarder(
@@ -23,6 +26,7 @@ record QueueForwarder(
         Shape.Outlets outlets,
         ReplyForwarder replies,
         EnforcerMetrics metrics,
+        Function<String, QueueRules> rules,
         LongSupplier nowMs)
         implements Outlet, SlotMessenger {
 
@@ -40,7 +44,7 @@ record QueueForwarder(
 
     @Override
     public void emitRelease(Admission of, Release release) {
-        metrics.released(release, nowMs.getAsLong());
+        metrics.released(release, rules.apply(release.queue()), nowMs.getAsLong());
         context.forward(record(of, release), outlets.releases());
     }
 

@@ -87,7 +87,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         rejections = new DeadLetterForwarder(context, metrics, outlets.deadLetters);
         StoredQueues queues = StoredQueues.open(stores, config.state(), context);
         ReplyForwarder toRequesters = new ReplyForwarder(context, outlets.replies, replies, metrics);
-        QueueForwarder forwarder = new QueueForwarder(context, outlets, toRequesters, metrics, this::nowMs);
+        QueueForwarder forwarder =
+                new QueueForwarder(context, outlets, toRequesters, metrics, policies::queue, this::nowMs);
         Shaper restored = new Shaper(
                 policies::queue, queues, forwarder, forwarder, config.shaping().hotKeys());
         queues.restore(restored);

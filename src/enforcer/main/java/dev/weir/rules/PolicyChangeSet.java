@@ -4,6 +4,7 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.rules.PolicyTopic.Effect;
@@ -34,7 +35,7 @@ final class PolicyChangeSet {
     private final long nowMs;
     private final ChangeAuthor changedBy;
     private final List<PolicyAvro.Applied> records = new ArrayList<>();
-    private final List<Change> changes = new ArrayList<>();
+    private List<Change> changes = new ArrayList<>();
     private final List<Policy> applied = new ArrayList<>();
     private Map<String, Long> past;
 
@@ -221,6 +222,16 @@ final class PolicyChangeSet {
         }
     }
 
+    /** Adds the warnings about applied policies to their changes. Parses all policies. */
+    void addWarnings() {
+        if (!applied.isEmpty()) {
+            List<ThrottleConflict.InForce> inForce = PolicyTopic.policiesFrom(all(), nowMs);
+            PolicyTable table = PolicyTable.of(
+                    inForce.stream().map(ThrottleConflict.InForce::policy).toList());
+            changes = PolicyWarnings.addTo(changes, inForce, table, nowMs);
+        }
+    }
+
     /** Searches the text only. Most policies do neither, and parsing one costs far more. */
     private static boolean mayThrottleOrShape(PolicyAvro.Applied record) {
         return Stream.concat(
@@ -273,7 +284,7 @@ final class PolicyChangeSet {
         if (old != null && !old.isDeleted()) {
             write(new PolicyAvro.Applied(old.kind(), old.id(), old.version() + 1, null, nowMs)
                     .withChangedBy(changedBy));
-            changes.add(new Change(old.kind(), old.id(), Effect.DELETED, old.version(), old.definition(), null));
+            changes.add(new Change(old.kind(), old.id(), Effect.DELETED, old.version() + 1, old.definition(), null));
         }
     }
 

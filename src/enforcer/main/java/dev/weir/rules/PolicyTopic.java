@@ -2,10 +2,12 @@ package dev.weir.rules;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
+import dev.weir.policy.ThrottleConflict;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.wire.ChangeAuthor;
 import dev.weir.wire.PolicyAvro;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
@@ -60,11 +62,33 @@ public final class PolicyTopic implements AutoCloseable {
     /**
      * A change of a policy or queue.
      *
-     * @param version the version in force after the change, or the last one if it was deleted
+     * @param version the version in force after the change; a deletion is a version too
      * @param before the definition that was replaced, as JSON; null if there was none
      * @param after the new definition, as JSON; null if it was deleted
+     * @param warnings what is probably a mistake, although the definition is valid
      */
-    public record Change(PolicyAvro.Kind kind, String id, Effect effect, long version, String before, String after) {}
+    public record Change(
+            PolicyAvro.Kind kind,
+            String id,
+            Effect effect,
+            long version,
+            String before,
+            String after,
+            List<String> warnings) {
+
+        public Change {
+            warnings = List.copyOf(warnings);
+        }
+
+        /** Creates a change without warnings. */
+        public Change(PolicyAvro.Kind kind, String id, Effect effect, long version, String before, String after) {
+            this(kind, id, effect, version, before, after, List.of());
+        }
+
+        Change withWarnings(List<String> others) {
+            return new Change(kind, id, effect, version, before, after, others);
+        }
+    }
 
     /** The version that must be in force of each policy or queue that is changed. */
     public sealed interface Expected {
@@ -87,32 +111,38 @@ public final class PolicyTopic implements AutoCloseable {
      * @param onlyNewer whether to keep the definitions on the topic that are newer than those to apply: the last change
      *     was not made with the reason {@value #RUN_FILE}, or the definition to apply is that of one of the last
      *     versions in the history. Ignored by deletions
+     * @param warn whether changes of policies have warnings, for which all policies are parsed
      * @param changedBy recorded with each change
      */
-    public record Options(boolean prune, boolean dryRun, boolean onlyNewer, Expected expected, ChangeAuthor changedBy) {
+    public record Options(
+            boolean prune, boolean dryRun, boolean onlyNewer, Expected expected, boolean warn, ChangeAuthor changedBy) {
 
         /** Changes only what is named, whatever version is in force. */
         public static final Options DEFAULTS =
-                new Options(false, false, false, new Expected.Any(), ChangeAuthor.UNKNOWN);
+                new Options(false, false, false, new Expected.Any(), true, ChangeAuthor.UNKNOWN);
 
         public Options withPrune(boolean value) {
-            return new Options(value, dryRun, onlyNewer, expected, changedBy);
+            return new Options(value, dryRun, onlyNewer, expected, warn, changedBy);
         }
 
         public Options withDryRun(boolean value) {
-            return new Options(prune, value, onlyNewer, expected, changedBy);
+            return new Options(prune, value, onlyNewer, expected, warn, changedBy);
         }
 
         public Options withOnlyNewer(boolean value) {
-            return new Options(prune, dryRun, value, expected, changedBy);
+            return new Options(prune, dryRun, value, expected, warn, changedBy);
         }
 
         public Options withExpected(Expected value) {
-            return new Options(prune, dryRun, onlyNewer, value, changedBy);
+            return new Options(prune, dryRun, onlyNewer, value, warn, changedBy);
         }
 
         public Options withChangedBy(ChangeAuthor value) {
-            return new Options(prune, dryRun, onlyNewer, expected, value);
+            return new Options(prune, dryRun, onlyNewer, expected, warn, value);
+        }
+
+        public Options withoutWarnings() {
+            return new Options(prune, dryRun, onlyNewer, expected, false, changedBy);
         }
     }
 
@@ -205,7 +235,22 @@ public final class PolicyTopic implements AutoCloseable {
         return read().stream()
                 .flatMap(applied -> applied.kind() == PolicyAvro.Kind.QUEUE
                         ? Stream.of(applied)
-                        : PolicyVersions.inForceFrom(applied, nowMs).stream())
+                        : withAuthors(applied, PolicyVersions.inForceFrom(applied, nowMs)).stream())
+                .toList();
+    }
+
+    /** Adds the authors of versions before the newest one, which are in the history. */
+    private List<PolicyAvro.Applied> withAuthors(PolicyAvro.Applied newest, List<PolicyAvro.Applied> versions) {
+        if (versions.stream().allMatch(version -> version.version() == newest.version())) {
+            return versions;
+        }
+        List<PolicyAvro.Applied> history = history(newest.kind(), newest.id());
+        return versions.stream()
+                .map(version -> history.stream()
+                        .filter(past -> past.version() == version.version())
+                        .findFirst()
+                        .map(past -> version.withChangedBy(past.changedBy()))
+                        .orElse(version))
                 .toList();
     }
 
@@ -245,7 +290,12 @@ public final class PolicyTopic implements AutoCloseable {
      * @throws UnreachableException if the topics cannot be read or written
      */
     public List<Change> apply(PolicyFile.Contents contents, Options options, long nowMs) {
-        return change(options, nowMs, update -> update.apply(contents, options));
+        return change(options, nowMs, update -> {
+            update.apply(contents, options);
+            if (options.warn()) {
+                update.addWarnings();
+            }
+        });
     }
 
     /**
@@ -302,6 +352,20 @@ public final class PolicyTopic implements AutoCloseable {
     /** Returns whether {@code weir run --policies} has made a change. */
     static boolean isOfRunFile(ChangeAuthor changedBy) {
         return changedBy.reason().equals(Optional.of(RUN_FILE));
+    }
+
+    /** Returns the versions of applied policies that are in force at or after a time. */
+    public static List<ThrottleConflict.InForce> policiesFrom(Collection<PolicyAvro.Applied> applied, long nowMs) {
+        List<ThrottleConflict.InForce> policies = new ArrayList<>();
+        for (PolicyAvro.Applied one : applied) {
+            if (one.kind() == PolicyAvro.Kind.POLICY && !one.isDeleted()) {
+                PolicyVersions.of(one).stream()
+                        .filter(version -> version.untilMs() > nowMs)
+                        .forEach(version ->
+                                policies.add(new ThrottleConflict.InForce(version.policy(), version.untilMs())));
+            }
+        }
+        return policies;
     }
 
     private static PolicyChangeSet update(PolicyChangeSet update, Consumer<PolicyChangeSet> what) {

@@ -91,20 +91,19 @@ public final class PolicyVersions {
         return applied.definition();
     }
 
-    /** Returns the versions in force at or after a record time, each in a record of its own, oldest first. */
+    /**
+     * Returns the versions in force at or after a record time, each in a record of its own, oldest first. The record has
+     * the author of its newest version only.
+     */
     public static List<PolicyAvro.Applied> inForceFrom(PolicyAvro.Applied applied, long timestampMs) {
         List<PolicyAvro.Applied> held = new ArrayList<>();
         for (VersionInForce holding : of(applied)) {
             if (timestampMs < holding.untilMs()) {
                 PolicyAvro.Earlier version = holding.version();
-                held.add(
-                        0,
-                        new PolicyAvro.Applied(
-                                applied.kind(),
-                                applied.id(),
-                                version.version(),
-                                version.definition(),
-                                version.appliedAtMs()));
+                PolicyAvro.Applied one = new PolicyAvro.Applied(
+                        applied.kind(), applied.id(), version.version(), version.definition(), version.appliedAtMs());
+                boolean isNewest = version.version() == applied.version();
+                held.add(0, isNewest ? one.withChangedBy(applied.changedBy()) : one);
             }
         }
         return held;

@@ -22,6 +22,7 @@ final class DeadLetterApi {
     private static final int DEFAULT_LETTERS = 50;
     private static final int MAX_LETTERS = 1_000;
     private static final String POSITIONS = "positions";
+    private static final String AGAIN = "again";
 
     private final Supplier<RuleService> rules;
 
@@ -51,16 +52,18 @@ final class DeadLetterApi {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         BodyFormat sent = BodyFormat.ofContentType(request);
         QueryParameters.requireNone(request);
-        Set<DeadLetterPosition> positions = positions(sent, RequestBody.text(request));
-        ResponseWriter.write(request, format, 200, DeadLetterJson.of(rules.get().replay(positions)));
+        JsonNode json = RequestBody.tree(sent, RequestBody.text(request));
+        Set<DeadLetterPosition> positions = positions(json);
+        boolean again = json.path(AGAIN).asBoolean();
+        ResponseWriter.write(request, format, 200, DeadLetterJson.of(rules.get().replay(positions, again)));
     }
 
-    private static Set<DeadLetterPosition> positions(BodyFormat format, String body) {
-        JsonNode json = RequestBody.tree(format, body);
+    private static Set<DeadLetterPosition> positions(JsonNode json) {
         JsonNode list = json.path(POSITIONS);
-        if (json.size() != 1 || !list.isArray() || list.isEmpty() || list.size() > MAX_LETTERS) {
-            throw bad("the body must be an object whose only field, positions, is an array of 1 to " + MAX_LETTERS
-                    + " positions of dead letters such as \"0:42\"");
+        boolean hasAgain = json.path(AGAIN).isBoolean();
+        if (json.size() != (hasAgain ? 2 : 1) || !list.isArray() || list.isEmpty() || list.size() > MAX_LETTERS) {
+            throw bad("the body must be an object with the field positions, an array of 1 to " + MAX_LETTERS
+                    + " positions of dead letters such as \"0:42\", and optionally again, true or false");
         }
         Set<DeadLetterPosition> positions = new LinkedHashSet<>();
         for (int i = 0; i < list.size(); i++) {

@@ -4,6 +4,7 @@ import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionException;
 import dev.weir.client.NoDecisionReason;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.policy.DurationsAndSizes;
@@ -53,17 +54,29 @@ public final class DecideApi {
     private static final int UNAVAILABLE = 503;
 
     private final RequestRules rules;
+    private final XRateLimitFields olderFields;
     private final RequestDecider client;
     private final DecideMetrics metrics;
     private final Semaphore memory;
 
     public DecideApi(WeirConfig config, RequestDecider client, DecideMetrics metrics) {
-        this(config.requests().rules(), client, metrics, Runtime.getRuntime().maxMemory() / HEAP_PARTS);
+        this(
+                config.requests().rules(),
+                config.service().xRateLimit(),
+                client,
+                metrics,
+                Runtime.getRuntime().maxMemory() / HEAP_PARTS);
     }
 
     /** @param maxBytes the maximum memory of the requests that wait for decisions */
-    DecideApi(RequestRules rules, RequestDecider client, DecideMetrics metrics, long maxBytes) {
+    DecideApi(
+            RequestRules rules,
+            XRateLimitFields olderFields,
+            RequestDecider client,
+            DecideMetrics metrics,
+            long maxBytes) {
         this.rules = rules;
+        this.olderFields = olderFields;
         this.client = client;
         this.metrics = metrics;
         memory = new Semaphore((int) Math.min(Integer.MAX_VALUE, maxBytes));
@@ -261,7 +274,7 @@ public final class DecideApi {
         return answers.stream().map(answer -> answer.join().json()).collect(Collectors.joining(separator, start, end));
     }
 
-    private static void write(Context request, BodyFormat format, Options options, Answer answer) {
+    private void write(Context request, BodyFormat format, Options options, Answer answer) {
         if (answer.failure instanceof IllegalArgumentException) {
             throw bad(answer.failure.getMessage());
         }
@@ -270,7 +283,7 @@ public final class DecideApi {
         }
         answer.decision.noDecisionReason().ifPresent(why -> request.header(FALLBACK_HEADER, why.name()));
         if (options.enforce) {
-            answer.decision.httpHeaders().forEach(request::header);
+            answer.decision.httpHeaders(olderFields).forEach(request::header);
         }
         ResponseWriter.write(request, format, options.enforce ? answer.decision.httpStatus() : OK, answer.json());
     }

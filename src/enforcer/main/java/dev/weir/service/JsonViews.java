@@ -90,6 +90,8 @@ public final class JsonViews {
         json.set("after", definition(change.after()));
         ArrayNode details = json.putArray("details");
         ChangeDetails.of(change).forEach(details::add);
+        ArrayNode warnings = json.putArray("warnings");
+        change.warnings().forEach(warnings::add);
         return json;
     }
 

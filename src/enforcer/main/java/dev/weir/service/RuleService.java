@@ -6,26 +6,37 @@ import dev.weir.config.WeirConfig;
 import dev.weir.deadletter.DeadLetterList;
 import dev.weir.deadletter.DeadLetterPosition;
 import dev.weir.deadletter.DeadLetterReplay;
+import dev.weir.definition.PolicyFile;
 import dev.weir.definition.PolicyFile.Contents;
 import dev.weir.event.Request;
+import dev.weir.fault.FaultsException;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.ThrottleConflict;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.query.DecisionFilter;
+import dev.weir.query.MissingKeyFields;
 import dev.weir.query.RecentClientRequests;
 import dev.weir.query.RecentDecisions;
 import dev.weir.rules.ConflictException;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.rules.PolicyTopic.Change;
+import dev.weir.rules.PolicyTopic.Effect;
 import dev.weir.rules.PolicyTopic.Expected;
 import dev.weir.rules.PolicyTopic.Options;
+import dev.weir.rules.PolicyWarnings;
 import dev.weir.service.http.ProblemDetails;
 import dev.weir.service.http.VersionPrecondition;
 import dev.weir.wire.ChangeAuthor;
 import dev.weir.wire.PolicyAvro.Applied;
 import dev.weir.wire.PolicyAvro.Kind;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.Semaphore;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -94,8 +105,13 @@ final class RuleService {
 
     /** Returns what applying the contents would change. */
     List<Change> dryRun(Contents contents, boolean prune) {
-        Options options = Options.DEFAULTS.withPrune(prune).withDryRun(true);
-        return withPermit(readPermits, () -> topic.apply(contents, options, System.currentTimeMillis()));
+        Options options = Options.DEFAULTS.withPrune(prune).withDryRun(true).withoutWarnings();
+        long nowMs = System.currentTimeMillis();
+        return withPermit(readPermits, () -> {
+            List<Change> changes = topic.apply(contents, options, nowMs);
+            PolicyTable tried = tried(changes);
+            return addMissingKeyFields(withWarnings(changes, tried, nowMs), tried, nowMs);
+        });
     }
 
     /**
@@ -111,7 +127,49 @@ final class RuleService {
         await(() -> applied(change.kind(), change.id())
                 .filter(one -> one.version() >= change.version())
                 .isPresent());
-        return change;
+        return withWarnings(List.of(change), live.table(), System.currentTimeMillis())
+                .get(0);
+    }
+
+    /** @param policies the policies after the changes */
+    private List<Change> withWarnings(List<Change> changes, PolicyTable policies, long nowMs) {
+        Set<String> ids = new TreeSet<>();
+        live.applied(Kind.POLICY).forEach(one -> ids.add(one.id()));
+        changes.forEach(change -> ids.add(change.id()));
+        List<ThrottleConflict.InForce> all = new ArrayList<>();
+        ids.forEach(id -> all.addAll(policies.inForce(id)));
+        return PolicyWarnings.addTo(changes, all, policies, nowMs);
+    }
+
+    /** Returns the policies as they would be after changes that were not made. */
+    private PolicyTable tried(List<Change> changes) {
+        PolicyTable policies = live.table();
+        for (Change change : changes) {
+            if (change.kind() == Kind.POLICY && change.effect() == Effect.DELETED) {
+                policies = policies.with(change.id(), List.of());
+            } else if (change.kind() == Kind.POLICY && change.effect() != Effect.UNCHANGED) {
+                List<Policy> versions = new ArrayList<>(policies.versions(change.id()));
+                versions.removeIf(version -> version.version() >= change.version());
+                try {
+                    versions.add(PolicyFile.parse(change.id(), change.after(), change.version()));
+                } catch (FaultsException e) {
+                    throw new IllegalStateException("a change has an invalid definition", e);
+                }
+                policies = policies.with(change.id(), versions);
+            }
+        }
+        return policies;
+    }
+
+    /** Adds what recent requests show about the keys of the policies. */
+    private List<Change> addMissingKeyFields(List<Change> changes, PolicyTable policies, long nowMs) {
+        Set<String> ids = new HashSet<>();
+        changes.stream()
+                .filter(change -> change.kind() == Kind.POLICY && change.effect() != Effect.DELETED)
+                .forEach(change -> ids.add(change.id()));
+        return ids.isEmpty()
+                ? changes
+                : PolicyWarnings.addMissingKeyFields(changes, MissingKeyFields.of(config, policies, ids, nowMs));
     }
 
     /**
@@ -148,7 +206,10 @@ final class RuleService {
                         ? new Expected.Absent()
                         : new Expected.Version(Long.MAX_VALUE);
         for (int attempt = 1; ; attempt++) {
-            Options options = Options.DEFAULTS.withExpected(expected).withChangedBy(changedBy);
+            Options options = Options.DEFAULTS
+                    .withExpected(expected)
+                    .withChangedBy(changedBy)
+                    .withoutWarnings();
             try {
                 return withPermit(changePermits, () -> change.apply(options));
             } catch (ConflictException e) {
@@ -205,9 +266,13 @@ final class RuleService {
         return withPermit(readPermits, () -> DeadLetterList.read(config, reason, most));
     }
 
-    /** Writes dead letters to the request topic again. */
-    DeadLetterReplay.Result replay(Set<DeadLetterPosition> positions) {
-        return withPermit(changePermits, () -> DeadLetterReplay.replay(config, positions));
+    /**
+     * Writes dead letters to the request topic again.
+     *
+     * @param again whether those are replayed too that were replayed before
+     */
+    DeadLetterReplay.Result replay(Set<DeadLetterPosition> positions, boolean again) {
+        return withPermit(changePermits, () -> DeadLetterReplay.replay(config, positions, again));
     }
 
     /** Returns the recent requests of a client, as of {@code nowMs}. */

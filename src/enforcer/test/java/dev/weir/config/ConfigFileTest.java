@@ -3,6 +3,7 @@ package dev.weir.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.client.XRateLimitFields;
 import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
@@ -96,6 +97,7 @@ class ConfigFileTest {
                 key: /etc/weir/tls.key
                 ca: /etc/weir/ca.crt
               gateways: [gateway-1:8690, "[::1]:8690"]
+              x-rate-limit: epoch-seconds
             registry:
               url: https://registry.example/apis/registry/v3
               auto-register: false
@@ -167,7 +169,8 @@ class ConfigFileTest {
                                 Duration.ofSeconds(10),
                                 Duration.ofSeconds(30),
                                 Optional.empty(),
-                                List.of()))
+                                List.of(),
+                                XRateLimitFields.NONE))
                         .kafka(Map.of())
                         .build());
         assertThat(WeirConfig.DEFAULTS.requests().rules())
@@ -208,7 +211,8 @@ class ConfigFileTest {
                                         Path.of("/etc/weir/tls.crt"),
                                         Path.of("/etc/weir/tls.key"),
                                         Optional.of(Path.of("/etc/weir/ca.crt")))),
-                                List.of("gateway-1:8690", "[::1]:8690")))
+                                List.of("gateway-1:8690", "[::1]:8690"),
+                                XRateLimitFields.EPOCH_SECONDS))
                         .registry(Map.of(
                                 "url",
                                 "https://registry.example/apis/registry/v3",

@@ -10,9 +10,11 @@ import dev.weir.event.Rejection;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.RecordReader;
 import dev.weir.topics.TopicSetup;
+import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DeadLetterHeaders;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.StreamSupport;
@@ -21,8 +23,9 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -32,18 +35,20 @@ class DeadLetterReplayTest {
 
     private static final byte[] TOO_LONG = "é".repeat(RecordPreview.MAX_BYTES).getBytes(UTF_8);
 
-    private static WeirConfig config;
-    private static Topics topics;
+    private static int count;
 
-    @BeforeAll
-    static void write() throws Exception {
-        config = TestBroker.config("dead").toBuilder().topics("dead.", 2).build();
+    private WeirConfig config;
+    private Topics topics;
+
+    @BeforeEach
+    void write() throws Exception {
+        String prefix = "dead" + ++count;
+        config = TestBroker.config(prefix).toBuilder().topics(prefix + ".", 2).build();
         topics = Topics.of(config);
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
-        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
-                KafkaSettings.producer(config), new ByteArraySerializer(), new ByteArraySerializer())) {
+        try (KafkaProducer<byte[], byte[]> producer = producer()) {
             producer.send(letter(0, topics.requests(), Rejection.NOT_JSON, "alice", "{oops".getBytes(UTF_8)))
                     .get();
             producer.send(letter(0, topics.policies(), Rejection.INVALID_POLICY, "policy/a", new byte[] {1}))
@@ -59,7 +64,12 @@ class DeadLetterReplayTest {
         }
     }
 
-    private static ProducerRecord<byte[], byte[]> letter(
+    private KafkaProducer<byte[], byte[]> producer() {
+        return new KafkaProducer<>(
+                KafkaSettings.producer(config), new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private ProducerRecord<byte[], byte[]> letter(
             int partition, String topic, Rejection reason, String key, byte[] value) {
         ProducerRecord<byte[], byte[]> record =
                 new ProducerRecord<>(topics.deadLetters(), partition, key == null ? null : key.getBytes(UTF_8), value);
@@ -86,7 +96,7 @@ class DeadLetterReplayTest {
         DeadLetter first = all.newestFirst().get(5);
         assertThat(first.position()).isEqualTo(new DeadLetterPosition(0, 0));
         assertThat(first.detail()).isEqualTo("it is wrong");
-        assertThat(first.source()).hasToString("dead.requests:3:42");
+        assertThat(first.source()).hasToString(topics.requests() + ":3:42");
         assertThat(first.key().text()).isEqualTo("alice");
         assertThat(first.value()).isEqualTo(new RecordPreview(5, "{oops", "7b6f6f7073"));
         assertThat(all.newestFirst().get(2).value()).isEqualTo(new RecordPreview(2, null, "00ff"));
@@ -117,8 +127,7 @@ class DeadLetterReplayTest {
     @Test
     void a_replayed_request_has_its_key_value_and_headers_and_names_its_dead_letter() {
         Map<TopicPartition, Long> before = endOfRequests();
-        DeadLetterReplay.Result result =
-                DeadLetterReplay.replay(config, List.of(new DeadLetterPosition(0, 0), new DeadLetterPosition(1, 0)));
+        DeadLetterReplay.Result result = replay("0:0", "1:0");
         assertThat(result.replayed()).isEqualTo(2);
         assertThat(result.skipped()).isZero();
         List<ConsumerRecord<byte[], byte[]>> written = requestsAfter(before);
@@ -133,10 +142,87 @@ class DeadLetterReplayTest {
                 .containsExactly("correlation=7", "weir.replayed-from=0:0");
     }
 
+    private DeadLetterReplay.Result replay(String... positions) {
+        return DeadLetterReplay.replay(
+                config, Arrays.stream(positions).map(DeadLetterPosition::parse).toList(), false);
+    }
+
+    @Test
+    void what_was_replayed_is_not_sent_again() {
+        Map<TopicPartition, Long> before = endOfRequests();
+        assertThat(replay("0:0").replayed()).isEqualTo(1);
+        DeadLetterReplay.Result others = DeadLetterReplay.replayAll(config, null, false);
+        assertThat(others.replayed()).isEqualTo(1);
+        assertThat(others.replayedBefore()).isEqualTo(1);
+        assertThat(requestsAfter(before)).hasSize(2);
+        DeadLetterReplay.Result none = DeadLetterReplay.replayAll(config, null, false);
+        assertThat(none.replayed()).isZero();
+        assertThat(none.replayedBefore()).isEqualTo(2);
+        assertThat(none.skipped()).isEqualTo(6);
+        assertThat(replay("0:0").firstSkipped())
+                .extracting(skipped -> skipped.position() + " " + skipped.why())
+                .containsExactly("0:0 it was replayed before");
+        assertThat(requestsAfter(before)).hasSize(2);
+    }
+
+    @Test
+    void what_was_replayed_is_sent_again_if_the_caller_asks_for_it() {
+        Map<TopicPartition, Long> before = endOfRequests();
+        for (int i = 0; i < 2; i++) {
+            assertThat(DeadLetterReplay.replayAll(config, null, true).replayed())
+                    .isEqualTo(2);
+        }
+        assertThat(DeadLetterReplay.replay(config, List.of(new DeadLetterPosition(0, 0)), true)
+                        .replayed())
+                .isEqualTo(1);
+        assertThat(requestsAfter(before)).hasSize(5);
+    }
+
+    @Test
+    void markers_are_no_dead_letters() {
+        DeadLetterReplay.replayAll(config, null, false);
+        assertThat(DeadLetterList.read(config, null, 100).newestFirst()).hasSize(6);
+        assertThat(replay("0:3", "0:4", "1:3", "1:4").firstSkipped())
+                .extracting(DeadLetterReplay.Skipped::why)
+                .containsOnly("there is no such dead letter, or it was deleted");
+    }
+
+    /** Otherwise the number of dead letters would grow with each replay of requests that stay invalid. */
+    @Test
+    void a_request_that_is_rejected_again_is_not_replayed_with_all() throws Exception {
+        try (KafkaProducer<byte[], byte[]> producer = producer()) {
+            ProducerRecord<byte[], byte[]> again =
+                    letter(0, topics.requests(), Rejection.NOT_JSON, "dora", "{oops".getBytes(UTF_8));
+            again.headers().add(DeadLetterReplay.REPLAYED_FROM, "0:0".getBytes(UTF_8));
+            producer.send(again).get();
+        }
+        DeadLetterReplay.Result result = DeadLetterReplay.replayAll(config, "NOT_JSON", false);
+        assertThat(result.replayed()).isEqualTo(1);
+        assertThat(result.replayedBefore()).isEqualTo(1);
+        assertThat(replay("0:3").replayed()).isEqualTo(1);
+    }
+
+    /** A process that is killed leaves its transaction open. The next replay ends it, and sends what it did not. */
+    @Test
+    void a_replay_that_was_interrupted_loses_and_doubles_nothing() {
+        Map<TopicPartition, Long> before = endOfRequests();
+        ReplayWriter interrupted = new ReplayWriter(config);
+        interrupted.begin();
+        interrupted.write(new DeadLetterPosition(0, 0), "alice".getBytes(UTF_8), new byte[] {1}, new RecordHeaders());
+        DeadLetterReplay.Result result = DeadLetterReplay.replayAll(config, "NOT_JSON", false);
+        assertThat(result.replayed()).isEqualTo(1);
+        assertThat(requestsAfter(before)).hasSize(1);
+        assertThatThrownBy(interrupted::commit)
+                .isInstanceOf(UnreachableException.class)
+                .hasMessageContaining("0 dead letters were replayed before");
+        interrupted.close();
+        assertThat(requestsAfter(before)).hasSize(1);
+    }
+
     @Test
     void what_is_not_a_request_is_skipped_with_the_reason() {
         Map<TopicPartition, Long> before = endOfRequests();
-        DeadLetterReplay.Result result = DeadLetterReplay.replayAll(config, null);
+        DeadLetterReplay.Result result = DeadLetterReplay.replayAll(config, null, false);
         assertThat(result.replayed()).isEqualTo(2);
         assertThat(result.skipped()).isEqualTo(4);
         assertThat(result.firstSkipped())
@@ -151,14 +237,13 @@ class DeadLetterReplayTest {
 
     @Test
     void a_replay_of_one_reason_leaves_the_others() {
-        DeadLetterReplay.Result result = DeadLetterReplay.replayAll(config, "NOT_AVRO");
-        assertThat(result).isEqualTo(new DeadLetterReplay.Result(1, 0, List.of()));
+        DeadLetterReplay.Result result = DeadLetterReplay.replayAll(config, "NOT_AVRO", false);
+        assertThat(result).isEqualTo(new DeadLetterReplay.Result(1, 0, 0, List.of()));
     }
 
     @Test
     void a_position_without_a_dead_letter_is_skipped() {
-        List<DeadLetterPosition> missing = List.of(new DeadLetterPosition(0, 99), new DeadLetterPosition(9, 0));
-        assertThat(DeadLetterReplay.replay(config, missing).firstSkipped())
+        assertThat(replay("0:99", "9:0").firstSkipped())
                 .extracting(skipped -> skipped.position() + " " + skipped.why())
                 .containsExactly(
                         "0:99 there is no such dead letter, or it was deleted",
@@ -175,13 +260,13 @@ class DeadLetterReplayTest {
         }
     }
 
-    private static Map<TopicPartition, Long> endOfRequests() {
+    private Map<TopicPartition, Long> endOfRequests() {
         try (RecordReader reader = reader()) {
             return reader.end(reader.partitions());
         }
     }
 
-    private static List<ConsumerRecord<byte[], byte[]>> requestsAfter(Map<TopicPartition, Long> before) {
+    private List<ConsumerRecord<byte[], byte[]>> requestsAfter(Map<TopicPartition, Long> before) {
         List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
         try (RecordReader reader = reader()) {
             reader.read(before, reader.end(reader.partitions()), records::add);
@@ -189,7 +274,7 @@ class DeadLetterReplayTest {
         return records;
     }
 
-    private static RecordReader reader() {
+    private RecordReader reader() {
         return new RecordReader(config, topics.requests(), RecordReader.Options.ofQuery());
     }
 }

@@ -16,22 +16,28 @@ import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapsho
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 class WeirMetricsCollectorTest {
+
+    private static final int MANY = EnforcerMetrics.MOST + 500;
 
     private enum Health {
         WELL
     }
 
     @Test
-    void arbitrary_tiers_are_reported_together_beyond_the_maximum() {
+    void tiers_that_the_queue_does_not_name_are_reported_together() {
         List<QueueView.TierView> tiers = new ArrayList<>();
-        for (int i = 0; i < EnforcerMetrics.MOST + 500; i++) {
+        for (int i = 0; i < MANY; i++) {
             tiers.add(new QueueView.TierView("tier " + i, new TierShare(0, 1), 1));
         }
-        QueueRules rules =
-                new QueueRules("q", 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
+        TierShare named = new TierShare(-1, 1);
+        tiers.add(new QueueView.TierView("gold", named, 7));
+        tiers.add(new QueueView.TierView(null, TierShare.DEFAULT, 3));
+        QueueRules rules = new QueueRules(
+                "q", 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of("gold", named));
         QueueView queue = new QueueView(rules, false, tiers.size(), tiers.size(), tiers, 0L, 0L, 0L, 0);
         MetricSource source = new MetricSource(
                 Map.of(),
@@ -47,9 +53,10 @@ class WeirMetricsCollectorTest {
                         .filter(snapshot -> snapshot.getMetadata().getName().equals("weir_queue_waiting"))
                         .findFirst()
                         .orElseThrow();
-        assertThat(waiting.getDataPoints()).hasSize(EnforcerMetrics.MOST + 1);
-        assertThat(waiting.getDataPoints().stream().mapToDouble(GaugeDataPointSnapshot::getValue))
-                .contains(500.0);
+        assertThat(waiting.getDataPoints().stream()
+                        .collect(Collectors.toMap(
+                                point -> point.getLabels().get("tier"), GaugeDataPointSnapshot::getValue)))
+                .isEqualTo(Map.of("gold", 7.0, EnforcerMetrics.NONE, 3.0, EnforcerMetrics.OTHER, MANY + 0.0));
     }
 
     /** Prometheus sees no increase of a series that begins with its first dead letter. */

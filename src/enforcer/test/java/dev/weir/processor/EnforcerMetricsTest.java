@@ -3,6 +3,8 @@ package dev.weir.processor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Release;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.TierShare;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -13,6 +15,8 @@ class EnforcerMetricsTest {
     private static final long NANOS_PER_MS = 1_000_000;
 
     private final EnforcerMetrics counts = new EnforcerMetrics();
+    private QueueRules rules =
+            new QueueRules("q", 1, 1, 1, 1, 1, QueueRules.NO_MAX_WAIT, 0, Map.of("gold", new TierShare(1, 1)));
 
     private void release(String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
         release("q", tier, enqueuedAtMs, releaseAtMs, nowMs);
@@ -21,7 +25,7 @@ class EnforcerMetricsTest {
     private void release(String queue, String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
         Release release =
                 new Release("r", "c", tier, queue, 1, enqueuedAtMs, releaseAtMs * NANOS_PER_MS, 1, Map.of(), null);
-        counts.released(release, nowMs);
+        counts.released(release, rules, nowMs);
     }
 
     private long releases(String queue, String tier) {
@@ -29,45 +33,48 @@ class EnforcerMetricsTest {
     }
 
     @Test
-    void arbitrary_tiers_are_counted_together_once_there_are_too_many() {
+    void tiers_that_the_queue_does_not_name_are_counted_together() {
         for (int i = 0; i < MANY; i++) {
             release("tier " + i, 0, 5, 5);
         }
-        assertThat(counts.waitsMs()).hasSize(EnforcerMetrics.MOST + 1);
-        assertThat(releases("q", EnforcerMetrics.OTHER)).isEqualTo(500);
+        release("gold", 0, 5, 5);
+        release(null, 0, 5, 5);
+        assertThat(counts.waitsMs()).hasSize(3);
+        assertThat(releases("q", EnforcerMetrics.OTHER)).isEqualTo(MANY);
+        assertThat(releases("q", "gold")).isEqualTo(1);
+        assertThat(releases("q", EnforcerMetrics.NONE)).isEqualTo(1);
     }
 
     @Test
-    void releases_of_each_queue_are_counted_although_another_one_has_too_many_tiers() {
-        release("early", "gold", 0, 5, 5);
-        for (int i = 0; i < MANY; i++) {
+    void another_queue_is_counted_although_one_has_many_invented_tiers() {
+        for (int i = 0; i < 3 * MANY; i++) {
             release("tier " + i, 0, 5, 5);
         }
-        release("early", "gold", 0, 5, 5);
-        release("early", null, 0, 5, 5);
         release("late", "gold", 0, 5, 5);
-        release("late", null, 0, 5, 5);
-        assertThat(releases("early", "gold")).isEqualTo(2);
-        assertThat(releases("early", EnforcerMetrics.OTHER)).isEqualTo(1);
-        assertThat(releases("late", EnforcerMetrics.OTHER)).isEqualTo(2);
+        assertThat(releases("late", "gold")).isEqualTo(1);
+    }
+
+    @Test
+    void a_deleted_queue_keeps_the_tiers_that_were_labels() {
+        release("gold", 0, 5, 5);
+        rules = null;
+        release("gold", 0, 5, 5);
+        release("silver", 0, 5, 5);
+        assertThat(releases("q", "gold")).isEqualTo(2);
+        assertThat(releases("q", EnforcerMetrics.OTHER)).isEqualTo(1);
     }
 
     @Test
     void releases_are_counted_without_their_queue_once_there_are_too_many_queues() {
-        for (int i = 0; i < MANY; i++) {
-            release("tier " + i, 0, 5, 5);
+        for (int i = 0; i < 2 * MANY; i++) {
             release("queue " + i, "gold", 0, 5, 5);
-        }
-        for (int i = 0; i < MANY; i++) {
-            release("queue " + i, "silver", 0, 5, 5);
         }
         assertThat(counts.waitsMs()).hasSize(2 * EnforcerMetrics.MOST + 1);
         assertThat(releases(EnforcerMetrics.OTHER, EnforcerMetrics.OTHER)).isPositive();
-        assertThat(releases("q", EnforcerMetrics.OTHER)).isPositive();
         assertThat(counts.waitsMs().values().stream()
                         .mapToLong(Histogram.Reading::count)
                         .sum())
-                .isEqualTo(3 * MANY);
+                .isEqualTo(2 * MANY);
     }
 
     @Test

@@ -4,6 +4,7 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.TestBroker;
 import java.nio.file.Path;
@@ -34,6 +35,13 @@ class DecideApiTest {
               - {id: own, match: {endpoint: /own}, limits: [{algorithm: fixed-window, limit: 3, per: 30d}],
                  allow-override: true}
               - {id: sms, match: {endpoint: /sms}, queue: sms}
+              - {id: paced, match: {endpoint: /paced}, limits: [{algorithm: gcra, limit: 600, per: 1m, burst: 1}]}
+              - {id: two, match: {endpoint: /two}, limits: [{algorithm: sliding-window-log, limit: 10, per: 1h},
+                  {algorithm: sliding-window-log, limit: 1000, per: 30d}]}
+              - {id: other, layer: other, match: {endpoint: /two}, limits: [
+                  {algorithm: sliding-window-log, limit: 9, per: 1h}]}
+              - {id: trial, layer: trial, match: {endpoint: /two}, on-exceed: observe, limits: [
+                  {algorithm: sliding-window-log, limit: 1, per: 1h}]}
               - {id: shared, match: {endpoint: /shared}, key: [], lease: client, max-wait: 10s, limits: [
                   {algorithm: sliding-window-log, limit: 100, per: 1h}]}
             queues:
@@ -60,7 +68,11 @@ class DecideApiTest {
     }
 
     private static WeirConfig config(String prefix) {
-        return DecidingInstance.config(TestBroker.config(prefix).withStateDirectory(directory.resolve(prefix)));
+        WeirConfig base =
+                DecidingInstance.config(TestBroker.config(prefix).withStateDirectory(directory.resolve(prefix)));
+        return base.toBuilder()
+                .service(base.service().withXRateLimit(XRateLimitFields.DELTA_SECONDS))
+                .build();
     }
 
     private static String request(String client, String endpoint) {
@@ -114,6 +126,20 @@ class DecideApiTest {
     }
 
     @Test
+    void the_headers_describe_each_limit_that_is_enforced() throws Exception {
+        Reply paced = caller.post(DECIDE + "&enforce=true", request("pat", "/paced"));
+        assertThat(paced.header("RateLimit-Policy")).isEqualTo("\"paced\";q=600;w=60");
+        assertThat(paced.header("RateLimit")).isEqualTo("\"paced\";r=0;t=1");
+        Reply two = caller.post(DECIDE + "&enforce=true", request("pat", "/two"));
+        assertThat(two.header("RateLimit-Policy"))
+                .isEqualTo("\"two\";q=10;w=3600, \"two/2\";q=1000;w=2592000, \"other\";q=9;w=3600");
+        assertThat(two.header("RateLimit").replaceAll(";t=[0-9]+", ""))
+                .isEqualTo("\"two\";r=9, \"two/2\";r=999, \"other\";r=8");
+        assertThat(two.header("X-RateLimit-Remaining")).isEqualTo("8");
+        assertThat(two.json().get("limits").findValuesAsText("policyId")).containsExactly("two", "two", "other");
+    }
+
+    @Test
     void a_request_is_decided_by_its_own_limit_where_the_policy_allows_it() throws Exception {
         String ten = "{\"client\":\"ola\",\"cost\":8,\"attributes\":{\"endpoint\":\"/own\"},"
                 + "\"limitOverride\":{\"limit\":10,\"windowMs\":2592000000}}";
@@ -131,7 +157,8 @@ class DecideApiTest {
                         "[" + ten.replace(":8,", ":1,").replace(":10,", ":9,") + "," + ten.replace(":10,", ":0,") + "]")
                 .json();
         assertThat(batch.findValuesAsText("outcome")).containsExactly("ALLOWED", "DENIED");
-        assertThat(batch.findValuesAsText("remaining")).containsExactly("0", "0");
+        assertThat(batch.get(0).get("remaining").asInt()).isZero();
+        assertThat(batch.get(1).get("remaining").asInt()).isZero();
         await("the usage is known", PATIENCE, () -> {
             JsonNode limit =
                     caller.get("/v1/usage/ola?attribute.endpoint=/own").json().at("/usage/0/limits/0");

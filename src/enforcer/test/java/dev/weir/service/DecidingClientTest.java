@@ -9,6 +9,7 @@ import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.service.http.ConnectionGuard;
@@ -189,7 +190,8 @@ class DecidingClientTest {
     void requests_beyond_the_memory_for_waiting_ones_are_rejected() throws Exception {
         DecidingClient client = new DecidingClient(DecidingClientTest::unconnected);
         ServiceMetrics metrics = metrics();
-        DecideApi api = new DecideApi(WeirConfig.DEFAULTS.requests().rules(), client, metrics.deciding(), 3_000);
+        DecideApi api = new DecideApi(
+                WeirConfig.DEFAULTS.requests().rules(), XRateLimitFields.NONE, client, metrics.deciding(), 3_000);
         Javalin server = serve(api);
         try (client) {
             List<CompletableFuture<HttpResponse<String>>> two = List.of(post(server.port()), post(server.port()));

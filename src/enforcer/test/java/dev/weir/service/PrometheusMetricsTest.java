@@ -175,7 +175,7 @@ class PrometheusMetricsTest {
         assertThat(scrape.lines("weir_queue_waiting")).contains("{queue=\"slow\",tier=\"gold\"} 2.0");
         assertThat(scrape.lines("weir_release_wait_seconds_count"))
                 .contains("{queue=\"slow\",tier=\"gold\"} 1")
-                .anyMatch(line -> line.matches("\\{queue=\"hooks\",tier=\"(gold|\\(none\\))\"} 1"))
+                .anyMatch(line -> line.matches("\\{queue=\"hooks\",tier=\"(\\(other\\)|\\(none\\))\"} 1"))
                 .hasSize(2);
         assertThat(scrape.sum("weir_release_lateness_seconds_count")).isEqualTo(2);
         assertThat(scrape.sum("weir_queue_oldest_wait_seconds")).isGreaterThan(0);

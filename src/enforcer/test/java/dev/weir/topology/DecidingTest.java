@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
@@ -77,7 +78,8 @@ class DecidingTest {
                                 new Decision.Timing(5_200, 800L, null))
                         .withLimit(
                                 new PolicyVersion("p", 4),
-                                new LimitStatus("sliding-window-log 2/1s", 2L, 1_000L, 0L, 900L)));
+                                new LimitStatus("sliding-window-log 2/1s", 2L, 1_000L, 0L, 900L))
+                        .withLimits(List.of(new EnforcedLimit("p", 1, 2, 1_000L, 0L, 900L, 800L))));
     }
 
     @Test
@@ -95,7 +97,10 @@ class DecidingTest {
                                 new Decision.Timing(1, 0L, null))
                         .withLimit(
                                 new PolicyVersion("p", 1),
-                                new LimitStatus("sliding-window-counter 10/1m", 10L, 60_000L, 2L, 112_500L)));
+                                new LimitStatus("sliding-window-counter 10/1m", 10L, 60_000L, 2L, 112_500L))
+                        .withLimits(List.of(
+                                new EnforcedLimit("p", 1, 10, 60_000L, 2L, 112_500L, 0L),
+                                new EnforcedLimit("p", 2, 50, 3_600_000L, 42L, 3_599_999L, 0L))));
         weir.pass(Duration.ofSeconds(5)); // the state is written
         Decision own = weir.ask("alice", 2);
         assertThat(own.outcome()).isEqualTo(Outcome.DENIED);
@@ -344,8 +349,8 @@ class DecidingTest {
                 bad("UNKNOWN_FORMAT", "It looks like JSON that was serialized twice", "\"{}\""),
                 bad("UNKNOWN_FORMAT", "Remove what precedes the {", "\uFEFF{}"),
                 bad("NOT_JSON", "the value: is not valid JSON: ", "{"),
-                bad("NOT_JSON", "the value: client is required", "{\"requestId\":\"r\"}"),
-                bad("NOT_JSON", "the value: requestId is required", "{\"client\":\"alice\"}"),
+                bad("NO_CLIENT", "the value: client is required", "{\"requestId\":\"r\"}"),
+                bad("NO_REQUEST_ID", "the value: requestId is required", "{\"client\":\"alice\"}"),
                 bad("NOT_JSON", "the value: cost must be a whole number, is '1'", "{\"cost\":\"1\"}"),
                 bad("NOT_JSON", "the value: unknown field 'id'", "{\"id\":\"1\"}"),
                 bad("NOT_JSON", "the value: timestamp cannot be set: it is that of the record", "{\"timestamp\":1}"),

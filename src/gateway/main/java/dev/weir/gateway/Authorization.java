@@ -2,6 +2,7 @@ package dev.weir.gateway;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionReason;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
 import dev.weir.service.DecideApi;
@@ -50,9 +51,10 @@ record Authorization(int status, Map<String, String> headers, String detail, Dur
      * Returns the answer for a decision.
      *
      * @param original how the proxy that asks passes on requests
+     * @param older which older rate-limit fields are added
      */
-    static Authorization of(ClientDecision decision, OriginalRequest original) {
-        Map<String, String> headers = headers(decision);
+    static Authorization of(ClientDecision decision, OriginalRequest original, XRateLimitFields older) {
+        Map<String, String> headers = headers(decision, older);
         if (!decision.allowed()) {
             return new Authorization(
                     original.denyStatus(decision.httpStatus()), headers, detail(decision), Duration.ZERO);
@@ -70,8 +72,8 @@ record Authorization(int status, Map<String, String> headers, String detail, Dur
         return new Authorization(OK, headers, "", delay);
     }
 
-    private static Map<String, String> headers(ClientDecision decision) {
-        Map<String, String> headers = decision.httpHeaders();
+    private static Map<String, String> headers(ClientDecision decision, XRateLimitFields older) {
+        Map<String, String> headers = decision.httpHeaders(older);
         if (decision.decision().isEmpty()) {
             String reason = decision.noDecisionReason().orElseThrow().name();
             return with(headers, DecideApi.FALLBACK_HEADER, reason);

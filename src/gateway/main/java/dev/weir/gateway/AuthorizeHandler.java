@@ -1,6 +1,7 @@
 package dev.weir.gateway;
 
 import dev.weir.client.ClientDecision;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Request;
 import dev.weir.gateway.AuthorizeMetrics.Result;
 import dev.weir.policy.RequestRules;
@@ -49,6 +50,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
 
     private final GatewayConfig config;
     private final RequestRules rules;
+    private final XRateLimitFields olderFields;
     private final RequestDecider decider;
     private final AuthorizeMetrics metrics;
     private final BooleanSupplier isDraining;
@@ -59,11 +61,13 @@ final class AuthorizeHandler extends Handler.Wrapper {
     AuthorizeHandler(
             GatewayConfig config,
             RequestRules rules,
+            XRateLimitFields olderFields,
             RequestDecider decider,
             AuthorizeMetrics metrics,
             BooleanSupplier isDraining) {
         this.config = config;
         this.rules = rules;
+        this.olderFields = olderFields;
         this.decider = decider;
         this.metrics = metrics;
         this.isDraining = isDraining;
@@ -135,7 +139,7 @@ final class AuthorizeHandler extends Handler.Wrapper {
                 answerDelayed(
                         call,
                         failure == null
-                                ? Authorization.of(decision, config.proxies().original())
+                                ? Authorization.of(decision, config.proxies().original(), olderFields)
                                 : invalid(failure));
             } catch (RuntimeException e) {
                 LOG.error("A decision could not be sent", e);

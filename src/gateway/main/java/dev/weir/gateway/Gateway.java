@@ -113,6 +113,7 @@ public final class Gateway implements AutoCloseable {
         AuthorizeHandler authorize = new AuthorizeHandler(
                 config,
                 weir.requests().rules(),
+                weir.service().xRateLimit(),
                 client,
                 new AuthorizeMetrics(metrics.registry().getPrometheusRegistry(), AuthorizeHandler.routeIds(config)),
                 () -> isDraining);
@@ -192,7 +193,8 @@ public final class Gateway implements AutoCloseable {
                     config.envoy()
                             .with(new EntryTexts(
                                     weir.requests().rules().maxAttributeLength(),
-                                    config.proxies().address().ipv6PrefixLength())),
+                                    config.proxies().address().ipv6PrefixLength()))
+                            .with(weir.service().xRateLimit()),
                     new EnvoyServer.Endpoint(
                             new InetSocketAddress(host, port),
                             callers,

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
@@ -29,7 +30,7 @@ class AuthorizationTest {
     }
 
     private static Authorization of(ClientDecision decision) {
-        return Authorization.of(decision, OriginalRequest.X_FORWARDED);
+        return Authorization.of(decision, OriginalRequest.X_FORWARDED, XRateLimitFields.NONE);
     }
 
     @ParameterizedTest
@@ -63,11 +64,26 @@ class AuthorizationTest {
             EXPIRED, 503, 429
             """)
     void a_proxy_that_sends_the_call_itself_gets_no_5xx(Outcome outcome, int status, int forProxy) {
-        Authorization answer = Authorization.of(decision(outcome, status, 1_000L, null), OriginalRequest.CALL);
+        Authorization answer =
+                Authorization.of(decision(outcome, status, 1_000L, null), OriginalRequest.CALL, XRateLimitFields.NONE);
         assertThat(answer.statusForProxy(Optional.empty())).isEqualTo(forProxy);
         ClientDecision fallback = SampleDecisions.fallback(false, NoDecisionReason.TIMED_OUT);
-        assertThat(Authorization.of(fallback, OriginalRequest.CALL).statusForProxy(Optional.empty()))
+        assertThat(Authorization.of(fallback, OriginalRequest.CALL, XRateLimitFields.NONE)
+                        .statusForProxy(Optional.empty()))
                 .isEqualTo(429);
+    }
+
+    @Test
+    void the_older_fields_are_added_if_they_are_selected() {
+        Authorization answer = Authorization.of(
+                SampleDecisions.of(SampleDecisions.denied(REQUEST)),
+                OriginalRequest.X_FORWARDED,
+                XRateLimitFields.DELTA_SECONDS);
+        assertThat(answer.headers())
+                .containsEntry("RateLimit-Policy", "\"p\";q=10;w=60")
+                .containsEntry("X-RateLimit-Limit", "10")
+                .containsEntry("X-RateLimit-Remaining", "0")
+                .containsEntry("X-RateLimit-Reset", "60");
     }
 
     @Test

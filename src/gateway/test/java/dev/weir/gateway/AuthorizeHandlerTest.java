@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionReason;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.service.Caller;
 import dev.weir.service.RequestDecider;
@@ -32,6 +33,7 @@ class AuthorizeHandlerTest {
         server.setHandler(new AuthorizeHandler(
                 config,
                 WeirConfig.DEFAULTS.requests().rules(),
+                XRateLimitFields.NONE,
                 decider,
                 new AuthorizeMetrics(new PrometheusRegistry(), AuthorizeHandler.routeIds(config)),
                 () -> false));

@@ -25,6 +25,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
@@ -76,6 +77,43 @@ class EnvoyGatewayTest {
                     .contains("weir_envoy_calls_total{result=\"OVER_LIMIT\"} 1.0")
                     .contains("weir_envoy_duration_seconds_count 4")
                     .contains("weir_envoy_in_flight 0.0");
+        }
+    }
+
+    private static List<String> series(Caller caller) throws Exception {
+        return caller.get("/metrics")
+                .text()
+                .lines()
+                .filter(line -> line.startsWith("weir_"))
+                .map(line -> line.substring(0, line.lastIndexOf(' ')))
+                .toList();
+    }
+
+    /** Whatever callers send, by HTTP or gRPC, is no label of a metric. */
+    @Test
+    void invented_names_are_no_labels() throws Exception {
+        try (Gateway gateway = SharedWeir.get().open(section("gateway: {envoy: {timeout: 10s}}"))) {
+            Caller caller = Caller.unchecked(gateway.httpPort());
+            List<String> before = List.of();
+            for (int i = 0; i < 60; i++) {
+                String name = "invented" + i;
+                ask(gateway, name, name, "path", "/" + name, "user_id", name);
+                caller.get(
+                        "/v1/authorize/" + name + "?" + name + "=1",
+                        "X-Api-Key: " + name,
+                        "X-Forwarded-Method: " + name.toUpperCase(Locale.ROOT),
+                        "X-Forwarded-Uri: /" + name,
+                        "X-Forwarded-Host: " + name + ".example");
+                caller.post(
+                        "/v1/decide?timeout=10s",
+                        "{\"client\":\"" + name + "\",\"tier\":\"" + name + "\",\"attributes\":{\"" + name
+                                + "\":\"x\"}}");
+                caller.get("/" + name);
+                before = i == 2 ? series(caller) : before;
+            }
+            assertThat(series(caller))
+                    .containsExactlyInAnyOrderElementsOf(before)
+                    .noneMatch(line -> line.contains("invented"));
         }
     }
 

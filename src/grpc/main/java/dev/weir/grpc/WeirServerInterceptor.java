@@ -3,6 +3,7 @@ package dev.weir.grpc;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionException;
 import dev.weir.client.WeirClient;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import io.grpc.Context;
@@ -71,6 +72,7 @@ public final class WeirServerInterceptor implements ServerInterceptor {
     private final Function<Request, CompletableFuture<ClientDecision>> decider;
     private final Function<GrpcCall, Request> requests;
     private final Executor executor;
+    private final XRateLimitFields older;
 
     /**
      * Creates an interceptor that starts handlers on the client's executor, or, if the policy throttles, in the common
@@ -92,16 +94,31 @@ public final class WeirServerInterceptor implements ServerInterceptor {
      * @param executor where handlers are started
      */
     public WeirServerInterceptor(WeirClient weir, Function<GrpcCall, Request> requests, Executor executor) {
-        this(weir::decide, requests, executor);
+        this(weir, requests, executor, XRateLimitFields.NONE);
+    }
+
+    /**
+     * Creates an interceptor whose responses also have the older fields {@code x-ratelimit-…}.
+     *
+     * @param weir the client, which the interceptor does not close
+     * @param requests returns the request for a call. Its client should be the authenticated caller
+     * @param executor where handlers are started
+     * @param older which older fields are added
+     */
+    public WeirServerInterceptor(
+            WeirClient weir, Function<GrpcCall, Request> requests, Executor executor, XRateLimitFields older) {
+        this(weir::decide, requests, executor, older);
     }
 
     WeirServerInterceptor(
             Function<Request, CompletableFuture<ClientDecision>> decider,
             Function<GrpcCall, Request> requests,
-            Executor executor) {
+            Executor executor,
+            XRateLimitFields older) {
         this.decider = decider;
         this.requests = requests;
         this.executor = executor;
+        this.older = older;
     }
 
     @Override
@@ -156,7 +173,7 @@ public final class WeirServerInterceptor implements ServerInterceptor {
 
         private void allow(ClientDecision answer) {
             try {
-                executor.execute(context.wrap(() -> start(answer.httpHeaders())));
+                executor.execute(context.wrap(() -> start(answer.httpHeaders(older))));
             } catch (RuntimeException e) { // the executor was shut down
                 close(Status.UNAVAILABLE.withCause(e), new Metadata());
             }
@@ -190,7 +207,7 @@ public final class WeirServerInterceptor implements ServerInterceptor {
                 return;
             }
             Metadata trailers = new Metadata();
-            put(answer.httpHeaders(), trailers);
+            put(answer.httpHeaders(older), trailers);
             Long retryAfterMs = decision.retryAfterMs();
             trailers.put(PUSHBACK, retryAfterMs == null || retryAfterMs == 0 ? NO_RETRY : retryAfterMs.toString());
             int http = decision.httpStatus();

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
@@ -72,6 +73,7 @@ class WeirServerInterceptorTest {
             request -> done(SampleDecisions.allowed(request));
     private volatile Runnable beforeHandler = () -> {};
     private Executor executor = Runnable::run;
+    private XRateLimitFields older = XRateLimitFields.NONE;
     private Server server;
     private ManagedChannel channel;
 
@@ -93,7 +95,8 @@ class WeirServerInterceptorTest {
                             .attribute("method", call.methodName())
                             .build();
                 },
-                executor);
+                executor,
+                older);
         String name = "interceptor-test";
         ServerBuilder<?> builder = transport == Transport.IN_PROCESS
                 ? InProcessServerBuilder.forName(name)
@@ -185,6 +188,20 @@ class WeirServerInterceptorTest {
         if (transport == Transport.NETTY) {
             assertThat(calls.get(0).peer().orElseThrow()).matches("127.0.0.1|0:0:0:0:0:0:0:1");
         }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void older_fields_are_added_if_they_are_selected(Transport transport) throws Exception {
+        older = XRateLimitFields.DELTA_SECONDS;
+        start(transport);
+        AtomicReference<Metadata> headers = new AtomicReference<>();
+        Channel watched = ClientInterceptors.intercept(
+                as("alice"), MetadataUtils.newCaptureMetadataInterceptor(headers, new AtomicReference<>()));
+        assertThat(get(watched, "7")).isEqualTo("article 7");
+        assertThat(text(headers.get(), "x-ratelimit-limit")).isEqualTo("10");
+        assertThat(text(headers.get(), "x-ratelimit-remaining")).isEqualTo("9");
+        assertThat(text(headers.get(), "x-ratelimit-reset")).isEqualTo("6");
     }
 
     @ParameterizedTest

@@ -2,6 +2,7 @@ package dev.weir.spring;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionException;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
@@ -19,10 +20,11 @@ record HttpVerdict(boolean passes, long delayMs, int status, Map<String, String>
     static final int BAD_REQUEST = 400;
     static final int UNAVAILABLE = 503;
 
-    static HttpVerdict of(ClientDecision answer) {
+    /** @param older which older rate-limit fields are added */
+    static HttpVerdict of(ClientDecision answer, XRateLimitFields older) {
         Long delayMs = answer.decision().map(Decision::delayMs).orElse(null);
         return new HttpVerdict(
-                answer.allowed(), delayMs == null ? 0 : delayMs, answer.httpStatus(), answer.httpHeaders());
+                answer.allowed(), delayMs == null ? 0 : delayMs, answer.httpStatus(), answer.httpHeaders(older));
     }
 
     /**

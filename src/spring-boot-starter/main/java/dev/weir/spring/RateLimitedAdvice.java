@@ -2,6 +2,7 @@ package dev.weir.spring;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionException;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
 import org.springframework.core.annotation.Order;
 import org.springframework.http.HttpHeaders;
@@ -21,8 +22,16 @@ import org.springframework.web.bind.annotation.ExceptionHandler;
 @Order(0)
 public class RateLimitedAdvice {
 
-    /** Creates an advice. */
-    public RateLimitedAdvice() {}
+    private final XRateLimitFields olderFields;
+
+    /**
+     * Creates an advice.
+     *
+     * @param olderFields which older rate-limit fields are added
+     */
+    public RateLimitedAdvice(XRateLimitFields olderFields) {
+        this.olderFields = olderFields;
+    }
 
     /**
      * Makes the response to a call that was not allowed.
@@ -34,7 +43,7 @@ public class RateLimitedAdvice {
     public ResponseEntity<ProblemDetail> limited(RateLimitedException failure) {
         ClientDecision answer = failure.decision();
         HttpHeaders headers = new HttpHeaders();
-        answer.httpHeaders().forEach(headers::set);
+        answer.httpHeaders(olderFields).forEach(headers::set);
         ResponseEntity.BodyBuilder response =
                 ResponseEntity.status(answer.httpStatus()).headers(headers);
         return answer.decision().map(Decision::shadowBanned).orElse(false)

@@ -1,6 +1,7 @@
 package dev.weir.spring;
 
 import dev.weir.client.Fallback;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.http.PathRules;
 import java.time.Duration;
 import java.util.List;
@@ -31,6 +32,8 @@ import org.springframework.expression.spel.standard.SpelExpressionParser;
  * @param leased whether the client leases quota and decides requests in this process
  * @param maxBlockedThreads how many threads can be blocked at the same time by calls that policies throttle. Further
  *     calls are refused with the delay as retry time. The default is a quarter of server.tomcat.threads.max
+ * @param xRateLimit whether responses also have the older fields X-RateLimit-Limit, X-RateLimit-Remaining and
+ *     X-RateLimit-Reset, the latter as delta-seconds or epoch-seconds
  * @param circuit when the client stops sending requests because recent ones got no decision
  * @param filter the filter for HTTP requests
  * @param method the methods with the annotation RateLimited
@@ -49,6 +52,7 @@ public record WeirProperties(
         @DefaultValue("false") boolean committed,
         @DefaultValue("false") boolean leased,
         Integer maxBlockedThreads,
+        @DefaultValue("none") XRateLimitFields xRateLimit,
         @DefaultValue CircuitProperties circuit,
         @DefaultValue FilterProperties filter,
         @DefaultValue MethodProperties method) {

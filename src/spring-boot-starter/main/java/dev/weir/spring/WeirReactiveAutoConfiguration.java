@@ -23,12 +23,13 @@ public class WeirReactiveAutoConfiguration {
     /**
      * Returns the handler of exceptions that {@link RateLimited} methods throw.
      *
+     * @param properties the properties weir.*
      * @return the handler
      */
     @Bean
     @ConditionalOnMissingBean
-    public RateLimitedAdvice weirRateLimitedAdvice() {
-        return new RateLimitedAdvice();
+    public RateLimitedAdvice weirRateLimitedAdvice(WeirProperties properties) {
+        return new RateLimitedAdvice(properties.xRateLimit());
     }
 
     /** Configures the filter. */
@@ -52,6 +53,7 @@ public class WeirReactiveAutoConfiguration {
                     mapper,
                     new HttpRequestMapping(filter),
                     filter.fallback(properties.fallback()),
+                    properties.xRateLimit(),
                     filter.order());
         }
     }

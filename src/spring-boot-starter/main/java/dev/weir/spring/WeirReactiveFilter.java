@@ -1,6 +1,7 @@
 package dev.weir.spring;
 
 import dev.weir.client.Fallback;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Request;
 import java.net.InetSocketAddress;
 import java.security.Principal;
@@ -27,6 +28,7 @@ public final class WeirReactiveFilter implements WebFilter, Ordered {
     private final ExchangeRequestMapper mapper;
     private final HttpRequestMapping mapping;
     private final Fallback fallback;
+    private final XRateLimitFields olderFields;
     private final int order;
 
     WeirReactiveFilter(
@@ -34,11 +36,13 @@ public final class WeirReactiveFilter implements WebFilter, Ordered {
             ExchangeRequestMapper mapper,
             HttpRequestMapping mapping,
             Fallback fallback,
+            XRateLimitFields olderFields,
             int order) {
         this.decider = decider;
         this.mapper = mapper;
         this.mapping = mapping;
         this.fallback = fallback;
+        this.olderFields = olderFields;
         this.order = order;
     }
 
@@ -69,7 +73,7 @@ public final class WeirReactiveFilter implements WebFilter, Ordered {
 
     private Mono<HttpVerdict> decide(Request request) {
         return Mono.fromFuture(() -> decider.decide(request, fallback), true)
-                .map(HttpVerdict::of)
+                .map(answer -> HttpVerdict.of(answer, olderFields))
                 .onErrorResume(failure -> Mono.fromSupplier(() -> HttpVerdict.of(failure)))
                 .publishOn(Schedulers.parallel());
     }

@@ -26,12 +26,13 @@ public class WeirServletAutoConfiguration {
     /**
      * Returns the handler of exceptions that {@link RateLimited} methods throw.
      *
+     * @param properties the properties weir.*
      * @return the handler
      */
     @Bean
     @ConditionalOnMissingBean
-    public RateLimitedAdvice weirRateLimitedAdvice() {
-        return new RateLimitedAdvice();
+    public RateLimitedAdvice weirRateLimitedAdvice(WeirProperties properties) {
+        return new RateLimitedAdvice(properties.xRateLimit());
     }
 
     /** Configures the filters. */
@@ -52,7 +53,11 @@ public class WeirServletAutoConfiguration {
                 WeirDecider decider, ServletRequestMapper mapper, WeirProperties properties) {
             WeirProperties.FilterProperties filter = properties.filter();
             FilterRegistrationBean<WeirServletFilter> bean = new FilterRegistrationBean<>(new WeirServletFilter(
-                    decider, mapper, new HttpRequestMapping(filter), filter.fallback(properties.fallback())));
+                    decider,
+                    mapper,
+                    new HttpRequestMapping(filter),
+                    filter.fallback(properties.fallback()),
+                    properties.xRateLimit()));
             bean.setOrder(filter.order());
             bean.setDispatcherTypes(DispatcherType.REQUEST);
             return bean;

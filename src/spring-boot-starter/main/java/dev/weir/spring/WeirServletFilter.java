@@ -1,6 +1,7 @@
 package dev.weir.spring;
 
 import dev.weir.client.Fallback;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Request;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
@@ -33,12 +34,19 @@ public final class WeirServletFilter extends OncePerRequestFilter {
     private final ServletRequestMapper mapper;
     private final HttpRequestMapping mapping;
     private final Fallback fallback;
+    private final XRateLimitFields olderFields;
 
-    WeirServletFilter(WeirDecider decider, ServletRequestMapper mapper, HttpRequestMapping mapping, Fallback fallback) {
+    WeirServletFilter(
+            WeirDecider decider,
+            ServletRequestMapper mapper,
+            HttpRequestMapping mapping,
+            Fallback fallback,
+            XRateLimitFields olderFields) {
         this.decider = decider;
         this.mapper = mapper;
         this.mapping = mapping;
         this.fallback = fallback;
+        this.olderFields = olderFields;
     }
 
     /** The mapper for the properties {@code weir.filter.*}. */
@@ -72,7 +80,7 @@ public final class WeirServletFilter extends OncePerRequestFilter {
             return HttpVerdict.refusal(HttpVerdict.BAD_REQUEST);
         }
         try {
-            return HttpVerdict.of(decider.decide(request, fallback).join());
+            return HttpVerdict.of(decider.decide(request, fallback).join(), olderFields);
         } catch (CompletionException e) {
             return HttpVerdict.of(e);
         }

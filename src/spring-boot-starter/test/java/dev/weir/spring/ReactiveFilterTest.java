@@ -28,6 +28,7 @@ import reactor.core.scheduler.Schedulers;
 /** Tests the WebFlux filter, without Kafka. */
 @WebFluxTest(
         properties = {
+            "weir.x-rate-limit=delta-seconds",
             "spring.main.web-application-type=reactive",
             "weir.filter.enabled=true",
             "weir.filter.paths=/articles/**",
@@ -95,6 +96,8 @@ class ReactiveFilterTest {
                 .isOk()
                 .expectHeader()
                 .valueEquals("RateLimit", "\"p\";r=9;t=6")
+                .expectHeader()
+                .valueEquals("X-RateLimit-Remaining", "9")
                 .expectBody(String.class)
                 .isEqualTo("article 7 true");
         assertThat(decider.onlyRequest().client()).isEqualTo("alice");

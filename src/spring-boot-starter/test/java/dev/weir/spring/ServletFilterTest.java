@@ -32,6 +32,7 @@ import org.springframework.web.bind.annotation.RestController;
             "weir.filter.attributes.method=method",
             "weir.filter.attributes.tenant=header:X-Tenant",
             "weir.filter.attributes.address=remote-address",
+            "weir.x-rate-limit=delta-seconds",
         })
 @ImportAutoConfiguration({
     WeirServletAutoConfiguration.class,
@@ -85,6 +86,9 @@ class ServletFilterTest {
                 .hasStatus(200)
                 .hasHeader("RateLimit-Policy", "\"p\";q=10;w=60")
                 .hasHeader("RateLimit", "\"p\";r=9;t=6")
+                .hasHeader("X-RateLimit-Limit", "10")
+                .hasHeader("X-RateLimit-Remaining", "9")
+                .hasHeader("X-RateLimit-Reset", "6")
                 .bodyText()
                 .isEqualTo("article 7");
         Request request = decider.onlyRequest();

@@ -809,6 +809,7 @@ class AuditTest {
                 decision.resetAfterMs());
         return AVRO.encode(new Decision(identity, status, decision.timing())
                 .withLimit(policy, limit)
+                .withLimits(decision.limits())
                 .withContext(decision.context()));
     }
 

@@ -161,6 +161,11 @@ public record QueueRules(
                 && (total == null) == (other.total == null);
     }
 
+    /** Returns whether these rules name a tier. Requests can have any other tier, so the number of those is unbounded. */
+    public boolean namesTier(String tier) {
+        return tiers.containsKey(tier);
+    }
+
     /** Returns the share of a tier. */
     public TierShare share(String tier) {
         return tiers.getOrDefault(tier, TierShare.DEFAULT);

@@ -1,5 +1,6 @@
 package dev.weir.gateway.envoy;
 
+import dev.weir.client.XRateLimitFields;
 import dev.weir.service.RequestDecider;
 import java.time.Duration;
 import java.util.Optional;
@@ -38,6 +39,11 @@ public record EnvoyConfig(
     public EnvoyConfig with(EntryTexts texts) {
         EnvoyMapping other = new EnvoyMapping(mapping.rules(), mapping.otherwise(), mapping.isMerged(), texts);
         return new EnvoyConfig(other, contents, bounds, connections, threads, drain, tls);
+    }
+
+    /** Returns a copy whose responses have other older rate-limit headers. */
+    public EnvoyConfig with(XRateLimitFields older) {
+        return new EnvoyConfig(mapping, contents.with(older), bounds, connections, threads, drain, tls);
     }
 
     /** Returns a copy with other bounds of connections. */

@@ -102,6 +102,7 @@ public final class EnvoySection {
                         EntryTexts.DEFAULTS),
                 new ResponseContents(
                         flag(section.get("headers"), contents.hasHeaders()),
+                        contents.olderHeaders(),
                         flag(section.get("metadata"), contents.hasMetadata()),
                         read(section.get("over-limit-body"), EnvoySection::body, contents.overLimitBody())),
                 new CallBounds(

@@ -105,12 +105,12 @@ final class ResponseBuilder {
     }
 
     /** Adds the headers of the response to the client. It must not retry a request that passes. */
-    private static void addHeaders(RateLimitResponse.Builder response, Code code, List<RequestAnswer> answers) {
+    private void addHeaders(RateLimitResponse.Builder response, Code code, List<RequestAnswer> answers) {
         List<Decision> decisions = new ArrayList<>(answers.size());
         for (RequestAnswer answer : answers) {
             answer.weir().ifPresent(decisions::add);
         }
-        RateLimitHeaders.of(decisions).forEach((name, value) -> {
+        RateLimitHeaders.of(decisions, contents.olderHeaders()).forEach((name, value) -> {
             if (code == Code.OVER_LIMIT || !name.equals(RETRY_AFTER)) {
                 response.addResponseHeadersToAdd(header(name.toLowerCase(Locale.ROOT), value));
             }

@@ -136,8 +136,8 @@ class EnvoyExampleTest {
         List<String> labels = new ArrayList<>();
         for (Policy policy : policies()) {
             Policy.Term term = policy.terms().get(0);
-            long windowSeconds = term.limit().windowMs(0) / 1_000;
-            headers.add("\"" + policy.id() + "\";q=" + term.limit().capacity() + ";w=" + windowSeconds);
+            long windowSeconds = term.limit().ratePeriodMs(0) / 1_000;
+            headers.add("\"" + policy.id() + "\";q=" + term.limit().rateTokens() + ";w=" + windowSeconds);
             labels.add(policy.id() + " " + term.label());
         }
         String page = Files.readString(REFERENCE);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.client.Fallback;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.fault.FaultsException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -63,7 +64,7 @@ class EnvoySectionTest {
         assertThat(ruled.client()).containsExactly("user");
         assertThat(ruled.fallback()).isEqualTo(Fallback.FAIL_CLOSED);
         assertThat(ruled.timeout()).isEqualTo(Duration.ofMillis(50));
-        assertThat(config.contents()).isEqualTo(new ResponseContents(false, false, "slow down"));
+        assertThat(config.contents()).isEqualTo(new ResponseContents(false, XRateLimitFields.NONE, false, "slow down"));
         assertThat(config.bounds()).isEqualTo(new CallBounds(5, 6, 65_536, 7));
         assertThat(config.connections()).isEqualTo(new ConnectionBounds(8, 4, 3, 2));
         assertThat(config.threads()).isEqualTo(9);

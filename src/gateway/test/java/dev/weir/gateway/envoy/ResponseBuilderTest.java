@@ -14,6 +14,7 @@ import com.google.protobuf.Value;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
+import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
@@ -258,6 +259,18 @@ class ResponseBuilderTest {
     }
 
     @Test
+    void the_older_headers_are_those_of_the_limit_with_the_least_remaining() {
+        RateLimitResponse response = build(
+                ResponseContents.DEFAULTS.with(XRateLimitFields.DELTA_SECONDS),
+                answer(allowed("per-client", tenAMinute(7))),
+                answer(allowed("per-path", new LimitStatus("gcra 5/1s", 5L, 1_000L, 3L, 1_000L))));
+        assertThat(headers(response.getResponseHeadersToAddList()))
+                .containsEntry("x-ratelimit-limit", "5")
+                .containsEntry("x-ratelimit-remaining", "3")
+                .containsEntry("x-ratelimit-reset", "1");
+    }
+
+    @Test
     void a_call_that_passes_although_a_quota_is_exceeded_has_no_retry_time() {
         RateLimitResponse response = build(
                 answer(QUOTA, 1, SampleDecisions.of(allowed("a", tenAMinute(1)))),
@@ -333,7 +346,7 @@ class ResponseBuilderTest {
 
     @Test
     void headers_metadata_and_body_can_be_configured() {
-        ResponseContents contents = new ResponseContents(false, false, "slow down");
+        ResponseContents contents = new ResponseContents(false, XRateLimitFields.NONE, false, "slow down");
         RateLimitResponse denied = build(contents, answer(denied("p", tenAMinute(0))));
         assertThat(denied.getResponseHeadersToAddList()).isEmpty();
         assertThat(denied.hasDynamicMetadata()).isFalse();
