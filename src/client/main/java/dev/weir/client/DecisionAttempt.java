@@ -201,11 +201,11 @@ final class DecisionAttempt implements WritableLeases {
                 leases.setDueWithBatch(held[i]);
             }
             LeasedPolicyDecider best = rules[binding].policy();
-            if (i > 0 && rules[i].policy().isBinding(held[i].available(), best, held[binding].available())) {
+            if (i > 0 && rules[i].policy().isBinding(held[i].remaining(), best, held[binding].remaining())) {
                 binding = i;
             }
         }
-        return rules[binding].policy().allowedDecision(request, held[binding].available(), atMs);
+        return rules[binding].policy().allowedDecision(request, held[binding].remaining(), atMs);
     }
 
     /** Decides a request that is not simply permitted, in the same way as an enforcer. */
@@ -236,7 +236,7 @@ final class DecisionAttempt implements WritableLeases {
 
     private Decision count(Request request, Decision decision) {
         if (request.kind() != RequestKind.CONSUME) {
-            return decision;
+            return isUnanswered(request, decision) ? null : decision;
         }
         for (int i = 0; i < size; i++) {
             boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
@@ -250,6 +250,18 @@ final class DecisionAttempt implements WritableLeases {
             }
         }
         return decision;
+    }
+
+    /** Returns whether a PEEK was denied because a ledger has not answered for long; it is then undecided. */
+    private boolean isUnanswered(Request request, Decision decision) {
+        for (int i = 0; i < size && decision.reason() == Reason.QUOTA_NOT_AT_HAND; i++) {
+            boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
+            if (isByThis && request.kind() == RequestKind.PEEK && isUnanswered(held[i])) {
+                undecided = LeasedDecisions.Undecided.NO_LEASE;
+                return true;
+            }
+        }
+        return false;
     }
 
     private boolean isUnanswered(ClientLease one) {
@@ -313,6 +325,16 @@ final class DecisionAttempt implements WritableLeases {
     @Override
     public void recordUnmetDemand(StateKey key, long cost) {
         of(key).holder().recordUnmetDemand(cost);
+    }
+
+    @Override
+    public void recordQuestion(StateKey key, long cost) {
+        of(key).holder().recordQuestion(cost);
+    }
+
+    @Override
+    public void reset(StateKey key) {
+        throw new IllegalStateException("a reset is decided over the topic");
     }
 
     @Override

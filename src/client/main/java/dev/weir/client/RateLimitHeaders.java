@@ -23,8 +23,9 @@ import java.util.Map;
  * omitted: a decision does not contain the unit of its tokens, and does not disclose the key that is counted.
  *
  * <p>There are no {@code RateLimit} fields if nothing is limited, if the request waits in a queue, if a queue or
- * {@code max-size} rejected it, if a policy only observes it, if it is shadow-banned by a limit of 0, or if a shared
- * limit is the binding one: who decides by leases does not know what remains of the whole limit.
+ * {@code max-size} rejected it, if a policy only observes it, if it is shadow-banned by a limit of 0, or if it is unknown
+ * what remains of a shared limit. Of a shared limit, {@code r} is what remained by the ledger's last response, less what
+ * was used here since, and {@code t} is omitted unless the request is denied.
  *
  * @see <a href="https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/">RateLimit header fields for
  *     HTTP, drafts 10 and 11</a>
@@ -123,7 +124,8 @@ public final class RateLimitHeaders {
 
     /**
      * Returns the fields of {@link #of(Decision)} and, if there are {@code RateLimit} fields, the older
-     * {@code X-RateLimit-Limit}, {@code X-RateLimit-Remaining} and {@code X-RateLimit-Reset}.
+     * {@code X-RateLimit-Limit}, {@code X-RateLimit-Remaining} and, unless the time is unknown,
+     * {@code X-RateLimit-Reset}.
      *
      * @param decision a decision
      * @param reset the meaning of {@code X-RateLimit-Reset}
@@ -135,18 +137,16 @@ public final class RateLimitHeaders {
             long fromMs = reset == Reset.EPOCH_SECONDS ? decision.decidedAtMs() : 0;
             fields.put("X-RateLimit-Limit", Long.toString(integer(decision.limit())));
             fields.put("X-RateLimit-Remaining", Long.toString(remaining(decision)));
-            fields.put("X-RateLimit-Reset", Long.toString(seconds(sum(fromMs, decision.resetAfterMs()))));
+            if (decision.resetAfterMs() != null) {
+                fields.put("X-RateLimit-Reset", Long.toString(seconds(sum(fromMs, decision.resetAfterMs()))));
+            }
         }
         return Collections.unmodifiableMap(fields);
     }
 
     private static boolean includesRemaining(Decision decision) {
         boolean bannedFromTheFirst = decision.shadowBanned() && Long.valueOf(0).equals(decision.limit());
-        return !decision.observed()
-                && !bannedFromTheFirst
-                && decision.limit() != null
-                && decision.remaining() != null
-                && decision.resetAfterMs() != null;
+        return !decision.observed() && !bannedFromTheFirst && decision.limit() != null && decision.remaining() != null;
     }
 
     private static boolean includesRetryAfter(Decision decision) {
@@ -161,13 +161,16 @@ public final class RateLimitHeaders {
     /**
      * Returns for how long the client should use no more than what remains: until the whole limit is free, but not
      * beyond a Retry-After, which must not be earlier. If the whole limit is free, returns its window; null if it
-     * has none.
+     * has none, or if that time is unknown.
      */
     private static Long effectiveWindowMs(Decision decision) {
+        Long resetAfterMs = decision.resetAfterMs();
         if (includesRetryAfter(decision)) {
-            return Math.min(decision.retryAfterMs(), decision.resetAfterMs());
+            return resetAfterMs == null
+                    ? decision.retryAfterMs()
+                    : (Long) Math.min(decision.retryAfterMs(), resetAfterMs);
         }
-        return decision.resetAfterMs() == 0 ? decision.windowMs() : decision.resetAfterMs();
+        return resetAfterMs != null && resetAfterMs == 0 ? decision.windowMs() : decision.resetAfterMs();
     }
 
     private static long remaining(Decision decision) {

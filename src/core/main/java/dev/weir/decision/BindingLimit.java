@@ -75,31 +75,30 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
     }
 
     /**
-     * Returns the limit with the least remaining. Leased limits, of which only the leases held here are known, come
-     * after the others, and policies that only observe come last.
+     * Returns the limit with the least remaining. Shared limits of which it is unknown come after the others, and
+     * policies that only observe come last.
      */
     static BindingLimit leastRemaining(PolicyCheck[] checks, Reason reason) {
         PolicyCheck least = null;
+        int leastRank = Integer.MAX_VALUE;
         int index = 0;
         long remaining = 0;
         for (PolicyCheck check : checks) {
             for (int i = 0; i < check.size(); i++) {
                 if (check.mayBind(i) && !isUnlimited(check, i)) {
-                    long of = check.remaining(i);
-                    int order = least == null ? -1 : Integer.compare(rank(check), rank(least));
-                    if (order < 0 || (order == 0 && of < remaining)) {
+                    Long of = check.remaining(i);
+                    int rank = check.observes() ? 2 : of == null ? 1 : 0;
+                    long known = of == null ? 0 : of;
+                    if (rank < leastRank || (rank == leastRank && known < remaining)) {
                         least = check;
+                        leastRank = rank;
                         index = i;
-                        remaining = of;
+                        remaining = known;
                     }
                 }
             }
         }
         return least == null ? unlimited(checks[0].policy(), reason, 0L) : of(least, index, reason, 0L);
-    }
-
-    private static int rank(PolicyCheck check) {
-        return check.observes() ? 2 : check.isShared() ? 1 : 0;
     }
 
     private static BindingLimit of(PolicyCheck check, int index, Reason reason, Long retryAfterMs) {

@@ -25,7 +25,7 @@ import dev.weir.policy.ThrottleConflict;
  *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
  *   charged    =  all limits, if not refused                           (CONSUME, SETTLE; PEEK never)
  *                 the limits that count denied requests, if refused but not rejected
- *   freed      =  all limits that are not shared                       (RESET)
+ *   freed      =  all limits, shared ones for all who share them        (RESET)
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  * </pre>
  *
@@ -49,7 +49,8 @@ import dev.weir.policy.ThrottleConflict;
  * observing policies would deny it, it is decided and charged as a new request ({@link IdempotencyCheck}).
  *
  * <p><b>Shared limits</b> are decided by the available leases, in ledger time. If these do not suffice but more may be
- * granted, the request must wait and nothing is charged, unless another limit refuses it anyway.
+ * granted, the request must wait and nothing is charged, unless another limit refuses it anyway. A PEEK takes nothing:
+ * it is decided by what the ledger could lend, and waits for the ledger's answer if there is no recent one.
  *
  * <p><b>Shaping.</b> A queue cannot keep a delay. So if a request is to be shaped, a throttling policy that would delay
  * it denies it instead ({@link ThrottleConflict}). A shaped request is charged where it is within the limits, and goes
@@ -125,13 +126,9 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce) {
-        PoliciesInForce counted = request.kind() == RequestKind.RESET ? inForce.unshared() : inForce;
-        if (counted.policies().length == 0) {
-            return sharedReset(request, inForce);
-        }
-        PolicyChecks checks = PolicyChecks.of(request, counted.policies(), states, shared);
+        PolicyChecks checks = PolicyChecks.of(request, inForce.policies(), states, shared);
         PolicyCheck[] all = checks.all();
-        long nowMs = checks.notBeforeMs(counted.atMs());
+        long nowMs = checks.notBeforeMs(inForce.atMs());
         long startMs = checks.startMs(nowMs);
         long leaseTimeMs = checks.leaseTimeMs();
         checks.evaluate(nowMs, startMs, leaseTimeMs, states);
@@ -188,14 +185,6 @@ public final class Decider {
         BindingLimit binding = BindingLimit.longestRetry(checks, PolicyCheck::denies);
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
         return decision(request, Outcome.DENIED, binding, null, false, shadowBanned, status(binding), nowMs);
-    }
-
-    /** Denies a reset to which only shared limits apply. */
-    private Decision sharedReset(Request request, PoliciesInForce inForce) {
-        Policy policy = inForce.policies()[0];
-        listener.evaluated(policy, Outcome.DENIED);
-        BindingLimit binding = BindingLimit.refund(policy);
-        return decision(request, Outcome.DENIED, binding, null, false, false, UNPROCESSABLE, inForce.atMs());
     }
 
     private Decision mismatch(Request request, Policy policy) {

@@ -59,8 +59,8 @@ public final class LeasedPolicyDecider {
     /**
      * Returns whether this policy, rather than one of an earlier layer, explains a decision that permits.
      *
-     * @param remaining what the leases of this policy still hold
-     * @param itsRemaining what the leases of {@code before} still hold
+     * @param remaining what remains of this policy
+     * @param itsRemaining what remains of {@code before}
      */
     public boolean isBinding(long remaining, LeasedPolicyDecider before, long itsRemaining) {
         if (term == null || before.term == null) {
@@ -72,7 +72,7 @@ public final class LeasedPolicyDecider {
     /**
      * Returns the decision on a request that all policies permit and that this policy explains.
      *
-     * @param remaining what the leases of this policy hold after the request
+     * @param remaining what remains after the request
      */
     public Decision allowedDecision(Request request, long remaining, long nowMs) {
         return new Decision(

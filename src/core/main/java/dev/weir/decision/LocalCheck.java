@@ -60,7 +60,7 @@ final class LocalCheck extends PolicyCheck {
         if (isNew) {
             state = PolicyState.fresh(policy, ownMs, logId -> states.segments(key, logId));
         } else if (!state.hasLimitsOf(policy)) {
-            adopted = ownMs < state.expiresAtMs();
+            adopted = ownMs < state.expiresAtMs() && state.isConvertedBy(policy, ownMs);
             state = state.migrateTo(policy, ownMs, logId -> states.segments(key, logId));
         }
         if (request.kind() == RequestKind.RESET && !isNew) {
@@ -179,7 +179,7 @@ final class LocalCheck extends PolicyCheck {
     }
 
     @Override
-    long remaining(int index) {
+    Long remaining(int index) {
         return throttles() && clockMs > nowMs ? 0 : accounts[index].remaining(clockMs);
     }
 
@@ -211,8 +211,9 @@ final class LocalCheck extends PolicyCheck {
     }
 
     /**
-     * Charges the request, or its denial if the limits count denials. Migrated accounts are also stored with a denial,
-     * because the reported wait starts now, unless the old state had expired and might have been deleted. A delayed
+     * Charges the request, or its denial if the limits count denials. Converted accounts are also stored with a denial,
+     * because the reported wait starts now, unless the old state had expired and might have been deleted. A policy that
+     * counts nothing changes no stored usage. A delayed
      * request is charged at its start. Everything else is charged at the policy's own time, so that it delays nothing.
      * Limits that counted a denial are checked again, since the request may pass later than before.
      *

@@ -3,7 +3,6 @@ package dev.weir.decision;
 import dev.weir.event.Request;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import java.util.Arrays;
 
 /**
  * The policies that apply to a request, in the versions in force at the monotonic time of its keys. A request that
@@ -39,12 +38,6 @@ record PoliciesInForce(Policy[] policies, long atMs) {
             policies = table.applicableAt(request, atMs);
         }
         return new PoliciesInForce(policies, atMs);
-    }
-
-    /** Returns the policies that are not shared. */
-    PoliciesInForce unshared() {
-        return new PoliciesInForce(
-                Arrays.stream(policies).filter(policy -> !policy.isShared()).toArray(Policy[]::new), atMs);
     }
 
     /** Returns the time of the latest request that was charged to one of the keys counted in {@code states}. */

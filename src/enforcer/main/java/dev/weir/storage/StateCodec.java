@@ -31,7 +31,7 @@ import java.util.function.IntFunction;
  *
  * <pre>
  *   state    = version 1 | expiresAtMs, 8 bytes | lastChargeMs | n, account × n | m, log × m (retired) |
- *              lastDelayMs (omitted if it is 0)
+ *              lastDelayMs (omitted if it is 0 and k too) | k, account × k (suspended; omitted if k is 0)
  *   account  = algorithm | terms | state, with times relative to lastChargeMs
  *   log      = id | first | head − first | tail − head | oldest | expired sum | segment (the tail)
  *   segment  = sum before | size | first time | (time since the previous entry, cost) × size
@@ -88,8 +88,15 @@ public final class StateCodec {
         for (Log log : state.retiredLogs()) {
             writeLog(out, log, state.lastChargeMs());
         }
-        if (state.lastDelayMs() != 0) {
+        boolean isSuspended = !state.suspended().isEmpty();
+        if (state.lastDelayMs() != 0 || isSuspended) {
             out.write(state.lastDelayMs());
+        }
+        if (isSuspended) {
+            out.write(state.suspended().size());
+        }
+        for (LimitAccount<?> account : state.suspended()) {
+            writeAccount(out, account, state.lastChargeMs());
         }
         return out.written();
     }
@@ -125,7 +132,12 @@ public final class StateCodec {
             retired.add(readLog(in, lastMs, segmentStores));
         }
         long putOffMs = in.hasMore() ? in.read() : 0;
-        return new PolicyState(lastMs, putOffMs, accounts, retired);
+        int others = in.hasMore() ? (int) in.read() : 0;
+        List<LimitAccount<?>> suspended = new ArrayList<>(others);
+        for (int i = 0; i < others; i++) {
+            suspended.add(readAccount(in, lastMs, segmentStores));
+        }
+        return new PolicyState(lastMs, putOffMs, accounts, suspended, retired);
     }
 
     public static byte[] encode(LogSegment segment) {

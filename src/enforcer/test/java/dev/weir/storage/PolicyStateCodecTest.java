@@ -36,7 +36,7 @@ class PolicyStateCodecTest {
     }
 
     private static PolicyState used(long tokens) {
-        return new PolicyState(0, 0, List.of(LimitAccount.open(LIMIT, 0).charge(tokens, 0)), List.of());
+        return new PolicyState(0, 0, List.of(LimitAccount.open(LIMIT, 0).charge(tokens, 0)), List.of(), List.of());
     }
 
     @Test
@@ -53,8 +53,8 @@ class PolicyStateCodecTest {
     @Test
     void only_states_with_logs_are_kept_decoded() {
         LimitAccount<?> log = LimitAccount.open(new SlidingWindowLog(10, 1_000, false), 0);
-        PolicyState withLog = new PolicyState(0, 0, List.of(log), List.of());
-        PolicyState retired = new PolicyState(0, 0, List.of(), List.of((SlidingWindowLog.Log) log.state()));
+        PolicyState withLog = new PolicyState(0, 0, List.of(log), List.of(), List.of());
+        PolicyState retired = new PolicyState(0, 0, List.of(), List.of(), List.of((SlidingWindowLog.Log) log.state()));
         assertThat(List.of(codec.isKeptDecoded(used(1)), codec.isKeptDecoded(withLog), codec.isKeptDecoded(retired)))
                 .containsExactly(false, true, true);
         assertThat(codec.heapBytes(withLog)).isGreaterThan(codec.heapBytes(used(1)));

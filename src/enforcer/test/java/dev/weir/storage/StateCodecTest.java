@@ -153,7 +153,7 @@ class StateCodecTest {
         long nowMs = Instant.parse("2026-06-01T00:00:00.005Z").toEpochMilli(); // a Monday
         LimitAccount<?> account = LimitAccount.open(new CalendarWindow(1_000_000, period, zone, countDenied), nowMs)
                 .charge(7, nowMs);
-        PolicyState state = new PolicyState(nowMs, 0, List.of(account), List.of());
+        PolicyState state = new PolicyState(nowMs, 0, List.of(account), List.of(), List.of());
 
         byte[] bytes = StateCodec.encode(state);
 
@@ -166,10 +166,25 @@ class StateCodecTest {
     }
 
     @Test
+    void suspended_accounts_survive_a_round_trip() {
+        LimitAccount<?> blocked = LimitAccount.open(new Blocked(), 500);
+        LimitAccount<?> window =
+                LimitAccount.open(new FixedWindow(9, 1_000, false), 400).charge(3, 450);
+        LimitAccount<?> bucket =
+                LimitAccount.open(new TokenBucket(Rate.of(1, 9), 9, true), 400).charge(3, 450);
+        for (long delayMs : new long[] {0, 7}) {
+            PolicyState state = new PolicyState(500, delayMs, List.of(blocked), List.of(window, bucket), List.of());
+            byte[] bytes = StateCodec.encode(state);
+            assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
+            assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(1_000);
+        }
+    }
+
+    @Test
     void a_calendar_window_of_an_unknown_zone_or_period_is_rejected() {
         LimitAccount<?> account =
                 LimitAccount.open(new CalendarWindow(5, CalendarPeriod.DAY, ZoneId.of("UTC"), false), 0);
-        byte[] state = StateCodec.encode(new PolicyState(0, 0, List.of(account), List.of()));
+        byte[] state = StateCodec.encode(new PolicyState(0, 0, List.of(account), List.of(), List.of()));
         int zone = new String(state, StandardCharsets.ISO_8859_1).indexOf("UTC");
         byte[] otherZone = state.clone();
         otherZone[zone] = 'X';
