@@ -2,14 +2,15 @@ package dev.weir.client;
 
 import dev.weir.decision.LeasedPolicyDecider;
 import dev.weir.event.LeaseUsage;
+import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseHolder;
-import dev.weir.lease.LeaseHolder.Waiting;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.WaitingLine;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
@@ -56,6 +57,7 @@ final class ClientLease {
     private long staleAtMs;
     private long clockSteps;
     private long available;
+    private long free; // what the ledger could lend by its last response
     private long taken;
     private long requests;
     private long firstTakenMs;
@@ -138,9 +140,11 @@ final class ClientLease {
     /** Marks that this instance is no longer used, and forgets the requests that wait, which have ended. */
     void markRemoved() {
         isRemoved = true;
-        while (holder.hasWaiting()) {
-            holder.removeFirst();
-        }
+        holder.lines().forEach(line -> {
+            while (!line.isEmpty()) {
+                line.removeFirst();
+            }
+        });
     }
 
     /** Schedules maintenance now. Returns false if it was already scheduled so. */
@@ -218,8 +222,9 @@ final class ClientLease {
         return takenSinceMaintenance > takenUntilDue - cost || nowMs >= maintainedUntilMs;
     }
 
-    long available() {
-        return available;
+    /** Returns what remains of the limit after what was taken. */
+    long remaining() {
+        return available > Long.MAX_VALUE - free ? Long.MAX_VALUE : free + available;
     }
 
     /** Updates the book with everything that was taken. */
@@ -256,6 +261,7 @@ final class ClientLease {
         aheadMs = book.brokerAheadMs(nowMs);
         long atMs = timeMs(nowMs);
         available = book.available(nowMs, atMs);
+        free = book.balance().lendable();
         endsMs = book.availableUntilLedgerMs(nowMs, atMs);
         long secondEndsMs = (Math.floorDiv(nowMs, 1_000) + 1) * 1_000;
         staleAtMs = Math.min(book.availableUntilMs(nowMs, atMs), secondEndsMs);
@@ -297,23 +303,20 @@ final class ClientLease {
         return holder.shouldRequest(nowMs);
     }
 
+    /** Lets a request wait for a lease, or a PEEK for an answer. */
     void park(LeasedDecisions.Waiter waiter, long untilMs) {
-        holder.park(waiter, waiter.request().cost(), untilMs);
+        long cost = waiter.request().cost();
+        if (waiter.request().kind() == RequestKind.PEEK) {
+            holder.parkPeek(waiter, cost, untilMs);
+        } else {
+            holder.park(waiter, cost, untilMs);
+        }
     }
 
-    /** Returns the first waiting request, or null if none waits. */
-    Waiting<LeasedDecisions.Waiter> first() {
+    /** Returns the lines of waiting requests. */
+    List<WaitingLine<LeasedDecisions.Waiter>> lines() {
         settle();
-        return holder.first();
-    }
-
-    void removeFirst() {
-        holder.removeFirst();
-    }
-
-    /** Lets the first waiting request wait until another time. */
-    void waitLonger(long untilMs) {
-        holder.waitLonger(untilMs);
+        return holder.lines();
     }
 
     /** Processes a response of the ledger. */
@@ -357,6 +360,7 @@ final class ClientLease {
         long dueMs = holder.dueAtMs(nowMs);
         long idleAtMs = holder.idleAtMs();
         long nextMs = idleAtMs > nowMs ? Math.min(dueMs, idleAtMs) : dueMs;
-        return nextMs == Long.MAX_VALUE || holder.hasWaiting() ? nextMs : batchEndMs(nextMs);
+        boolean isWaitedFor = holder.lines().stream().anyMatch(line -> !line.isEmpty());
+        return nextMs == Long.MAX_VALUE || isWaitedFor ? nextMs : batchEndMs(nextMs);
     }
 }

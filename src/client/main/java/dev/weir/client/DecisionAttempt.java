@@ -201,24 +201,22 @@ final class DecisionAttempt implements WritableLeases {
         int binding = -1;
         List<EnforcedLimit> limits = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
-            if (!observes(i)) {
-                rules[i].policy().addLimits(atMs, limits);
-            }
             if (held[i].take(request.cost(), nowMs, takenAtMs(i))) {
                 leases.setDueWithBatch(held[i]);
             }
-            if (!observes(i) && (binding < 0 || isBinding(i, binding))) {
-                binding = i;
+            if (!observes(i)) {
+                rules[i].policy().addLimits(held[i].remaining(), atMs, limits);
+                binding = binding < 0 || isBinding(i, binding) ? i : binding;
             }
         }
         return binding < 0
                 ? Decision.unmatched(at(request, ledgerMs))
-                : rules[binding].policy().allowedDecision(request, held[binding].available(), limits, atMs);
+                : rules[binding].policy().allowedDecision(request, held[binding].remaining(), limits, atMs);
     }
 
     private boolean isBinding(int index, int before) {
         LeasedPolicyDecider best = rules[before].policy();
-        return rules[index].policy().isBinding(held[index].available(), best, held[before].available());
+        return rules[index].policy().isBinding(held[index].remaining(), best, held[before].remaining());
     }
 
     private boolean observes(int index) {
@@ -258,7 +256,7 @@ final class DecisionAttempt implements WritableLeases {
 
     private Decision count(Request request, Decision decision) {
         if (request.kind() != RequestKind.CONSUME) {
-            return decision;
+            return isUnanswered(request, decision) ? null : decision;
         }
         for (int i = 0; i < size; i++) {
             boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
@@ -272,6 +270,18 @@ final class DecisionAttempt implements WritableLeases {
             }
         }
         return decision;
+    }
+
+    /** Returns whether a PEEK was denied because a ledger has not answered for long; it is then undecided. */
+    private boolean isUnanswered(Request request, Decision decision) {
+        for (int i = 0; i < size && decision.reason() == Reason.QUOTA_NOT_AT_HAND; i++) {
+            boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
+            if (isByThis && request.kind() == RequestKind.PEEK && isUnanswered(held[i])) {
+                undecided = LeasedDecisions.Undecided.NO_LEASE;
+                return true;
+            }
+        }
+        return false;
     }
 
     private boolean isUnanswered(ClientLease one) {
@@ -335,6 +345,16 @@ final class DecisionAttempt implements WritableLeases {
     @Override
     public void recordUnmetDemand(StateKey key, long cost) {
         of(key).holder().recordUnmetDemand(cost);
+    }
+
+    @Override
+    public void recordQuestion(StateKey key, long cost) {
+        of(key).holder().recordQuestion(cost);
+    }
+
+    @Override
+    public void reset(StateKey key) {
+        throw new IllegalStateException("a reset is decided over the topic");
     }
 
     @Override

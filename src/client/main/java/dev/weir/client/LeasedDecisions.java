@@ -5,11 +5,12 @@ import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.lease.ClockStepDetector;
-import dev.weir.lease.LeaseHolder.Waiting;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.RoundTripEstimator;
+import dev.weir.lease.WaitingLine;
+import dev.weir.lease.WaitingLine.Waiting;
 import dev.weir.wire.SchemaRegistry;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
@@ -336,9 +337,16 @@ final class LeasedDecisions implements AutoCloseable {
         messages.usage().forEach(usage -> topics.report(held.key(), usage));
     }
 
-    /** Decides the waiting requests in order, up to the first that must wait longer. */
+    /** Decides the waiting requests of each line in order, up to the first that must wait longer. */
     private void serve(ClientLease held) {
-        Waiting<Waiter> first = nextServed(held, leases.nowMs());
+        held.lock();
+        List<WaitingLine<Waiter>> lines = held.lines();
+        held.unlock();
+        lines.forEach(line -> serve(held, line));
+    }
+
+    private void serve(ClientLease held, WaitingLine<Waiter> line) {
+        Waiting<Waiter> first = nextServed(held, line, leases.nowMs());
         while (first != null) {
             DecisionAttempt attempt = attempts.get();
             Decision decision = attempt.decideAgain(first.request(), held, first.untilMs());
@@ -348,7 +356,7 @@ final class LeasedDecisions implements AutoCloseable {
             held.lock();
             try {
                 if (!held.isRemoved()) {
-                    held.removeFirst();
+                    line.removeFirst();
                 }
             } finally {
                 held.unlock();
@@ -356,31 +364,32 @@ final class LeasedDecisions implements AutoCloseable {
             if (decision != null || attempt.undecided() != Undecided.WAITS) {
                 first.request().end(new Reply(decision, decision == null ? attempt.undecided() : null));
             }
-            first = nextServed(held, leases.nowMs());
+            first = nextServed(held, line, leases.nowMs());
         }
     }
 
     /** Returns the next waiting request to decide, or null if none waits or the first must wait longer. */
-    private Waiting<Waiter> nextServed(ClientLease held, long nowMs) {
+    private Waiting<Waiter> nextServed(ClientLease held, WaitingLine<Waiter> line, long nowMs) {
         List<Waiter> unanswered = new ArrayList<>(0);
         Waiting<Waiter> first;
         held.lock();
         try {
-            for (first = held.first(); first != null; first = held.first()) {
+            held.book(); // with all that was taken
+            for (first = line.first(); first != null; first = line.first()) {
                 boolean isOver = first.request().isOver();
-                boolean isUnanswered = !isOver && held.holder().isFirstUnanswered(nowMs);
+                boolean isUnanswered = !isOver && held.holder().isFirstUnanswered(line, nowMs);
                 if (isUnanswered && maySoonBeAnswered(held, first.request())) {
-                    held.waitLonger(nowMs + session.roundTrip().waitMs());
+                    line.waitLonger(nowMs + session.roundTrip().waitMs());
                     isUnanswered = false;
                 }
                 if (isUnanswered) {
                     unanswered.add(first.request());
                 }
                 if (!isUnanswered && !isOver) {
-                    first = held.holder().isFirstReady(nowMs) ? first : null;
+                    first = held.holder().isFirstReady(line, nowMs) ? first : null;
                     break;
                 }
-                held.removeFirst();
+                line.removeFirst();
             }
         } finally {
             held.unlock();

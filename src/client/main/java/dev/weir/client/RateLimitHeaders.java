@@ -28,7 +28,8 @@ import java.util.stream.Collectors;
  * <p>All times are whole seconds, rounded up, and count from {@link Decision#decidedAtMs}, also for a repeated
  * decision. Numbers are 0 to 999,999,999,999,999; larger values are reported as that maximum. The parameters {@code qu}
  * and {@code pk} are omitted: a decision does not contain the unit of its tokens, and does not disclose the key that is
- * counted. A limit of which it is not known what remains has no item in {@code RateLimit}.
+ * counted. Of a shared limit, {@code r} is what remained by the ledger's last response, less what was used here since,
+ * and {@code t} is omitted. A limit of which it is not known what remains has no item in {@code RateLimit}.
  *
  * <p>There are no {@code RateLimit} fields if nothing is limited, if the request waits in a queue, if a queue rejected
  * it, or if it is shadow-banned by a limit of 0. Policies that only observe have no items.
@@ -153,8 +154,8 @@ public final class RateLimitHeaders {
     }
 
     /**
-     * Returns the fields of {@link #of(List)} and the older {@code X-RateLimit-Limit}, {@code X-RateLimit-Remaining} and
-     * {@code X-RateLimit-Reset}: those of the limit with the least remaining.
+     * Returns the fields of {@link #of(List)} and the older {@code X-RateLimit-Limit}, {@code X-RateLimit-Remaining} and,
+     * unless the time is unknown, {@code X-RateLimit-Reset}: those of the limit with the least remaining.
      *
      * @param decisions the decisions
      * @param older which older fields are added
@@ -206,19 +207,16 @@ public final class RateLimitHeaders {
     }
 
     private static void addOlder(Collection<Item> items, XRateLimitFields older, Map<String, String> fields) {
-        items.stream()
-                .filter(item -> item.limit().resetAfterMs() != null)
-                .reduce(Item::lessRemaining)
-                .ifPresent(item -> {
-                    long resetMs = older == XRateLimitFields.EPOCH_SECONDS
-                            ? item.resetAtMs()
-                            : item.limit().resetAfterMs();
-                    fields.put(
-                            "X-RateLimit-Limit",
-                            Long.toString(integer(item.limit().quota())));
-                    fields.put("X-RateLimit-Remaining", Long.toString(item.remaining()));
-                    fields.put("X-RateLimit-Reset", Long.toString(seconds(resetMs)));
-                });
+        items.stream().reduce(Item::lessRemaining).ifPresent(item -> {
+            fields.put("X-RateLimit-Limit", Long.toString(integer(item.limit().quota())));
+            fields.put("X-RateLimit-Remaining", Long.toString(item.remaining()));
+            if (item.limit().resetAfterMs() != null) {
+                long resetMs = older == XRateLimitFields.EPOCH_SECONDS
+                        ? item.resetAtMs()
+                        : item.limit().resetAfterMs();
+                fields.put("X-RateLimit-Reset", Long.toString(seconds(resetMs)));
+            }
+        });
     }
 
     /** Returns the refused decision with the longest retry time; null if none is refused, or one for ever. */

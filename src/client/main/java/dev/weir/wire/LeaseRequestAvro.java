@@ -20,7 +20,7 @@ public final class LeaseRequestAvro {
     /** The maximum length of a message, in bytes. Holders report a few leases, of up to 50 bytes each. */
     private static final int MAX_BYTES = 256 << 10;
 
-    private final AvroBytes<dev.weir.avro.LeaseRequest> avro = new AvroBytes<>(new dev.weir.avro.LeaseRequest(), 1);
+    private final AvroBytes<dev.weir.avro.LeaseRequest> avro = new AvroBytes<>(new dev.weir.avro.LeaseRequest(), 2);
 
     /**
      * A message to a ledger.
@@ -53,6 +53,8 @@ public final class LeaseRequestAvro {
                 request.minTokens(),
                 request.waitingTokens(),
                 request.requestedTokens(),
+                request.checkedTokens(),
+                request.isReset(),
                 request.settled(),
                 request.roundTripMs(),
                 reports));
@@ -80,11 +82,15 @@ public final class LeaseRequestAvro {
                     "invalid lease request: the holder has " + holderBytes + " bytes; the maximum is "
                             + MAX_HOLDER_BYTES);
         }
-        if (event.getPartition() < 0 || event.getMinTokens() < 0 || event.getRequestedTokens() < event.getMinTokens()) {
+        if (event.getPartition() < 0
+                || event.getMinTokens() < 0
+                || event.getRequestedTokens() < event.getMinTokens()
+                || event.getCheckedTokens() < 0) {
             throw new UnreadableException(
                     Rejection.NOT_AVRO,
                     "invalid lease request for " + event.getMinTokens() + " to " + event.getRequestedTokens()
-                            + " tokens from partition " + event.getPartition());
+                            + " tokens, a check of " + event.getCheckedTokens() + ", from partition "
+                            + event.getPartition());
         }
         List<LeaseRequest.Report> reports = new ArrayList<>();
         for (LeaseReport report : event.getReports()) {
@@ -97,10 +103,12 @@ public final class LeaseRequestAvro {
                 new LeaseRequest.Wanted(
                         event.getMinTokens(),
                         Math.max(event.getMinTokens(), event.getWaitingTokens()),
-                        event.getRequestedTokens()),
+                        event.getRequestedTokens(),
+                        event.getCheckedTokens()),
                 reports,
                 event.getSettled(),
-                event.getRoundTripMs());
+                event.getRoundTripMs(),
+                event.getReset());
         return new Addressed(request, event.getPartition());
     }
 }

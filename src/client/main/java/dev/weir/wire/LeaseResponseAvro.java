@@ -6,7 +6,7 @@ import java.time.Instant;
 /** The Avro codec of responses of ledgers to lease holders. Thread-safe. */
 public final class LeaseResponseAvro {
 
-    private final AvroBytes<dev.weir.avro.LeaseResponse> avro = new AvroBytes<>(new dev.weir.avro.LeaseResponse(), 0);
+    private final AvroBytes<dev.weir.avro.LeaseResponse> avro = new AvroBytes<>(new dev.weir.avro.LeaseResponse(), 1);
 
     /**
      * A response and its addressee.
@@ -27,33 +27,45 @@ public final class LeaseResponseAvro {
      * @return the value of a record
      */
     public byte[] encode(Addressed message) {
+        LeaseResponse response = message.response;
+        if (response instanceof LeaseResponse.Granted lease) {
+            return avro.encode(new dev.weir.avro.LeaseResponse(
+                    message.holder,
+                    lease.number(),
+                    Instant.ofEpochMilli(lease.appendedAtMs()),
+                    Instant.ofEpochMilli(lease.fromMs()),
+                    lease.leaseId(),
+                    lease.amount(),
+                    Instant.ofEpochMilli(lease.untilMs()),
+                    false,
+                    lease.free(),
+                    0L,
+                    lease.isLast()));
+        }
         return avro.encode(
-                message.response instanceof LeaseResponse.Granted lease
-                        ? new dev.weir.avro.LeaseResponse(
-                                message.holder,
-                                lease.number(),
-                                Instant.ofEpochMilli(lease.appendedAtMs()),
-                                Instant.ofEpochMilli(lease.fromMs()),
-                                lease.leaseId(),
-                                lease.amount(),
-                                Instant.ofEpochMilli(lease.untilMs()),
-                                0L,
-                                lease.isLast())
-                        : refused(message.holder, (LeaseResponse.Refused) message.response));
+                response instanceof LeaseResponse.Checked checked
+                        ? withoutLease(message, true, checked.retryAfterMs(), checked.isLent())
+                        : withoutLease(
+                                message,
+                                false,
+                                ((LeaseResponse.Refused) response).retryAfterMs(),
+                                ((LeaseResponse.Refused) response).isLent()));
     }
 
-    private static dev.weir.avro.LeaseResponse refused(String holder, LeaseResponse.Refused refused) {
-        Instant at = Instant.ofEpochMilli(refused.appendedAtMs());
+    private static dev.weir.avro.LeaseResponse withoutLease(
+            Addressed message, boolean checked, long retryAfterMs, boolean isLent) {
         return new dev.weir.avro.LeaseResponse(
-                holder,
-                refused.number(),
-                at,
+                message.holder,
+                message.response.number(),
+                Instant.ofEpochMilli(message.response.appendedAtMs()),
                 Instant.EPOCH,
                 null,
                 0L,
                 Instant.EPOCH,
-                refused.retryAfterMs(),
-                !refused.isLent());
+                checked,
+                message.response.free(),
+                retryAfterMs,
+                !isLent);
     }
 
     /**
@@ -67,16 +79,24 @@ public final class LeaseResponseAvro {
     public Addressed decode(byte[] value, int partition) throws UnreadableException {
         dev.weir.avro.LeaseResponse event = avro.decode(value);
         long atMs = event.getAt().toEpochMilli();
-        LeaseResponse response = event.getLeaseId() == null
-                ? new LeaseResponse.Refused(event.getNumber(), atMs, event.getRetryAfterMs(), !event.getLast())
-                : new LeaseResponse.Granted(
-                        event.getNumber(),
-                        event.getLeaseId(),
-                        event.getTokens(),
-                        atMs,
-                        event.getFrom().toEpochMilli(),
-                        event.getUntil().toEpochMilli(),
-                        event.getLast());
-        return new Addressed(response, event.getHolder(), partition);
+        return new Addressed(response(event, atMs), event.getHolder(), partition);
+    }
+
+    private static LeaseResponse response(dev.weir.avro.LeaseResponse event, long atMs) {
+        long number = event.getNumber();
+        long free = event.getFree();
+        if (event.getLeaseId() != null) {
+            return new LeaseResponse.Granted(
+                    number,
+                    event.getLeaseId(),
+                    event.getTokens(),
+                    atMs,
+                    event.getFrom().toEpochMilli(),
+                    event.getUntil().toEpochMilli(),
+                    free);
+        }
+        return event.getChecked()
+                ? new LeaseResponse.Checked(number, atMs, free, event.getRetryAfterMs(), !event.getLast())
+                : new LeaseResponse.Refused(number, atMs, free, event.getRetryAfterMs(), !event.getLast());
     }
 }

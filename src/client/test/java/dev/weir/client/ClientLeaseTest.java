@@ -70,7 +70,7 @@ class ClientLeaseTest {
         lease.put(lease.book().withDemand(1, NOW), policy, NOW);
         lease.holder().recordUnmetDemand(1);
         LeaseRequest request = lease.next(policy, NOW).message().orElseThrow();
-        lease.respond(new LeaseResponse.Granted(request.number(), 1, 100, BROKER, BROKER, BROKER + 5_000, false), NOW);
+        lease.respond(new LeaseResponse.Granted(request.number(), 1, 100, BROKER, BROKER, BROKER + 5_000, 7), NOW);
         assertThat(lease.next(policy, NOW).message()).isEmpty();
     }
 
@@ -167,10 +167,10 @@ class ClientLeaseTest {
     @Test
     void a_lease_that_is_no_longer_used_keeps_no_requests() {
         lease.park(new NoWaiter(), NOW + 1_000);
-        assertThat(lease.first()).isNotNull();
+        assertThat(lease.lines()).anySatisfy(line -> assertThat(line).hasSize(1));
         lease.markRemoved();
         assertThat(lease.isRemoved()).isTrue();
-        assertThat(lease.first()).isNull();
+        assertThat(lease.lines()).allSatisfy(line -> assertThat(line).isEmpty());
     }
 
     private static final class NoWaiter implements LeasedDecisions.Waiter {

@@ -60,23 +60,27 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
     }
 
     /**
-     * Returns the limit with the least remaining; of these, the one that delays the request longest. Leased limits, of
-     * which only the leases held here are known, come after the others.
+     * Returns the limit with the least remaining; of these, the one that delays the request longest. Shared limits of
+     * which it is unknown come after the others.
      */
     static BindingLimit leastRemaining(PolicyCheck[] checks, Reason reason) {
         PolicyCheck least = null;
+        int leastRank = Integer.MAX_VALUE;
         int index = 0;
         long remaining = 0;
         for (PolicyCheck check : checks) {
             for (int i = 0; i < check.size(); i++) {
                 if (check.mayBind(i) && !isUnlimited(check, i)) {
-                    long of = check.remaining(i);
-                    int order = least == null ? -1 : Boolean.compare(check.isShared(), least.isShared());
-                    order = order == 0 ? Long.compare(of, remaining) : order;
+                    Long of = check.remaining(i);
+                    int rank = of == null ? 1 : 0;
+                    long known = of == null ? 0 : of;
+                    int order = least == null ? -1 : Integer.compare(rank, leastRank);
+                    order = order == 0 ? Long.compare(known, remaining) : order;
                     if (order < 0 || (order == 0 && check.waitMs(i) > least.waitMs(index))) {
                         least = check;
+                        leastRank = rank;
                         index = i;
-                        remaining = of;
+                        remaining = known;
                     }
                 }
             }

@@ -1,9 +1,7 @@
 package dev.weir.decision;
 
-import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.Unlimited;
 import dev.weir.policy.LimitMatcher;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
@@ -18,8 +16,10 @@ import java.util.Set;
  * @param sameKey whether usage is carried over at all; false if the id or the key of the policy differs
  * @param limits what each new limit starts from, in the order of the limits
  * @param dropped the labels of the old limits whose counts end, in the order of the limits
+ * @param suspended the labels of the old limits whose counts are kept while a limit is unlimited or permits nothing, in
+ *     the order of the limits. They continue when the policy counts again
  */
-public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<String> dropped) {
+public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<String> dropped, List<String> suspended) {
 
     /** 30 December 1969. The calendar window that follows, whatever its period, is as long as any. */
     private static final long IN_DECEMBER_MS = -172_800_000;
@@ -34,6 +34,8 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
         CONVERTED,
         /** Nothing is in use. */
         RESET,
+        /** If a limit was suspended before, the limit continues its usage. Otherwise nothing is in use. */
+        RESUMED,
         /** The limit is unlimited or permits nothing, so nothing is counted. */
         UNCOUNTED
     }
@@ -52,33 +54,47 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
     /** Returns the effect of replacing {@code before} with {@code after}. */
     public static CarryOver of(Policy before, Policy after) {
         boolean sameKey = after.sharesStateWith(before);
-        Map<Integer, Integer> pairs = sameKey ? LimitMatcher.of(before.limits(), after.limits()) : Map.of();
+        List<Policy.Term> counted = before.terms().stream()
+                .filter(term -> term.limit().countsUsage())
+                .toList();
+        List<Limit<?>> old = counted.stream().<Limit<?>>map(Policy.Term::limit).toList();
+        Map<Integer, Integer> pairs = sameKey ? LimitMatcher.of(old, after.limits()) : Map.of();
         List<LimitCarryOver> limits = new ArrayList<>();
         Set<Integer> carried = new HashSet<>();
         for (int i = 0; i < after.terms().size(); i++) {
             Policy.Term term = after.terms().get(i);
             Integer index = pairs.get(i);
-            Policy.Term old = index == null ? null : before.terms().get(index);
-            Start start = start(old == null ? null : old.limit(), term.limit());
-            boolean goesOn = start != Start.RESET && start != Start.UNCOUNTED;
-            long longestWaitMs = goesOn ? longestWaitMs(old.limit(), term) : 0;
-            limits.add(new LimitCarryOver(term.label(), start, goesOn ? old.label() : null, longestWaitMs));
-            if (goesOn) {
+            if (!term.limit().countsUsage()) {
+                limits.add(new LimitCarryOver(term.label(), Start.UNCOUNTED, null, 0));
+            } else if (index == null) {
+                Start start = sameKey && !before.countsAllUsage() ? Start.RESUMED : Start.RESET;
+                limits.add(new LimitCarryOver(term.label(), start, null, 0));
+            } else {
+                Policy.Term from = counted.get(index);
+                long longestWaitMs = longestWaitMs(from.limit(), term);
+                limits.add(new LimitCarryOver(
+                        term.label(), start(from.limit(), term.limit()), from.label(), longestWaitMs));
                 carried.add(index);
             }
         }
-        List<String> dropped = new ArrayList<>();
-        for (int j = 0; j < before.terms().size(); j++) {
-            if (!carried.contains(j) && counts(before.terms().get(j).limit())) {
-                dropped.add(before.terms().get(j).label());
+        List<String> others = new ArrayList<>();
+        for (int j = 0; j < counted.size(); j++) {
+            if (!carried.contains(j)) {
+                others.add(counted.get(j).label());
             }
         }
-        return new CarryOver(sameKey, List.copyOf(limits), List.copyOf(dropped));
+        boolean suspends = sameKey && !after.countsAllUsage();
+        return new CarryOver(
+                sameKey,
+                List.copyOf(limits),
+                suspends ? List.of() : List.copyOf(others),
+                suspends ? List.copyOf(others) : List.of());
     }
 
-    /** Returns whether all counts are unchanged. */
+    /** Returns whether all counts are unchanged, and none is suspended or resumed. */
     public boolean keepsAllCounts() {
         return dropped.isEmpty()
+                && suspended.isEmpty()
                 && limits.stream().allMatch(limit -> limit.start == Start.UNCHANGED || limit.start == Start.UNCOUNTED);
     }
 
@@ -87,14 +103,7 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
         return limits.stream().anyMatch(limit -> limit.start != Start.UNCOUNTED);
     }
 
-    /** @param old the limit that it continues, null if there is none */
     private static Start start(Limit<?> old, Limit<?> limit) {
-        if (!counts(limit)) {
-            return Start.UNCOUNTED;
-        }
-        if (old == null || !counts(old)) {
-            return Start.RESET;
-        }
         if (old.equals(limit)) {
             return Start.UNCHANGED;
         }
@@ -108,9 +117,5 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
         LimitAccount<?> usedUp = LimitAccount.open(old, atMs).charge(old.capacity(), atMs);
         long waitMs = term.migrate(usedUp, atMs).waitMs(1, atMs);
         return waitMs > usedUp.waitMs(1, atMs) ? waitMs : 0;
-    }
-
-    private static boolean counts(Limit<?> limit) {
-        return !(limit instanceof Unlimited) && !(limit instanceof Blocked);
     }
 }

@@ -26,7 +26,7 @@ import java.util.List;
  *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
  *   charged    =  all limits, if not refused                           (CONSUME, SETTLE; PEEK never)
  *                 the limits that count denied requests, if refused but not rejected
- *   freed      =  all limits that are not shared                       (RESET)
+ *   freed      =  all limits, shared ones for all who share them        (RESET)
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  *                 of the policies that do not only observe
  *   observed   ⟺  not refused, and some observing policy would refuse
@@ -55,7 +55,8 @@ import java.util.List;
  * ({@link IdempotencyCheck}).
  *
  * <p><b>Shared limits</b> are decided by the available leases, in ledger time. If these do not suffice but more may be
- * granted, the request must wait and nothing is charged, unless another limit refuses it anyway.
+ * granted, the request must wait and nothing is charged, unless another limit refuses it anyway. A PEEK takes nothing:
+ * it is decided by what the ledger could lend, and waits for the ledger's answer if there is no recent one.
  *
  * <p><b>Shaping.</b> A queue cannot keep a delay. So if a request is to be shaped, a throttling policy that would delay
  * it denies it instead ({@link ThrottleConflict}). A shaped request is charged where it is within the limits, and goes
@@ -142,12 +143,8 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce, PolicyTable policies) {
-        PoliciesInForce counted = request.kind() == RequestKind.RESET ? inForce.unshared() : inForce;
-        PolicyChecks checks = PolicyChecks.of(request, counted.policies(), states, shared);
-        if (checks.enforcing().length == 0 && inForce.enforcing().length > 0) {
-            return sharedReset(request, inForce);
-        }
-        long nowMs = checks.notBeforeMs(counted.atMs());
+        PolicyChecks checks = PolicyChecks.of(request, inForce.policies(), states, shared);
+        long nowMs = checks.notBeforeMs(inForce.atMs());
         long leaseTimeMs = checks.leaseTimeMs();
         long delayMs = checks.evaluate(nowMs, leaseTimeMs, states);
         PolicyCheck shaping = checks.shaping();
@@ -214,15 +211,6 @@ public final class Decider {
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
         return decision(request, Outcome.DENIED, binding, null, shadowBanned, status(binding), decidedAtMs)
                 .withLimits(EnforcedLimits.of(checks.enforcing()));
-    }
-
-    /** Denies a reset to which only shared limits apply. */
-    private Decision sharedReset(Request request, PoliciesInForce inForce) {
-        Policy policy = inForce.enforcing()[0];
-        listener.evaluated(policy, Outcome.DENIED);
-        BindingLimit binding = BindingLimit.refund(policy);
-        long nowMs = inForce.decidedAtMs(request, states, shared);
-        return decision(request, Outcome.DENIED, binding, null, false, UNPROCESSABLE, nowMs);
     }
 
     private Decision mismatch(Request request, PoliciesInForce inForce) {

@@ -12,8 +12,8 @@ import java.util.List;
  * Lists the limits that are enforced on a request, in the order of layers and of their policies. Of more than
  * {@value EnforcedLimit#MOST}, those that refuse the request are listed first of all, then the others.
  *
- * <p>What the leases held here determine is not listed, so that the list is a function of the policies and the decider's
- * own states: what remains of a shared limit, and when it permits the request, is not known.
+ * <p>Of shared limits that are lent together, what remains of the tightest is known. When they permit the request, and
+ * when they are free again, is not.
  *
  * <p>Not listed are limits of policies that observe, and limits that count nothing. A limit of 0 whose policy
  * shadow-bans is not listed either: clients must not learn of it.
@@ -58,7 +58,7 @@ final class EnforcedLimits {
                 index,
                 check.term(index),
                 check.clockMs(),
-                check.knownRemaining(index),
+                check.mayBind(index) ? check.remaining(index) : null,
                 check.resetAfterMs(index),
                 retryAfterMs);
     }

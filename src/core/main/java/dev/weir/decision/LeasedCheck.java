@@ -12,6 +12,7 @@ final class LeasedCheck extends PolicyCheck {
 
     private final WritableLeases leases;
     private final boolean isFirstAttempt;
+    private final boolean isPeek;
     private final boolean mayWait;
     private final LeaseTerms terms;
     private final int tightestIndex;
@@ -20,12 +21,14 @@ final class LeasedCheck extends PolicyCheck {
     private long atMs;
     private boolean exceeds;
     private boolean isBehindWaiting;
+    private boolean isUnanswered;
 
     LeasedCheck(Policy policy, Request request, LeaseContext context) {
         super(policy, request);
         leases = context.leases();
         isFirstAttempt = context.isFirstAttempt();
-        mayWait = context.mayWait() && request.kind() == RequestKind.CONSUME;
+        isPeek = request.kind() == RequestKind.PEEK;
+        mayWait = context.mayWait() && (isPeek || request.kind() == RequestKind.CONSUME);
         nowMs = context.nowMs();
         terms = leases.terms(key);
         tightestIndex = policy.tightestIndex();
@@ -40,13 +43,18 @@ final class LeasedCheck extends PolicyCheck {
 
     /**
      * Compares the cost with what is available to a decision at {@code decisionMs}, which is not before
-     * {@link #decisionTimeMs}.
+     * {@link #decisionTimeMs}. For a PEEK, which takes nothing, this is also what the ledger could lend.
      */
     void evaluate(long decisionMs) {
         atMs = decisionMs;
-        boolean takes = request.kind() != RequestKind.SETTLE && request.cost() > 0;
-        isBehindWaiting = takes && isFirstAttempt && mayWait && leases.hasWaiting(key);
-        exceeds = takes && (isBehindWaiting || request.cost() > book.available(nowMs, atMs));
+        boolean takes = !request.kind().isCorrection() && request.cost() > 0;
+        isBehindWaiting = takes && !isPeek && isFirstAttempt && mayWait && leases.hasWaiting(key);
+        exceeds = takes
+                && (isPeek
+                        ? !book.covers(request.cost(), terms, nowMs, atMs)
+                        : isBehindWaiting || request.cost() > book.available(nowMs, atMs));
+        isUnanswered = exceeds && isPeek && !neverFits() && !book.isAnswered(request.cost(), terms, nowMs);
+        exceeds &= !isUnanswered || !observes(); // an observing policy does not delay the request until it is known
     }
 
     /** Returns whether the request may be permitted if it waits. */
@@ -56,11 +64,13 @@ final class LeasedCheck extends PolicyCheck {
                 && !observes()
                 && !neverFits()
                 && maxWaitMs() > 0
-                && (isBehindWaiting || book.mayBeGranted(request.cost(), terms, nowMs));
+                && (isPeek ? isUnanswered : isBehindWaiting || book.mayBeGranted(request.cost(), terms, nowMs));
     }
 
+    /** Returns the longest wait. A PEEK waits for an answer even if requests do not wait for leases. */
     private long maxWaitMs() {
-        return policy.sharing().maxWaitMs().orElseGet(leases::leaseWaitMs);
+        long maxWaitMs = policy.sharing().maxWaitMs().orElseGet(leases::leaseWaitMs);
+        return maxWaitMs == 0 && isPeek ? leases.leaseWaitMs() : maxWaitMs;
     }
 
     /** Returns what the request must wait for, null if it must {@linkplain #shouldWait not wait}. */
@@ -72,8 +82,11 @@ final class LeasedCheck extends PolicyCheck {
         return neverFits(tightestIndex);
     }
 
-    /** Records the demand, once per request. */
+    /** Records the demand or the question, once per request. */
     void recordDemand() {
+        if (isUnanswered && isFirstAttempt) {
+            leases.recordQuestion(key, request.cost());
+        }
         if (isFirstAttempt && request.kind() == RequestKind.CONSUME && request.cost() > 0 && !neverFits()) {
             book = book.withDemand(request.cost(), nowMs);
             leases.put(key, book);
@@ -83,9 +96,17 @@ final class LeasedCheck extends PolicyCheck {
         }
     }
 
-    /** Uses the leases, unless the request is denied. */
+    /** Uses the leases, unless the request is denied. A reset frees what all holders have used. */
     boolean charge(boolean denied) {
-        if (denied || request.cost() == 0) {
+        if (denied) {
+            return false;
+        }
+        if (request.kind() == RequestKind.RESET) {
+            leases.reset(key);
+            book = leases.book(key);
+            return true;
+        }
+        if (request.cost() == 0) {
             return false;
         }
         book = request.kind() == RequestKind.SETTLE
@@ -130,10 +151,14 @@ final class LeasedCheck extends PolicyCheck {
         return atMs;
     }
 
-    /** Returns what the leases hold, which can be less than what remains of the limit. */
+    /**
+     * Returns what the leases hold and the ledger could lend by its last response; null if it is unknown, or if the
+     * request exceeds the limit although as much was left then.
+     */
     @Override
-    long remaining(int index) {
-        return book.available(nowMs, atMs);
+    Long remaining(int index) {
+        Long left = book.remaining(nowMs, atMs);
+        return exceeds && left != null && left >= request.cost() ? null : left;
     }
 
     @Override
@@ -144,6 +169,9 @@ final class LeasedCheck extends PolicyCheck {
     @Override
     long retryAfterMs(int index) {
         LeaseBook.LastRequest last = book.request();
+        if (isCheckRefused()) {
+            return Math.max(1, book.balance().check().retryAtMs() - nowMs);
+        }
         if (isLeaseLate(index) || book.mayBeGranted(request.cost(), terms, nowMs)) {
             long elapsedMs = last.isPending() ? nowMs - last.sentMs() : 0;
             return Math.max(1, leases.roundTripMs() - elapsedMs);
@@ -155,7 +183,15 @@ final class LeasedCheck extends PolicyCheck {
     /** Returns whether the amount may be free although no lease of it has arrived, or other holders have it unused. */
     @Override
     boolean isLeaseMissing(int index) {
+        if (isCheckRefused()) {
+            return exceeds(index) && book.balance().check().isLent();
+        }
         return isLeaseLate(index) || (exceeds(index) && !neverFits() && book.isLent(request.cost(), nowMs));
+    }
+
+    /** Returns whether the ledger has answered a question: it would not lend what the request needs. */
+    private boolean isCheckRefused() {
+        return isPeek && exceeds && !neverFits() && book.isRefusedByCheck(request.cost(), terms, nowMs);
     }
 
     private boolean isLeaseLate(int index) {

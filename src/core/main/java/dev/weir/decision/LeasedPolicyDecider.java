@@ -62,8 +62,8 @@ public final class LeasedPolicyDecider {
      * Returns whether this policy, rather than one of an earlier layer, explains a decision that permits. Neither may only
      * observe.
      *
-     * @param remaining what the leases of this policy still hold
-     * @param itsRemaining what the leases of {@code before} still hold
+     * @param remaining what remains of this policy
+     * @param itsRemaining what remains of {@code before}
      */
     public boolean isBinding(long remaining, LeasedPolicyDecider before, long itsRemaining) {
         if (term == null || before.term == null) {
@@ -75,12 +75,15 @@ public final class LeasedPolicyDecider {
     /**
      * Adds the limits of this policy to those that a decision lists, as long as there are fewer than
      * {@value EnforcedLimit#MOST}.
+     *
+     * @param remaining what remains of this policy
      */
-    public void addLimits(long nowMs, List<EnforcedLimit> to) {
+    public void addLimits(long remaining, long nowMs, List<EnforcedLimit> to) {
         for (int i = 0; i < policy.terms().size() && to.size() < EnforcedLimit.MOST; i++) {
             Policy.Term each = policy.terms().get(i);
             if (EnforcedLimits.isListed(policy, each)) {
-                to.add(EnforcedLimits.of(policy, i, each, nowMs, null, null, null));
+                Long left = i == policy.tightestIndex() ? (Long) remaining : null;
+                to.add(EnforcedLimits.of(policy, i, each, nowMs, left, null, null));
             }
         }
     }
@@ -88,7 +91,7 @@ public final class LeasedPolicyDecider {
     /**
      * Returns the decision on a request that all policies permit and that this policy explains.
      *
-     * @param remaining what the leases of this policy hold after the request
+     * @param remaining what remains after the request
      * @param limits the limits of all policies, by layer
      */
     public Decision allowedDecision(Request request, long remaining, List<EnforcedLimit> limits, long nowMs) {

@@ -77,7 +77,7 @@ final class LocalCheck extends PolicyCheck {
             state = isScratch ? stored.scratch() : stored;
             state = state.hasStartedBy(ownMs) ? state.startedBy(ownMs) : state;
             if (!state.hasLimitsOf(policy)) {
-                adopted = ownMs < stored.expiresAtMs();
+                adopted = ownMs < stored.expiresAtMs() && state.isConvertedBy(policy, ownMs);
                 state = state.migrateTo(policy, ownMs, logId -> states.segments(key, logId));
             }
         }
@@ -204,9 +204,9 @@ final class LocalCheck extends PolicyCheck {
     }
 
     @Override
-    long remaining(int index) {
+    Long remaining(int index) {
         if (throttles() && clockMs > nowMs) {
-            return 0;
+            return 0L;
         }
         return state.delayed().isEmpty()
                 ? accounts[index].remaining(clockMs)
@@ -272,11 +272,11 @@ final class LocalCheck extends PolicyCheck {
     }
 
     /**
-     * Charges the request, or its denial if the limits count denials. Migrated accounts are also stored with a denial,
-     * because the reported wait starts now, unless the old state had expired and might have been deleted. A delayed
-     * request is charged at its start: a policy that throttles advances its time to it, another one stores the charge.
-     * Everything else is charged at the policy's own time, so that it delays nothing. Limits that counted a denial are
-     * checked again, since the request may pass later than before.
+     * Charges the request, or its denial if the limits count denials. Converted accounts are also stored with a denial,
+     * because the reported wait starts now, unless the old state had expired and might have been deleted. A policy that
+     * counts nothing changes no stored usage. A delayed request is charged at its start: a policy that throttles advances
+     * its time to it, another one stores the charge. Everything else is charged at the policy's own time, so that it
+     * delays nothing. Limits that counted a denial are checked again, since the request may pass later than before.
      *
      * @return whether a limit was charged
      */

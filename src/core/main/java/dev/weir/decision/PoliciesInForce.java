@@ -44,12 +44,6 @@ record PoliciesInForce(Policy[] policies, long atMs) {
         return new PoliciesInForce(policies, atMs);
     }
 
-    /** Returns the policies that are not shared. */
-    PoliciesInForce unshared() {
-        return new PoliciesInForce(
-                Arrays.stream(policies).filter(policy -> !policy.isShared()).toArray(Policy[]::new), atMs);
-    }
-
     /**
      * Returns the next time after {@code nowMs} at which a policy that does not only observe ends, or a later version of it
      * takes effect; {@link EffectivePeriod#NO_END} if there is none.

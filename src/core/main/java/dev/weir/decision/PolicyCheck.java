@@ -126,13 +126,8 @@ abstract class PolicyCheck {
     /** Returns the time at which the limits are checked, or to which the request was delayed. */
     abstract long clockMs();
 
-    /** Returns what remains of one limit after the decision; 0 before the start of a delayed request. */
-    abstract long remaining(int index);
-
-    /** Returns what remains of one limit after the decision; null if only the leases held here are known. */
-    Long knownRemaining(int index) {
-        return isShared() ? null : (Long) remaining(index);
-    }
+    /** Returns what remains of one limit after the decision; 0 before the start of a delayed request, null if unknown. */
+    abstract Long remaining(int index);
 
     /** Returns how long after the request the whole limit is available again; null if unknown. */
     abstract Long resetAfterMs(int index);

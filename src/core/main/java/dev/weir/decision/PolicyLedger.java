@@ -46,7 +46,7 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
         }
         PolicyLedger now = advancedTo(nowMs);
         PolicyState next = now.usage().migrateTo(policy, now.ledger.clockMs(), segmentStores);
-        return new PolicyLedger(now.ledger.withAccounts(next.accounts()), next.retiredLogs());
+        return new PolicyLedger(now.ledger.withAccounts(next.accounts(), next.suspended()), next.retiredLogs());
     }
 
     /** Returns this ledger at a later time. Leases that are due are charged. */
@@ -55,13 +55,27 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
     }
 
     /**
-     * Charges what a holder reports and answers its request; see {@link Ledger#handle}.
+     * Charges what a holder reports, frees all usage if it asks for that, and answers its request; see
+     * {@link Ledger#handle}.
      *
      * @param policy the policy of the limits, which bounds settlements
+     * @param segmentStores returns the store for the segments of a log, by its id
      */
-    public Result handle(LeaseRequest request, Policy policy, LeaseTerms terms, long nowMs) {
+    public Result handle(
+            LeaseRequest request,
+            Policy policy,
+            LeaseTerms terms,
+            long nowMs,
+            IntFunction<SegmentStore> segmentStores) {
         List<Long> maxUsed = policy.terms().stream().map(Policy.Term::maxUsed).toList();
-        return toResult(ledger.handle(request, terms, maxUsed, nowMs));
+        PolicyLedger charged = new PolicyLedger(ledger.charged(request, maxUsed, nowMs), retiredLogs);
+        PolicyLedger next = request.isReset() ? charged.reset(policy, request.holder(), nowMs, segmentStores) : charged;
+        return next.toResult(next.ledger.answer(request, terms, nowMs));
+    }
+
+    private PolicyLedger reset(Policy policy, String holder, long nowMs, IntFunction<SegmentStore> segmentStores) {
+        PolicyState unused = usage().reset(policy, ledger.clockMs(), segmentStores);
+        return new PolicyLedger(ledger.reset(unused.accounts(), holder, nowMs), unused.retiredLogs());
     }
 
     /**
@@ -80,7 +94,8 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
 
     /** Returns the usage in the form of the state of a key that is not shared. */
     public PolicyState usage() {
-        return new PolicyState(ledger.lastChargeMs(), 0, ledger.accounts(), retiredLogs);
+        return new PolicyState(
+                ledger.lastChargeMs(), 0, ledger.accounts(), ledger.earlier().suspended(), retiredLogs, List.of());
     }
 
     /**

@@ -7,10 +7,10 @@ import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.policy.LimitMatcher;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.function.IntFunction;
+import java.util.function.UnaryOperator;
 
 /**
  * The usage of one policy by one key.
@@ -18,6 +18,8 @@ import java.util.function.IntFunction;
  * @param lastChargeMs the time of the last charge; later charges are not before it
  * @param lastDelayMs how long before {@code lastChargeMs} the charged request arrived, if it was delayed; otherwise 0
  * @param accounts one account per limit, in the order of the policy's limits at the last charge
+ * @param suspended accounts that no limit continues, kept while a limit does not count usage (it is 0 or unlimited): they
+ *     continue when the policy counts again. At most {@link Policy#MAX_LIMITS}
  * @param retiredLogs logs that no limit uses any more, kept until their segments are deleted
  * @param delayed charges that start after {@code lastChargeMs} and are not in the accounts yet, by start; at most
  *     {@value #MAX_DELAYED}
@@ -26,6 +28,7 @@ public record PolicyState(
         long lastChargeMs,
         long lastDelayMs,
         List<LimitAccount<?>> accounts,
+        List<LimitAccount<?>> suspended,
         List<Log> retiredLogs,
         List<DelayedCharge> delayed) {
 
@@ -35,9 +38,9 @@ public record PolicyState(
      */
     public static final int MAX_DELAYED = 500;
 
-    /** Creates a state without charges of delayed requests. */
+    /** Creates a state without suspended accounts and without charges of delayed requests. */
     public PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount<?>> accounts, List<Log> retiredLogs) {
-        this(lastChargeMs, lastDelayMs, accounts, retiredLogs, List.of());
+        this(lastChargeMs, lastDelayMs, accounts, List.of(), retiredLogs, List.of());
     }
 
     /**
@@ -60,38 +63,87 @@ public record PolicyState(
 
     /**
      * Returns this state under the policy's current limits. Each limit continues the account that {@link LimitMatcher}
-     * assigns to it, or starts unused.
+     * assigns to it, or starts unused. If one of the limits does not count usage, the other accounts are suspended.
+     *
+     * <pre>
+     *   [100 a month]  →  [0]                 the count of the month is suspended
+     *                  →  [100 a month]       it continues: what was asked meanwhile has changed nothing
+     * </pre>
      */
     PolicyState migrateTo(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
         if (hasLimitsOf(policy)) {
             return this;
         }
+        List<LimitAccount<?>> usages = usages(nowMs);
+        Map<Integer, Integer> pairs = pairs(usages, policy);
+        List<LimitAccount<?>> left = new ArrayList<>(policy.countsAllUsage() ? List.of() : usages);
+        LimitAccount<?>[] next = new LimitAccount<?>[policy.terms().size()];
+        for (int i = 0; i < next.length; i++) {
+            Policy.Term term = policy.terms().get(i);
+            LimitAccount<?> old = pairs.containsKey(i) ? usages.get(pairs.get(i)) : null;
+            if (old == null) {
+                next[i] = LimitAccount.open(term.limit(), nowMs);
+            } else {
+                next[i] = old.limit().equals(term.limit()) ? old : term.migrate(old, nowMs);
+                left.removeIf(one -> one == old);
+            }
+        }
+        List<LimitAccount<?>> kept = List.copyOf(left.subList(0, Math.min(left.size(), Policy.MAX_LIMITS)));
+        return with(next, kept, segmentStores);
+    }
+
+    /** Returns whether a limit of the policy continues usage under other terms. */
+    boolean isConvertedBy(Policy policy, long nowMs) {
+        List<LimitAccount<?>> usages = usages(nowMs);
+        return pairs(usages, policy).entrySet().stream().anyMatch(pair -> !usages.get(pair.getValue())
+                .limit()
+                .equals(policy.terms().get(pair.getKey()).limit()));
+    }
+
+    /** Returns the accounts that limits which count usage continue, as indexes, by the indexes of these limits. */
+    private static Map<Integer, Integer> pairs(List<LimitAccount<?>> usages, Policy policy) {
         Map<Integer, Integer> pairs = LimitMatcher.of(
-                accounts.stream().<Limit<?>>map(LimitAccount::limit).toList(), policy.limits());
-        return continued(policy, pairs, nowMs, segmentStores);
+                usages.stream().<Limit<?>>map(LimitAccount::limit).toList(), policy.limits());
+        pairs.keySet().removeIf(i -> !policy.terms().get(i).limit().countsUsage());
+        return pairs;
+    }
+
+    /**
+     * Returns the accounts that can have usage: those in force first, then the suspended ones. One that was suspended and
+     * has expired is left out, since the state may have been deleted meanwhile.
+     */
+    private List<LimitAccount<?>> usages(long nowMs) {
+        List<LimitAccount<?>> usages = new ArrayList<>(accounts);
+        usages.removeIf(account -> !account.limit().countsUsage());
+        for (LimitAccount<?> account : suspended) {
+            if (account.expiresAtMs(lastChargeMs) > nowMs) {
+                usages.add(account);
+            }
+        }
+        return usages;
     }
 
     /** Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards. */
     PolicyState reset(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
-        return continued(policy, Map.of(), nowMs, segmentStores).withDelayed(List.of());
+        LimitAccount<?>[] next = policy.limits().stream()
+                .map(limit -> LimitAccount.open(limit, nowMs))
+                .toArray(LimitAccount<?>[]::new);
+        return with(next, List.of(), segmentStores).withDelayed(List.of());
     }
 
-    /** @param pairs the indexes of the accounts that limits continue, by the indexes of the limits */
-    private PolicyState continued(
-            Policy policy, Map<Integer, Integer> pairs, long nowMs, IntFunction<SegmentStore> segmentStores) {
-        List<Limit<?>> limits = policy.limits();
-        LimitAccount<?>[] next = new LimitAccount<?>[limits.size()];
-        for (int i = 0; i < next.length; i++) {
-            Integer old = pairs.get(i);
-            next[i] = old == null
-                    ? LimitAccount.open(limits.get(i), nowMs)
-                    : policy.terms().get(i).migrate(accounts.get(old), nowMs);
-        }
-        return new PolicyState(lastChargeMs, lastDelayMs, assignSegments(next, segmentStores), retire(next), delayed);
+    private PolicyState with(
+            LimitAccount<?>[] next, List<LimitAccount<?>> kept, IntFunction<SegmentStore> segmentStores) {
+        return new PolicyState(
+                lastChargeMs,
+                lastDelayMs,
+                assignSegments(next, segmentStores),
+                kept,
+                retire(concat(List.of(next), kept)),
+                delayed);
     }
 
     private PolicyState withDelayed(List<DelayedCharge> charges) {
-        return new PolicyState(lastChargeMs, lastDelayMs, accounts, retiredLogs, charges);
+        return new PolicyState(lastChargeMs, lastDelayMs, accounts, suspended, retiredLogs, charges);
     }
 
     /** Returns this state with another charge of a delayed request. */
@@ -112,29 +164,42 @@ public record PolicyState(
 
     /** Returns this state with the delayed requests that have started at {@code atMs} in the accounts. */
     PolicyState startedBy(long atMs) {
-        LimitAccount<?>[] next = accounts.toArray(LimitAccount<?>[]::new);
         int started = 0;
         while (started < delayed.size() && delayed.get(started).startMs() <= atMs) {
-            for (int i = 0; i < next.length; i++) {
-                next[i] = delayed.get(started).chargeTo(next[i]);
-            }
             started++;
         }
+        List<DelayedCharge> charges = delayed.subList(0, started);
         return new PolicyState(
                 lastChargeMs,
                 lastDelayMs,
-                List.of(next),
+                mapped(accounts, account -> charged(account, charges)),
+                mapped(suspended, account -> charged(account, charges)),
                 retiredLogs,
                 List.copyOf(delayed.subList(started, delayed.size())));
     }
 
+    private static LimitAccount<?> charged(LimitAccount<?> account, List<DelayedCharge> charges) {
+        LimitAccount<?> after = account;
+        for (DelayedCharge charge : charges) {
+            after = charge.chargeTo(after);
+        }
+        return after;
+    }
+
     /** Returns a copy to which charges can be tried: they do not change the segments of this state. */
     PolicyState scratch() {
-        LimitAccount<?>[] next = new LimitAccount<?>[accounts.size()];
-        for (int i = 0; i < next.length; i++) {
-            next[i] = ScratchSegments.fork(accounts.get(i));
-        }
-        return new PolicyState(lastChargeMs, lastDelayMs, List.of(next), retiredLogs, delayed);
+        return new PolicyState(
+                lastChargeMs,
+                lastDelayMs,
+                mapped(accounts, ScratchSegments::fork),
+                mapped(suspended, ScratchSegments::fork),
+                retiredLogs,
+                delayed);
+    }
+
+    private static List<LimitAccount<?>> mapped(
+            List<LimitAccount<?>> accounts, UnaryOperator<LimitAccount<?>> operator) {
+        return accounts.stream().<LimitAccount<?>>map(operator).toList();
     }
 
     /** Returns the last time at which a request was charged or, if it was delayed, starts. */
@@ -156,7 +221,12 @@ public record PolicyState(
      * @param atMs the time of the charge, not before {@code nowMs}
      */
     PolicyState charged(long nowMs, long atMs, LimitAccount<?>[] next) {
-        return new PolicyState(atMs, atMs - nowMs, List.of(next), trim(retiredLogs), delayed);
+        return new PolicyState(atMs, atMs - nowMs, List.of(next), suspended, trim(retiredLogs), delayed);
+    }
+
+    /** Returns the accounts of the limits, and the suspended ones. */
+    public List<LimitAccount<?>> allAccounts() {
+        return suspended.isEmpty() ? accounts : concat(accounts, suspended);
     }
 
     /** Returns the time from which this state can be deleted: a request then gets the same answer as a first one. */
@@ -164,7 +234,7 @@ public record PolicyState(
         long lastMs = lastStartMs();
         long atMs = lastMs;
         PolicyState all = delayed.isEmpty() ? this : scratch().startedBy(lastMs);
-        for (LimitAccount<?> account : all.accounts) {
+        for (LimitAccount<?> account : all.allAccounts()) {
             atMs = Math.max(atMs, account.expiresAtMs(lastMs));
         }
         return atMs;
@@ -176,7 +246,7 @@ public record PolicyState(
      */
     public PolicyState purge() {
         List<Log> logs = new ArrayList<>(retiredLogs);
-        logsOf(accounts).forEach(log -> logs.add(log.retired()));
+        logs().forEach(log -> logs.add(log.retired()));
         List<Log> left = trim(logs);
         return left.isEmpty() ? null : new PolicyState(lastChargeMs, lastDelayMs, List.of(), left);
     }
@@ -193,7 +263,10 @@ public record PolicyState(
     /** Assigns unused slots to the logs that are new in this state. */
     private List<LimitAccount<?>> assignSegments(LimitAccount<?>[] next, IntFunction<SegmentStore> segmentStores) {
         int unused = 0;
-        for (Log log : concat(logsOf(accounts), retiredLogs)) {
+        for (Log log : logs()) {
+            unused = Math.max(unused, log.id() + 1);
+        }
+        for (Log log : retiredLogs) {
             unused = Math.max(unused, log.id() + 1);
         }
         for (int i = 0; i < next.length; i++) {
@@ -206,10 +279,10 @@ public record PolicyState(
     }
 
     /** Returns the retired logs, including those that no account continues. */
-    private List<Log> retire(LimitAccount<?>[] next) {
-        List<Integer> used = logsOf(Arrays.asList(next)).stream().map(Log::id).toList();
+    private List<Log> retire(List<LimitAccount<?>> next) {
+        List<Integer> used = logsOf(next).stream().map(Log::id).toList();
         List<Log> all = new ArrayList<>(retiredLogs);
-        for (Log log : logsOf(accounts)) {
+        for (Log log : logs()) {
             if (!used.contains(log.id())) {
                 all.add(log.retired());
             }
@@ -223,6 +296,11 @@ public record PolicyState(
                 : logs.stream().map(Log::trimmed).filter(Log::hasGarbage).toList();
     }
 
+    /** Returns the logs of all accounts, also of suspended ones. */
+    private List<Log> logs() {
+        return logsOf(allAccounts());
+    }
+
     private static List<Log> logsOf(List<LimitAccount<?>> accounts) {
         List<Log> logs = new ArrayList<>();
         for (LimitAccount<?> account : accounts) {
@@ -233,8 +311,8 @@ public record PolicyState(
         return logs;
     }
 
-    private static List<Log> concat(List<Log> some, List<Log> more) {
-        List<Log> all = new ArrayList<>(some);
+    private static List<LimitAccount<?>> concat(List<LimitAccount<?>> some, List<LimitAccount<?>> more) {
+        List<LimitAccount<?>> all = new ArrayList<>(some);
         all.addAll(more);
         return all;
     }

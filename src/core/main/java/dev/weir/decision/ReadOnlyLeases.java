@@ -37,4 +37,10 @@ record ReadOnlyLeases(HeldLeases leases) implements WritableLeases {
 
     @Override
     public void recordUnmetDemand(StateKey key, long cost) {}
+
+    @Override
+    public void recordQuestion(StateKey key, long cost) {}
+
+    @Override
+    public void reset(StateKey key) {}
 }

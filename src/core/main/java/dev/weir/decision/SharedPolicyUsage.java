@@ -1,6 +1,7 @@
 package dev.weir.decision;
 
 import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.Ledger;
 import dev.weir.policy.Policy;
 import java.util.List;
@@ -13,10 +14,12 @@ import java.util.List;
  * @param limits the usage in the order of the policy's limits; lent tokens are neither used nor available
  * @param free tokens that could be lent now
  * @param leases the outstanding leases, ordered by their end
+ * @param check whether some cost could be lent to some holder
  */
 public record SharedPolicyUsage(
         Policy policy,
         List<String> namesAndValues,
         List<PolicyUsage.LimitUsage> limits,
         long free,
-        List<Ledger.OutstandingLease> leases) {}
+        List<Ledger.OutstandingLease> leases,
+        LeaseResponse.Checked check) {}

@@ -2,6 +2,8 @@ package dev.weir.decision;
 
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.Unlimited;
@@ -88,8 +90,10 @@ public final class UsageReport {
      * Returns the usage and the leases of a shared policy.
      *
      * @param ledger the ledger of the key, advanced to the time of the report and migrated to the policy
+     * @param question of which tokens to report whether they could be lent, and to which holder
+     * @param terms the timing of leases
      */
-    public static SharedPolicyUsage of(Subject subject, PolicyLedger ledger) {
+    public static SharedPolicyUsage of(Subject subject, PolicyLedger ledger, LeaseRequest question, LeaseTerms terms) {
         long atMs = ledger.ledger().clockMs();
         List<LimitAccount<?>> accounts = ledger.ledger().accounts();
         List<PolicyUsage.LimitUsage> limits = new ArrayList<>();
@@ -102,7 +106,8 @@ public final class UsageReport {
                 subject.key.namesAndValues(),
                 limits,
                 ledger.ledger().free(),
-                ledger.ledger().leases());
+                ledger.ledger().leases(),
+                ledger.ledger().check(question, terms, atMs));
     }
 
     private static PolicyUsage.LimitUsage limitUsage(

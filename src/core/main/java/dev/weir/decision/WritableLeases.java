@@ -13,4 +13,10 @@ public interface WritableLeases extends HeldLeases {
      * request waits or not.
      */
     void recordUnmetDemand(StateKey key, long cost);
+
+    /** Records the question whether the ledger would lend {@code cost}. It is then asked, whether a request waits or not. */
+    void recordQuestion(StateKey key, long cost);
+
+    /** Frees the usage of a key, by all its holders: the ledger receives the message in the same transaction. */
+    void reset(StateKey key);
 }

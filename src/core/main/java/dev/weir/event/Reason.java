@@ -10,7 +10,7 @@ public enum Reason {
     NO_POLICY,
     /** A {@link RequestKind#SETTLE} was charged. */
     SETTLED,
-    /** A {@link RequestKind#RESET} freed the usage. */
+    /** A {@link RequestKind#RESET} freed the usage of all limits that apply. */
     USAGE_RESET,
     /** A limit does not permit the cost at present. */
     LIMIT_EXCEEDED,
@@ -25,10 +25,7 @@ public enum Reason {
     TOO_LARGE,
     /** A request with the same requestId but different content was answered before. */
     IDEMPOTENCY_MISMATCH,
-    /**
-     * A {@link RequestKind#SETTLE} with a negative cost applies to a shared limit, which permits no refunds, or a
-     * {@link RequestKind#RESET} applies to shared limits only.
-     */
+    /** A {@link RequestKind#SETTLE} with a negative cost applies to a shared limit, which permits no refunds. */
     SHARED_LIMIT_REFUND,
     /** The request waits in a queue. */
     SHAPED,

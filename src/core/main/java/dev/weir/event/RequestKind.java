@@ -14,8 +14,8 @@ public enum RequestKind {
     /** Withdraws a waiting request with the same requestId and client from a queue. */
     CANCEL,
     /**
-     * Frees all usage of the client's own limits that apply to a request with this tier and these attributes. The cost
-     * is ignored. Shared limits, whose usage belongs to several clients, stay as they are.
+     * Frees all usage of the limits that apply to a request with this tier and these attributes. Shared limits are freed
+     * for all who share them. The cost is ignored.
      */
     RESET;
 

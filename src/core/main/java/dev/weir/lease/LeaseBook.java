@@ -5,6 +5,7 @@ import dev.weir.limit.Limit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.OptionalLong;
 
 /**
  * The leases that one holder has of one shared limit, and the rules by which it requests more.
@@ -28,7 +29,17 @@ import java.util.List;
  *   amount               the demand within a term, less what these leases hold
  *   returns              the part of a lease that exceeds the demand, a lead before the lease expires
  *   reports usage        with each request; a lease that is used up, a lead later if no request is sent before
+ *   asks a question      for a PEEK that needs more than is available, unless the ledger has responded recently
  * </pre>
+ *
+ * <p>What remains of the limit is what the leases hold and what the ledger could lend by its last response:
+ *
+ * <pre>
+ *   remaining            free by the last response + returned since − used without a lease since + available
+ * </pre>
+ *
+ * <p>Tokens in the leases of other holders do not remain, used or not. Without a response within a term, what remains
+ * is unknown.
  *
  * @param clockMs the latest decision time
  * @param leases the leases not yet reported as used up, ordered by their end
@@ -36,9 +47,16 @@ import java.util.List;
  * @param request the latest request for a lease
  * @param lastLeaseId the highest id of a lease received so far
  * @param settled tokens used in excess of all leases and not yet reported to the ledger
+ * @param balance what is known of the tokens that the leases do not cover
  */
 public record LeaseBook(
-        long clockMs, List<Lease> leases, Demand demand, LastRequest request, long lastLeaseId, long settled) {
+        long clockMs,
+        List<Lease> leases,
+        Demand demand,
+        LastRequest request,
+        long lastLeaseId,
+        long settled,
+        LedgerBalance balance) {
 
     private static final long MS_PER_SECOND = 1_000;
 
@@ -194,24 +212,31 @@ public record LeaseBook(
 
     /** Returns the book of a holder without leases. */
     public static LeaseBook empty() {
-        return new LeaseBook(0, List.of(), Demand.NONE, LastRequest.NONE, 0, 0);
+        return new LeaseBook(0, List.of(), Demand.NONE, LastRequest.NONE, 0, 0, LedgerBalance.UNKNOWN);
     }
 
     /** Returns a book restored from a store, without demand and without a pending request. */
     public static LeaseBook fromStore(long clockMs, List<Lease> leases, long lastLease, long settled) {
-        return new LeaseBook(clockMs, leases, Demand.NONE, LastRequest.NONE, lastLease, settled);
+        return new LeaseBook(clockMs, leases, Demand.NONE, LastRequest.NONE, lastLease, settled, LedgerBalance.UNKNOWN);
     }
 
     /**
-     * Returns a book reconstructed from a decision: {@code available} tokens can be used at the decision time and,
-     * unless {@code retryAfterMs} is 0, more were just refused.
+     * Returns a book reconstructed from a decision: {@code available} tokens can be used at the decision time, and
+     * {@code retryAfterMs} is 0 or the time after which more than remain may be granted, which was just refused.
+     *
+     * @param free what the ledger could lend at the decision time; empty if it is unknown
+     * @param isLent whether other holders seem to hold unused what was refused
      */
-    public static LeaseBook reconstructed(long available, long atMs, long retryAfterMs) {
+    public static LeaseBook reconstructed(
+            long available, OptionalLong free, long atMs, long retryAfterMs, boolean isLent) {
         Lease lease = new Lease(1, available, 0, 0, atMs, atMs, Long.MAX_VALUE, 0, true, false);
         LastRequest refused = retryAfterMs == 0
                 ? LastRequest.NONE
-                : new LastRequest(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE, false));
-        return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, 0);
+                : new LastRequest(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE, isLent));
+        LedgerBalance balance = free.isEmpty()
+                ? LedgerBalance.UNKNOWN
+                : new LedgerBalance(free.getAsLong(), Lease.LONG_AGO_MS, Long.MAX_VALUE, 0, LedgerBalance.Check.NONE);
+        return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, 0, balance);
     }
 
     /** Returns the decision time of a decision made at {@code nowMs}. */
@@ -257,6 +282,44 @@ public record LeaseBook(
     }
 
     /**
+     * Returns what remains of the limit for this holder: what is {@link #available}, and what the ledger could lend by
+     * its last response; null if it has not responded within a term.
+     */
+    public Long remaining(long nowMs, long atMs) {
+        return balance.isKnown(nowMs) ? (Long) plus(balance.lendable(), available(nowMs, atMs)) : null;
+    }
+
+    private static long plus(long free, long available) {
+        return free > Long.MAX_VALUE - available ? Long.MAX_VALUE : free + available;
+    }
+
+    /**
+     * Returns whether the cost could be used now, as far as the leases or a recent response of the ledger show.
+     */
+    public boolean covers(long cost, LeaseTerms terms, long nowMs, long atMs) {
+        long available = available(nowMs, atMs);
+        return cost <= available || (balance.isFresh(terms, nowMs) && cost <= plus(balance.lendable(), available));
+    }
+
+    /** Returns whether the ledger need not be asked whether a cost could be used now: it can, or it was refused. */
+    public boolean isAnswered(long cost, LeaseTerms terms, long nowMs) {
+        long atMs = decisionTimeMs(nowMs);
+        return covers(cost, terms, nowMs, atMs)
+                || isRefusedByCheck(cost, terms, nowMs)
+                || !mayBeGranted(cost, terms, nowMs);
+    }
+
+    /** Returns whether the ledger has answered a question: it would not lend what a cost needs. */
+    public boolean isRefusedByCheck(long cost, LeaseTerms terms, long nowMs) {
+        long missing = missing(cost, nowMs);
+        return !isFree(missing, nowMs) && balance.check().isRefused(missing, terms, nowMs);
+    }
+
+    private long missing(long cost, long nowMs) {
+        return Math.max(1, cost - available(nowMs, decisionTimeMs(nowMs)));
+    }
+
+    /**
      * Returns until when, by the holder's clock, {@link #available} stays the same if nothing is used;
      * {@link Long#MAX_VALUE} if nothing is available.
      */
@@ -286,7 +349,7 @@ public record LeaseBook(
 
     /** Returns the book with {@code cost} added to the demand, whether it can be met or not. */
     public LeaseBook withDemand(long cost, long nowMs) {
-        return new LeaseBook(clockMs, leases, demand.plus(cost, nowMs), request, lastLeaseId, settled);
+        return new LeaseBook(clockMs, leases, demand.plus(cost, nowMs), request, lastLeaseId, settled, balance);
     }
 
     /**
@@ -306,7 +369,7 @@ public record LeaseBook(
         if (left > 0) {
             throw new IllegalArgumentException(cost + " tokens requested, but the leases lack " + left + " of them");
         }
-        return new LeaseBook(atMs, next, demand, request, lastLeaseId, settled);
+        return new LeaseBook(atMs, next, demand, request, lastLeaseId, settled, balance);
     }
 
     /**
@@ -317,7 +380,16 @@ public record LeaseBook(
         long here = Math.min(cost, available(nowMs, atMs));
         LeaseBook taken = take(here, nowMs, atMs);
         long rest = settled + Math.min(cost - here, Limit.MAX_LEVEL - settled);
-        return new LeaseBook(taken.clockMs, taken.leases, demand, request, lastLeaseId, rest);
+        return new LeaseBook(
+                taken.clockMs, taken.leases, demand, request, lastLeaseId, rest, balance.used(cost - here));
+    }
+
+    /**
+     * Returns the book after the usage of the limit was freed. What the ledger has responded before no longer holds,
+     * nor does what it responds to an open request.
+     */
+    LeaseBook reset() {
+        return new LeaseBook(clockMs, leases, demand, LastRequest.NONE, lastLeaseId, settled, LedgerBalance.UNKNOWN);
     }
 
     /**
@@ -329,12 +401,28 @@ public record LeaseBook(
             return this;
         }
         List<Lease> next = leases.stream().map(Lease::revoked).toList();
-        return new LeaseBook(clockMs, next, demand, LastRequest.NONE, lastLeaseId, settled);
+        return new LeaseBook(clockMs, next, demand, LastRequest.NONE, lastLeaseId, settled, LedgerBalance.UNKNOWN);
     }
 
-    /** Returns whether {@code response} answers the latest request. */
+    /** Returns whether {@code response} answers the latest request or question. */
     public boolean isExpected(LeaseResponse response) {
-        return request.isPending() && response.number() == request.number;
+        return response instanceof LeaseResponse.Checked
+                ? balance.check().number() != 0
+                        && response.number() == balance.check().number()
+                : request.isPending() && response.number() == request.number;
+    }
+
+    /** Returns when the request or question was sent that an {@linkplain #isExpected expected} response answers. */
+    long sentMs(LeaseResponse response) {
+        return response instanceof LeaseResponse.Checked ? balance.check().sentMs() : request.sentMs;
+    }
+
+    /** Returns whether what is stored of this book equals what is stored of another. */
+    public boolean isStoredLike(LeaseBook other) {
+        return clockMs == other.clockMs
+                && lastLeaseId == other.lastLeaseId
+                && settled == other.settled
+                && leases.equals(other.leases);
     }
 
     /**
@@ -345,13 +433,23 @@ public record LeaseBook(
         if (response instanceof LeaseResponse.Granted granted) {
             return isExpected(response) ? granted(granted, terms, nowMs) : superseded(granted);
         }
-        return isExpected(response) ? refused((LeaseResponse.Refused) response, terms, nowMs) : this;
+        if (!isExpected(response)) {
+            return this;
+        }
+        return response instanceof LeaseResponse.Checked checked
+                ? withBalance(balance.withAnswer(checked, terms, nowMs))
+                : refused((LeaseResponse.Refused) response, terms, nowMs);
+    }
+
+    private LeaseBook withBalance(LedgerBalance next) {
+        return new LeaseBook(clockMs, leases, demand, request, lastLeaseId, settled, next);
     }
 
     private LeaseBook granted(LeaseResponse.Granted granted, LeaseTerms terms, long nowMs) {
         Scarcity scarcity = granted.isLast() ? Scarcity.of(1, false, terms, nowMs) : Scarcity.NONE;
         LastRequest answered = new LastRequest(0, 0, nowMs, Long.MAX_VALUE, nowMs, nowMs + terms.leadMs(), scarcity);
-        return withLease(Lease.granted(granted, request.sentMs), answered);
+        Lease lease = Lease.granted(granted, request.sentMs);
+        return withLease(lease, answered).withBalance(balance.withResponse(granted, terms, lease.expiresAtMs(), nowMs));
     }
 
     private LeaseBook superseded(LeaseResponse.Granted granted) {
@@ -364,7 +462,7 @@ public record LeaseBook(
         List<Lease> all = new ArrayList<>(leases);
         all.add(lease);
         all.sort(BY_END);
-        return new LeaseBook(clockMs, all, demand, next, Math.max(lastLeaseId, lease.id()), settled);
+        return new LeaseBook(clockMs, all, demand, next, Math.max(lastLeaseId, lease.id()), settled, balance);
     }
 
     private LeaseBook refused(LeaseResponse.Refused refused, LeaseTerms terms, long nowMs) {
@@ -376,7 +474,8 @@ public record LeaseBook(
         Scarcity scarcity =
                 isForNobody ? request.scarcity : Scarcity.of(request.refused, refused.isLent(), terms, nowMs);
         LastRequest next = new LastRequest(0, 0, nowMs, request.refused, retryAtMs, aheadAtMs, scarcity);
-        return new LeaseBook(clockMs, leases, demand, next, lastLeaseId, settled);
+        LedgerBalance left = balance.withResponse(refused, terms, Lease.LONG_AGO_MS, nowMs);
+        return new LeaseBook(clockMs, leases, demand, next, lastLeaseId, settled, left);
     }
 
     /** Returns whether, according to the ledger's last response, the limit has nothing left for {@code cost}. */
@@ -393,41 +492,62 @@ public record LeaseBook(
     }
 
     private boolean isUnavailable(long cost, long nowMs) {
-        long missing = Math.max(1, cost - available(nowMs, decisionTimeMs(nowMs)));
-        return missing >= request.scarcity.minUnavailable && nowMs < request.scarcity.untilMs;
+        long missing = missing(cost, nowMs);
+        return !isFree(missing, nowMs)
+                && missing >= request.scarcity.minUnavailable
+                && nowMs < request.scarcity.untilMs;
+    }
+
+    /** Returns whether the ledger could lend some tokens by its last response. */
+    private boolean isFree(long tokens, long nowMs) {
+        return balance.isKnown(nowMs) && tokens <= balance.free();
     }
 
     /**
      * Returns whether a request for what {@code cost} lacks could be granted. For a while after a refusal, the refused
-     * amount or more cannot.
+     * amount or more cannot, unless a later response says that as much is free.
      */
     public boolean mayBeGranted(long cost, LeaseTerms terms, long nowMs) {
         return request.isPending()
                 || nowMs >= request.nextAttemptAtMs(terms)
-                || Math.max(1, cost - available(nowMs, decisionTimeMs(nowMs))) < request.refused;
+                || missing(cost, nowMs) < request.refused
+                || isFree(missing(cost, nowMs), nowMs);
     }
 
-    /** Returns the message to send now if at most one request waits. */
-    public Transition nextMessage(LeaseSession session, long waits, LeaseTerms terms, long nowMs) {
-        return nextMessage(session, waits, waits, terms, nowMs);
+    /**
+     * What the holder wants of the ledger.
+     *
+     * @param first the cost of the first waiting request, 0 if none waits
+     * @param all the cost of all waiting requests
+     * @param peek the cost that a PEEK asks about, 0 for none
+     * @param isReset whether to free all usage; the ledger is then asked what is left
+     */
+    public record Needs(long first, long all, long peek, boolean isReset) {
+
+        static final Needs NONE = new Needs(0, 0, 0, false);
+
+        /** Returns the needs of one waiting request. */
+        public static Needs of(long first) {
+            return new Needs(first, first, 0, false);
+        }
     }
 
     /**
      * Returns the message to send now.
      *
      * @param session the session of the holder, which numbers requests
-     * @param waits the cost of the first waiting request, 0 if none waits
-     * @param allWait the cost of all waiting requests
      * @return null if nothing changes; a transition without a message if only the book changes
      */
-    public Transition nextMessage(LeaseSession session, long waits, long allWait, LeaseTerms terms, long nowMs) {
+    public Transition nextMessage(LeaseSession session, Needs needs, LeaseTerms terms, long nowMs) {
         Demand now = demand.at(nowMs);
-        boolean requests = shouldRequest(now, waits, terms, nowMs);
-        if (!requests && settled == 0 && reportAtMs(terms) > nowMs) {
+        boolean requests = shouldRequest(now, needs.first, terms, nowMs);
+        boolean asks = !requests && (needs.isReset || shouldAsk(needs.peek, terms, nowMs));
+        if (!requests && !asks && settled == 0 && reportAtMs(terms) > nowMs) {
             return null;
         }
         List<Report> reports = new ArrayList<>();
         List<Lease> next = new ArrayList<>();
+        long returned = 0;
         for (Lease lease : leases) {
             boolean isClosing = lease.isClosing() || closesAtMs(lease, terms) <= nowMs;
             long wanted = isClosing ? now.tokensWithin(Math.max(0, lease.expiresAtMs() - nowMs)) : lease.remaining();
@@ -435,21 +555,33 @@ public record LeaseBook(
             if (!lease.isReported() || held < lease.remaining()) {
                 reports.add(new Report(lease.id(), lease.used(), lease.lastUsedMs(), held));
             }
+            boolean isCharged = nowMs >= lease.expiresAtMs() + terms.graceMs(); // by the ledger, as used
+            returned += isCharged ? 0 : lease.remaining() - held;
             if (held > 0) {
                 next.add(lease.reported(held, isClosing));
             }
         }
+        boolean isAwaited = request.isPending() || balance.check().number() != 0;
+        LedgerBalance left = (isAwaited ? balance : balance.sent()).returned(returned);
+        long held = next.stream().mapToLong(Lease::remaining).sum();
+        if (asks) {
+            long tokens = Math.max(1, needs.peek - held);
+            long number = session.nextRequestNumber();
+            left = left.withCheck(new LedgerBalance.Check(number, nowMs, tokens, 0, false));
+            return new Transition(
+                    new LeaseBook(clockMs, next, now, request, lastLeaseId, 0, left),
+                    message(session, number, LeaseRequest.Wanted.check(tokens), reports, needs.isReset));
+        }
         if (!requests) {
             LeaseRequest report =
                     settled == 0 && reports.isEmpty() ? null : LeaseRequest.report(session.name(), reports, settled);
-            return new Transition(new LeaseBook(clockMs, next, now, request, lastLeaseId, 0), report);
+            return new Transition(new LeaseBook(clockMs, next, now, request, lastLeaseId, 0, left), report);
         }
-        long held = next.stream().mapToLong(Lease::remaining).sum();
         long available = available(nowMs, decisionTimeMs(nowMs));
         long due = request.retryTokens(now, terms);
-        long least = waits > available ? Math.max(1, waits - held) : due > available ? due : 0;
+        long least = needs.first > available ? Math.max(1, needs.first - held) : due > available ? due : 0;
         long expected = now.reserve(terms.termMs(), terms, nowMs) - lastingTokens(terms, nowMs);
-        long waiting = least == 0 ? 0 : Math.max(least, allWait - held);
+        long waiting = least == 0 ? 0 : Math.max(least, needs.all - held);
         long want = Math.max(Math.max(1, waiting), expected);
         LastRequest sent = new LastRequest(
                 session.nextRequestNumber(),
@@ -460,14 +592,25 @@ public record LeaseBook(
                 0,
                 request.scarcity);
         return new Transition(
-                new LeaseBook(clockMs, next, now, sent, lastLeaseId, 0),
-                new LeaseRequest(
-                        sent.number,
-                        session.name(),
-                        new LeaseRequest.Wanted(least, waiting, want),
-                        reports,
-                        settled,
-                        session.roundTrip().smoothedMs()));
+                new LeaseBook(clockMs, next, now, sent, lastLeaseId, 0, left),
+                message(session, sent.number, new LeaseRequest.Wanted(least, waiting, want), reports, needs.isReset));
+    }
+
+    private LeaseRequest message(
+            LeaseSession session, long number, LeaseRequest.Wanted wanted, List<Report> reports, boolean isReset) {
+        return new LeaseRequest(
+                number,
+                session.name(),
+                wanted,
+                reports,
+                settled,
+                session.roundTrip().smoothedMs(),
+                isReset);
+    }
+
+    /** Returns whether to ask the ledger whether a cost could be used now. */
+    boolean shouldAsk(long cost, LeaseTerms terms, long nowMs) {
+        return cost > 0 && !balance.check().isPending(terms, nowMs) && !isAnswered(cost, terms, nowMs);
     }
 
     private boolean shouldRequest(Demand now, long waits, LeaseTerms terms, long nowMs) {
@@ -500,7 +643,7 @@ public record LeaseBook(
                 reports.add(new Report(lease.id(), lease.used(), lease.lastUsedMs(), 0));
             }
         }
-        LeaseBook next = new LeaseBook(clockMs, List.of(), demand, request, lastLeaseId, 0);
+        LeaseBook next = new LeaseBook(clockMs, List.of(), demand, request, lastLeaseId, 0, balance);
         boolean isNothing = reports.isEmpty() && settled == 0;
         return new Transition(next, isNothing ? null : LeaseRequest.report(holder, reports, settled));
     }
@@ -562,7 +705,8 @@ public record LeaseBook(
 
     /** Returns when a book without leases becomes {@linkplain #isIdle idle}. */
     public long idleAtMs(LeaseTerms terms) {
-        return Math.max(demand.idleAtMs(terms), request.nextAttemptAtMs(terms));
+        long knownMs = Math.max(balance.untilMs(), balance.check().sentMs() + terms.termMs());
+        return Math.max(knownMs, Math.max(demand.idleAtMs(terms), request.nextAttemptAtMs(terms)));
     }
 
     /** Returns the decision time from which the book has no effect and can be deleted. */

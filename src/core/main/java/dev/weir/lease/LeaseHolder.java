@@ -1,15 +1,14 @@
 package dev.weir.lease;
 
-import dev.weir.limit.Limit;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import dev.weir.lease.WaitingLine.Waiting;
+import java.util.List;
 import java.util.Optional;
 
 /**
- * A holder of leases of one shared limit: its {@link LeaseBook} and the requests that wait for a lease. Stream tasks
- * and client libraries use the same class. It performs no I/O: the caller uses {@link #isFirstReady} to find the
- * waiting request to decide next, {@link #nextMessage} to get the message to send, and {@link #dueAtMs} to schedule the
- * next call.
+ * A holder of leases of one shared limit: its {@link LeaseBook}, the requests that wait for a lease, and those that
+ * wait for the answer to a question. Stream tasks and client libraries use the same class. It performs no I/O: the
+ * caller uses {@link #isFirstReady} to find the waiting request to decide next, {@link #nextMessage} to get the message
+ * to send, and {@link #dueAtMs} to schedule the next call.
  *
  * <pre>
  *               park                       ready: decide again                removeFirst
@@ -17,6 +16,8 @@ import java.util.Optional;
  *                          ▲      enough available, refused, or timed out │
  *                          ╰──────────────────────────────────────────────╯  still not enough
  * </pre>
+ *
+ * <p>A {@code PEEK} takes nothing, so it waits in a line of its own: it delays no other request and needs no lease.
  *
  * <p>No timer runs at the end of a lease. From then on, {@link LeaseBook} does not count its tokens as available. After
  * a grace period, {@link Ledger} charges what was not reported, when it handles the next message.
@@ -28,26 +29,19 @@ import java.util.Optional;
 public final class LeaseHolder<R> {
 
     private final LeaseSession session;
-    private final Deque<Waiting<R>> waiting = new ArrayDeque<>(0);
+    private final WaitingLine<R> takers = new WaitingLine<>();
+    private final WaitingLine<R> peeks = new WaitingLine<>();
+    private final List<WaitingLine<R>> lines = List.of(takers, peeks);
     private LeaseBook book;
     private LeaseTerms configured;
     private LeaseTerms terms;
     private long termsRoundTripMs;
     private long clockSteps;
-    private long waitingTokens;
     private long unmetDemand;
+    private long question;
+    private boolean isToReset;
     private long responses;
     private long unansweredSinceMs = -1;
-
-    /**
-     * A waiting request.
-     *
-     * @param request the request
-     * @param cost tokens that it needs
-     * @param untilMs the time at which it is decided without a lease
-     * @param responses the number of responses that had arrived when it started to wait
-     */
-    public record Waiting<R>(R request, long cost, long untilMs, long responses) {}
 
     private LeaseHolder(LeaseSession session, LeaseBook book, LeaseTerms terms) {
         this.session = session;
@@ -121,65 +115,83 @@ public final class LeaseHolder<R> {
         unmetDemand = Math.max(unmetDemand, cost);
     }
 
+    /** Records the question whether the ledger would lend {@code cost}. The request may wait for the answer or not. */
+    public void recordQuestion(long cost) {
+        question = Math.max(question, cost);
+    }
+
+    /** Frees the usage of the limit with the next message, which is sent at once. */
+    public void reset() {
+        book = book().reset();
+        isToReset = true;
+    }
+
+    /** Returns whether requests wait for a lease. */
     public boolean hasWaiting() {
-        return !waiting.isEmpty();
+        return !takers.isEmpty();
     }
 
-    /** Returns the waiting requests in order. */
-    public Iterable<Waiting<R>> waiting() {
-        return waiting;
+    /** Returns the requests that wait for a lease. */
+    public WaitingLine<R> takers() {
+        return takers;
     }
 
-    /** Appends a request to the waiting ones. */
+    /** Returns the lines of waiting requests: those that wait for a lease, and those that wait for an answer. */
+    public List<WaitingLine<R>> lines() {
+        return lines;
+    }
+
+    /** Appends a request to those that wait for a lease. */
     public void park(R request, long cost, long untilMs) {
-        waiting.add(new Waiting<>(request, cost, untilMs, responses));
-        waitingTokens = Math.min(Limit.MAX_LEVEL, waitingTokens + cost);
+        takers.add(new Waiting<>(request, cost, untilMs, responses));
     }
 
-    /** Returns the first waiting request, or null if none waits. */
-    public Waiting<R> first() {
-        return waiting.peek();
+    /** Appends a request to those that wait for the answer to a question. */
+    public void parkPeek(R request, long cost, long untilMs) {
+        peeks.add(new Waiting<>(request, cost, untilMs, responses));
     }
 
-    public void removeFirst() {
-        waitingTokens = Math.max(0, waitingTokens - waiting.remove().cost);
-    }
-
-    /** Lets the first waiting request wait until another time, because the ledger is busy with others. */
-    public void waitLonger(long untilMs) {
-        Waiting<R> first = waiting.remove();
-        waiting.addFirst(new Waiting<>(first.request, first.cost, untilMs, first.responses));
+    /** Returns the first line whose first request must be decided now; null if there is none. */
+    public WaitingLine<R> readyLine(long nowMs) {
+        for (WaitingLine<R> line : lines) {
+            if (isFirstReady(line, nowMs)) {
+                return line;
+            }
+        }
+        return null;
     }
 
     /**
-     * Returns whether the first waiting request must be decided now: enough is available, the ledger refused, or the
+     * Returns whether the first request of a line must be decided now: enough is available, the ledger refused, or the
      * request timed out.
      */
-    public boolean isFirstReady(long nowMs) {
-        Waiting<R> first = waiting.peek();
+    public boolean isFirstReady(WaitingLine<R> line, long nowMs) {
+        Waiting<R> first = line.first();
         if (first == null) {
             return false;
         }
         LeaseBook current = book();
-        return nowMs >= first.untilMs
-                || first.cost <= current.available(nowMs, current.decisionTimeMs(nowMs))
-                || !current.mayBeGranted(first.cost, terms(), nowMs);
+        return nowMs >= first.untilMs()
+                || first.cost() <= current.available(nowMs, current.decisionTimeMs(nowMs))
+                || (line == takers
+                        ? !current.mayBeGranted(first.cost(), terms(), nowMs)
+                        : current.isAnswered(first.cost(), terms(), nowMs));
     }
 
-    /** Returns whether the first waiting request timed out without a response from the ledger. */
-    public boolean isFirstUnanswered(long nowMs) {
-        Waiting<R> first = waiting.peek();
+    /** Returns whether the first request of a line timed out without a response from the ledger. */
+    public boolean isFirstUnanswered(WaitingLine<R> line, long nowMs) {
+        Waiting<R> first = line.first();
         LeaseBook current = book();
-        return nowMs >= first.untilMs
-                && first.responses == responses
-                && first.cost > current.available(nowMs, current.decisionTimeMs(nowMs));
+        return nowMs >= first.untilMs()
+                && first.responses() == responses
+                && first.cost() > current.available(nowMs, current.decisionTimeMs(nowMs));
     }
 
     /** Applies a response of the ledger. */
     public void handleResponse(LeaseResponse response, long nowMs) {
         LeaseBook current = book();
         if (current.isExpected(response)) {
-            session.recordResponse(response.appendedAtMs(), current.request().sentMs(), nowMs);
+            session.recordResponse(response.appendedAtMs(), current.sentMs(response), nowMs);
             responses++;
             unansweredSinceMs = -1;
         }
@@ -193,27 +205,33 @@ public final class LeaseHolder<R> {
 
     /**
      * Returns whether {@link #nextMessage} would request a lease for the
-     * {@linkplain #recordUnmetDemand unmet demand} now.
+     * {@linkplain #recordUnmetDemand unmet demand}, or ask the {@linkplain #recordQuestion question} now.
      */
     public boolean shouldRequest(long nowMs) {
         LeaseBook current = book();
-        return unmetDemand > 0 && !current.request().isPending() && current.mayBeGranted(unmetDemand, terms(), nowMs);
+        boolean requests =
+                unmetDemand > 0 && !current.request().isPending() && current.mayBeGranted(unmetDemand, terms(), nowMs);
+        return requests || current.shouldAsk(question, terms(), nowMs);
     }
 
     /** Returns the message to send to the ledger now, if any. Call it after each event, or batch of events. */
     public Optional<LeaseRequest> nextMessage(long nowMs) {
-        long waits = waiting.isEmpty() ? unmetDemand : waiting.peek().cost;
+        long waits = takers.isEmpty() ? unmetDemand : takers.first().cost();
+        long peek = peeks.isEmpty() ? question : peeks.first().cost();
+        LeaseBook.Needs needs = new LeaseBook.Needs(waits, Math.max(waits, takers.tokens()), peek, isToReset);
         unmetDemand = 0;
-        LeaseBook.Transition sending =
-                book().nextMessage(session, waits, Math.max(waits, waitingTokens), terms(), nowMs);
+        question = 0;
+        isToReset = false;
+        LeaseBook.Transition sending = book().nextMessage(session, needs, terms(), nowMs);
         if (sending == null) {
             return Optional.empty();
         }
         book = sending.book();
-        if (sending.message() != null && sending.message().minTokens() > 0 && unansweredSinceMs < 0) {
+        LeaseRequest message = sending.message();
+        if (message != null && (message.minTokens() > 0 || message.isCheck()) && unansweredSinceMs < 0) {
             unansweredSinceMs = nowMs;
         }
-        return Optional.ofNullable(sending.message());
+        return Optional.ofNullable(message);
     }
 
     /** Returns the final message, which reports all usage and returns the rest; empty if there is nothing to report. */
@@ -227,20 +245,21 @@ public final class LeaseHolder<R> {
     public long dueAtMs(long nowMs) {
         LeaseBook current = book();
         long dueMs = current.dueAtMs(terms(), nowMs);
-        Waiting<R> first = waiting.peek();
-        return first == null
-                ? dueMs
-                : Math.min(dueMs, Math.min(first.untilMs, current.request().nextAttemptAtMs(terms())));
+        if (!takers.isEmpty()) {
+            long attemptMs = current.request().nextAttemptAtMs(terms());
+            dueMs = Math.min(dueMs, Math.min(takers.first().untilMs(), attemptMs));
+        }
+        return peeks.isEmpty() ? dueMs : Math.min(dueMs, peeks.first().untilMs());
     }
 
     /** Returns how many tokens can be used before {@link #dueAtMs} without a need to call {@link #nextMessage} earlier. */
     public long tokensUntilDue(long nowMs) {
-        return waiting.isEmpty() ? book().tokensUntilDue(terms(), nowMs) : 0;
+        return takers.isEmpty() ? book().tokensUntilDue(terms(), nowMs) : 0;
     }
 
     /** Returns whether a new holder would behave the same. */
     public boolean isIdle(long nowMs) {
-        return waiting.isEmpty() && book().isIdle(terms(), nowMs);
+        return takers.isEmpty() && peeks.isEmpty() && !isToReset && book().isIdle(terms(), nowMs);
     }
 
     /** Returns when the holder becomes {@linkplain #isIdle idle} if nothing else happens. */

@@ -3,29 +3,50 @@ package dev.weir.lease;
 import java.util.List;
 
 /**
- * A message from a holder to a ledger: the usage of the holder's leases and, optionally, a request for another lease.
+ * A message from a holder to a ledger: the usage of the holder's leases and, optionally, a request for another lease, a
+ * question, or a reset.
  *
- * @param number echoed by the response; a holder accepts only the response to its latest request. 0 if no lease
- *     is requested
+ * @param number echoed by the response; a holder accepts only the response to its latest request or question. 0 if there
+ *     is neither
  * @param holder the name of the sender
- * @param wanted the tokens that are requested
+ * @param wanted the tokens that are requested or asked about
  * @param reports the usage of leases, each absolute since the lease was granted
  * @param settled tokens used in excess of all leases; ledgers ignore it if it is negative
  * @param roundTripMs the measured round trip of this holder's requests, 0 if unknown
+ * @param isReset whether to free all usage, after the reports are charged
  */
 public record LeaseRequest(
-        long number, String holder, Wanted wanted, List<Report> reports, long settled, long roundTripMs) {
+        long number,
+        String holder,
+        Wanted wanted,
+        List<Report> reports,
+        long settled,
+        long roundTripMs,
+        boolean isReset) {
 
     /**
-     * The tokens that a message requests.
+     * The tokens that a message requests or asks about.
      *
      * @param minTokens tokens that the first waiting request needs; a smaller lease cannot serve it. 0 if no request
      *     waits
      * @param waitingTokens tokens that all waiting requests need, {@code minTokens} or more
      * @param requestedTokens tokens that the holder expects to use within a term, {@code waitingTokens} or more; 0 if
      *     no lease is requested
+     * @param checkedTokens tokens of which the ledger is asked whether it would lend them, without lending any; 0 for no
+     *     question. Not together with a request for a lease
      */
-    public record Wanted(long minTokens, long waitingTokens, long requestedTokens) {}
+    public record Wanted(long minTokens, long waitingTokens, long requestedTokens, long checkedTokens) {
+
+        /** Creates the tokens of a request for a lease. */
+        public Wanted(long minTokens, long waitingTokens, long requestedTokens) {
+            this(minTokens, waitingTokens, requestedTokens, 0);
+        }
+
+        /** Returns the tokens of a question. */
+        static Wanted check(long tokens) {
+            return new Wanted(0, 0, 0, tokens);
+        }
+    }
 
     /**
      * The usage of one lease. A later report includes everything in earlier ones.
@@ -50,7 +71,7 @@ public record LeaseRequest(
             List<Report> reports,
             long settled,
             long roundTripMs) {
-        this(number, holder, new Wanted(minTokens, minTokens, requestedTokens), reports, settled, roundTripMs);
+        this(number, holder, new Wanted(minTokens, minTokens, requestedTokens), reports, settled, roundTripMs, false);
     }
 
     public long minTokens() {
@@ -65,13 +86,27 @@ public record LeaseRequest(
         return wanted.requestedTokens;
     }
 
+    public long checkedTokens() {
+        return wanted.checkedTokens;
+    }
+
     /** Returns a message that reports usage and requests no lease. */
     public static LeaseRequest report(String holder, List<Report> reports, long settled) {
         return new LeaseRequest(0, holder, 0, 0, reports, settled, 0);
     }
 
+    /** Returns a message that only asks whether tokens would be lent, at least 1. */
+    public static LeaseRequest check(String holder, long tokens) {
+        return new LeaseRequest(0, holder, Wanted.check(tokens), List.of(), 0, 0, false);
+    }
+
     /** Returns whether the message requests a lease. */
     public boolean requestsLease() {
         return wanted.requestedTokens > 0;
+    }
+
+    /** Returns whether the message asks what could be lent. */
+    public boolean isCheck() {
+        return wanted.checkedTokens > 0;
     }
 }

@@ -1,13 +1,19 @@
 package dev.weir.lease;
 
-/** The response of a ledger to a request for a lease. */
+/** The response of a ledger to a request for a lease, or to a question. */
 public sealed interface LeaseResponse {
 
-    /** Returns the number of the request. */
+    /** Returns the number of the request or question. */
     long number();
 
     /** Returns the broker's time when it appended the request. */
     long appendedAtMs();
+
+    /**
+     * Returns the tokens that the ledger could lend to this holder after the response: those that are neither used, nor
+     * lent, nor due to holders that were refused earlier. Below 0 if more than the limit is.
+     */
+    long free();
 
     /**
      * A lease was granted.
@@ -17,11 +23,15 @@ public sealed interface LeaseResponse {
      * @param fromMs the ledger's time, {@code appendedAtMs} or later; each use of the lease has this decision time or a
      *     later one
      * @param untilMs each use of the lease has an earlier decision time
-     * @param isLast whether nothing is left for this holder: the rest is used, lent, or due to holders that were
-     *     refused earlier
      */
-    record Granted(long number, long leaseId, long amount, long appendedAtMs, long fromMs, long untilMs, boolean isLast)
-            implements LeaseResponse {}
+    record Granted(long number, long leaseId, long amount, long appendedAtMs, long fromMs, long untilMs, long free)
+            implements LeaseResponse {
+
+        /** Returns whether nothing is left for this holder. */
+        public boolean isLast() {
+            return free <= 0;
+        }
+    }
 
     /**
      * Not enough tokens are free.
@@ -30,5 +40,15 @@ public sealed interface LeaseResponse {
      *     {@link Long#MAX_VALUE} if the ledger never lends that much
      * @param isLent whether enough would be free without the tokens that other holders seem to hold unused
      */
-    record Refused(long number, long appendedAtMs, long retryAfterMs, boolean isLent) implements LeaseResponse {}
+    record Refused(long number, long appendedAtMs, long free, long retryAfterMs, boolean isLent)
+            implements LeaseResponse {}
+
+    /**
+     * The answer to a question. Nothing was lent.
+     *
+     * @param retryAfterMs 0 if the tokens could be lent now; otherwise as in {@link Refused}
+     * @param isLent as in {@link Refused}
+     */
+    record Checked(long number, long appendedAtMs, long free, long retryAfterMs, boolean isLent)
+            implements LeaseResponse {}
 }

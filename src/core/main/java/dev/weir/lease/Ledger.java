@@ -88,6 +88,7 @@ import java.util.Map;
  * @param leases the outstanding leases, ordered by {@code dueMs}
  * @param refusals the holders that were refused and are expected to return, in the order of their first refusal
  * @param nextLeaseId the id of the next lease
+ * @param earlier how usage by leases from before a suspension or a reset is charged
  */
 public record Ledger(
         long clockMs,
@@ -95,7 +96,8 @@ public record Ledger(
         List<LimitAccount<?>> accounts,
         List<OutstandingLease> leases,
         List<Refusal> refusals,
-        long nextLeaseId) {
+        long nextLeaseId,
+        Earlier earlier) {
 
     /** The maximum number of outstanding leases, which bounds the size of the state. */
     public static final int MAX_LEASES = 10_000;
@@ -150,6 +152,40 @@ public record Ledger(
      */
     public record Refusal(String holder, long minTokens, long requestedTokens, long untilMs) {}
 
+    /**
+     * How usage is charged that is reported after its lease's limit was suspended or reset.
+     *
+     * @param suspended accounts of limits that are suspended, because the policy permits everything or nothing instead.
+     *     Leases from before are charged to them, too
+     * @param suspendedBeforeId the leases from before the suspension are those with lower ids
+     * @param resetBeforeId the leases from before the last reset are those with lower ids
+     * @param resetMs the broker's time when it appended the last reset. Uses that are not after it are not charged
+     * @param resetHolder the holder that sent the last reset, after it had reported all usage: what it reports later is
+     *     charged; empty if there was no reset
+     */
+    public record Earlier(
+            List<LimitAccount<?>> suspended,
+            long suspendedBeforeId,
+            long resetBeforeId,
+            long resetMs,
+            String resetHolder) {
+
+        /** Nothing was suspended or reset. */
+        public static final Earlier NONE = new Earlier(List.of(), 0, 0, 0, "");
+
+        public Earlier {
+            suspended = List.copyOf(suspended);
+        }
+
+        /**
+         * Returns whether a report has only uses that the last reset has freed. Decision times are not behind the
+         * broker's time, so a use with an earlier decision time took place before the reset was appended.
+         */
+        boolean isFreed(OutstandingLease lease, long lastUsedMs) {
+            return lease.leaseId < resetBeforeId && lastUsedMs <= resetMs && !lease.holder.equals(resetHolder);
+        }
+    }
+
     public Ledger {
         accounts = List.copyOf(accounts);
         leases = List.copyOf(leases);
@@ -160,7 +196,7 @@ public record Ledger(
     public static Ledger open(List<? extends Limit<?>> limits, long nowMs) {
         List<LimitAccount<?>> accounts = new ArrayList<>();
         limits.forEach(limit -> accounts.add(LimitAccount.open(limit, nowMs)));
-        return new Ledger(nowMs, nowMs, accounts, List.of(), List.of(), nowMs << LEASE_BITS_PER_MS);
+        return new Ledger(nowMs, nowMs, accounts, List.of(), List.of(), nowMs << LEASE_BITS_PER_MS, Earlier.NONE);
     }
 
     /**
@@ -176,8 +212,31 @@ public record Ledger(
      * limits. Outstanding leases remain, so a lowered limit holds when the leases from before have ended.
      */
     public Ledger withAccounts(List<LimitAccount<?>> next) {
+        return withAccounts(next, List.of());
+    }
+
+    /** Like {@link #withAccounts(List)}, with accounts that are suspended: only leases from before are charged to them. */
+    public Ledger withAccounts(List<LimitAccount<?>> next, List<LimitAccount<?>> suspended) {
+        long beforeId = suspended.isEmpty() ? 0 : nextLeaseId;
+        if (suspended.equals(earlier.suspended)) {
+            beforeId = earlier.suspendedBeforeId;
+        }
+        Earlier then = new Earlier(suspended, beforeId, earlier.resetBeforeId, earlier.resetMs, earlier.resetHolder);
         // the migrated states start at clockMs, so no charge may have an earlier time
-        return new Ledger(clockMs, clockMs, next, leases, refusals, nextLeaseId);
+        return new Ledger(clockMs, clockMs, next, leases, refusals, nextLeaseId, then);
+    }
+
+    /**
+     * Returns this ledger with unused accounts, and without suspended ones. Outstanding leases remain, so the limit
+     * holds from now on. What other holders have used up to now and report later is not charged; a report that also has
+     * later uses is charged as a whole.
+     *
+     * @param holder the holder that sent the reset
+     * @param nowMs the broker's time when it appended the reset
+     */
+    public Ledger reset(List<LimitAccount<?>> unused, String holder, long nowMs) {
+        Earlier then = new Earlier(List.of(), 0, nextLeaseId, nowMs, holder);
+        return new Ledger(clockMs, clockMs, unused, leases, List.of(), nextLeaseId, then);
     }
 
     /**
@@ -190,15 +249,17 @@ public record Ledger(
                 ? refusals
                 : refusals.stream().filter(refusal -> refusal.untilMs > atMs).toList();
         if (leases.isEmpty() || leases.get(0).dueMs > atMs) {
-            return atMs == clockMs ? this : new Ledger(atMs, lastChargeMs, accounts, leases, waiting, nextLeaseId);
+            return atMs == clockMs
+                    ? this
+                    : new Ledger(atMs, lastChargeMs, accounts, leases, waiting, nextLeaseId, earlier);
         }
         Ledger next = this;
         List<OutstandingLease> left = new ArrayList<>(leases);
         while (!left.isEmpty() && left.get(0).dueMs <= atMs) {
             OutstandingLease ended = left.remove(0);
-            next = next.charge(ended.amount, ended.untilMs - 1);
+            next = next.charge(ended.leaseId, ended.amount, ended.untilMs - 1);
         }
-        return new Ledger(atMs, next.lastChargeMs, next.accounts, left, waiting, nextLeaseId);
+        return new Ledger(atMs, next.lastChargeMs, next.accounts, left, waiting, nextLeaseId, next.earlier);
     }
 
     /**
@@ -217,21 +278,31 @@ public record Ledger(
      * Charges what a holder reports and answers its request. Takes O(leases + refused holders) time for each report and
      * for the response.
      *
-     * @param request the message of the holder
+     * @param request the message of the holder; a reset must have been {@linkplain #reset done} before its answer
      * @param terms the timing of leases
      * @param maxUsed for each limit, the most tokens that can be used or lent after a settlement is charged; it can
      *     exceed the capacity
      * @param nowMs the broker's time when it appended the request
      */
     public Result handle(LeaseRequest request, LeaseTerms terms, List<Long> maxUsed, long nowMs) {
+        return charged(request, maxUsed, nowMs).answer(request, terms, nowMs);
+    }
+
+    /** Returns this ledger after what a holder reports is charged. Parameters are as in {@link #handle}. */
+    public Ledger charged(LeaseRequest request, List<Long> maxUsed, long nowMs) {
         Ledger next = advancedTo(Math.max(nowMs, lastUsedMs(request)));
         for (LeaseRequest.Report report : request.reports()) {
             next = next.applyReport(request.holder(), report);
         }
-        next = next.settle(request.settled(), maxUsed);
+        return next.settle(request.settled(), maxUsed);
+    }
+
+    /** Answers a request or a question. Parameters are as in {@link #handle}. */
+    public Result answer(LeaseRequest request, LeaseTerms terms, long nowMs) {
+        LeaseTerms adjusted = terms.withRoundTrip(request.roundTripMs());
         return request.requestsLease()
-                ? next.lend(request, terms.withRoundTrip(request.roundTripMs()), nowMs)
-                : new Result(next, null);
+                ? lend(request, adjusted, nowMs)
+                : new Result(this, request.isCheck() ? check(request, adjusted, nowMs) : null);
     }
 
     /**
@@ -296,15 +367,32 @@ public record Ledger(
         } else {
             next.remove(place);
         }
-        Ledger charged = used > 0 ? charge(used, Math.min(report.lastUsedMs(), lease.untilMs - 1)) : this;
-        return new Ledger(clockMs, charged.lastChargeMs, charged.accounts, next, refusals, nextLeaseId);
+        Ledger charged = used > 0 && !earlier.isFreed(lease, report.lastUsedMs())
+                ? charge(lease.leaseId, used, Math.min(report.lastUsedMs(), lease.untilMs - 1))
+                : this;
+        return new Ledger(
+                clockMs, charged.lastChargeMs, charged.accounts, next, refusals, nextLeaseId, charged.earlier);
     }
 
-    private Ledger charge(long amount, long atMs) {
+    private Ledger charge(long leaseId, long amount, long atMs) {
         long timeMs = Math.max(lastChargeMs, atMs);
-        List<LimitAccount<?>> next = new ArrayList<>();
-        accounts.forEach(account -> next.add(account.charge(amount, timeMs)));
-        return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId);
+        List<LimitAccount<?>> next = charged(accounts, amount, timeMs);
+        boolean isEarlier = leaseId < earlier.suspendedBeforeId && !earlier.suspended.isEmpty();
+        Earlier then = !isEarlier
+                ? earlier
+                : new Earlier(
+                        charged(earlier.suspended, amount, timeMs),
+                        earlier.suspendedBeforeId,
+                        earlier.resetBeforeId,
+                        earlier.resetMs,
+                        earlier.resetHolder);
+        return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId, then);
+    }
+
+    private static List<LimitAccount<?>> charged(List<LimitAccount<?>> accounts, long amount, long atMs) {
+        List<LimitAccount<?>> next = new ArrayList<>(accounts.size());
+        accounts.forEach(account -> next.add(account.charge(amount, atMs)));
+        return next;
     }
 
     /**
@@ -322,7 +410,7 @@ public record Ledger(
         for (int i = 0; i < accounts.size(); i++) {
             next.add(accounts.get(i).chargeUpTo(maxUsed.get(i) - lent, settled, timeMs));
         }
-        return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId);
+        return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId, earlier);
     }
 
     /**
@@ -346,28 +434,20 @@ public record Ledger(
     private Result lend(LeaseRequest request, LeaseTerms terms, long nowMs) {
         long least = request.minTokens();
         long free = free();
-        long before = 0;
-        long others = 0;
-        int place = -1;
-        for (int i = 0; i < refusals.size(); i++) {
-            if (refusals.get(i).holder.equals(request.holder())) {
-                place = i;
-            } else {
-                others = Math.min(Limit.MAX_LEVEL, others + refusals.get(i).minTokens);
-                before = place < 0 ? others : before;
-            }
-        }
-        long share = Math.min(fairShare(request.holder(), free, terms), free - others);
+        Others others = others(request.holder());
+        long share = Math.min(fairShare(request.holder(), free, terms), free - others.tokens);
         long amount = Math.max(least, Math.min(maxTokens(request, terms), share));
         long reserve = reserve(terms);
-        boolean isRefused = least == 0 ? amount <= 0 || free - others < reserve : least > free - before;
+        boolean isRefused =
+                least == 0 ? amount <= 0 || free - others.tokens < reserve : least > free - others.tokensBefore;
         if (isRefused || leases.size() >= MAX_LEASES) {
-            long retryAfterMs = retryAfterMs(Math.max(1, least == 0 ? reserve : least), before);
-            List<Refusal> next = refusalsWith(request, place, terms, retryAfterMs);
-            boolean isLent = least > free - before && least <= free - before + lentUnused(request.holder(), terms);
+            long retryAfterMs = retryAfterMs(Math.max(1, least == 0 ? reserve : least), others.tokensBefore);
+            List<Refusal> next = refusalsWith(request, others.place, terms, retryAfterMs);
+            boolean isLent = isLent(request.holder(), least, free - others.tokensBefore, terms);
             return new Result(
-                    new Ledger(clockMs, lastChargeMs, accounts, leases, next, nextLeaseId),
-                    new LeaseResponse.Refused(request.number(), nowMs, retryAfterMs, isLent));
+                    new Ledger(clockMs, lastChargeMs, accounts, leases, next, nextLeaseId, earlier),
+                    new LeaseResponse.Refused(
+                            request.number(), nowMs, lendable(others.tokensBefore), retryAfterMs, isLent));
         }
         long untilMs = untilMs(terms);
         OutstandingLease lease = new OutstandingLease(
@@ -381,7 +461,8 @@ public record Ledger(
         List<OutstandingLease> next = new ArrayList<>(leases);
         next.add(-Collections.binarySearch(next, lease, BY_DUE) - 1, lease);
         return new Result(
-                new Ledger(clockMs, lastChargeMs, accounts, next, refusalsWithout(place), nextLeaseId + 1),
+                new Ledger(
+                        clockMs, lastChargeMs, accounts, next, refusalsWithout(others.place), nextLeaseId + 1, earlier),
                 new LeaseResponse.Granted(
                         request.number(),
                         lease.leaseId,
@@ -389,7 +470,63 @@ public record Ledger(
                         nowMs,
                         clockMs,
                         lease.untilMs,
-                        amount >= free - others));
+                        lendable(others.tokens) - amount));
+    }
+
+    /** Returns whether the checked tokens could be lent. The holder gets no place among the refused ones. */
+    public LeaseResponse.Checked check(LeaseRequest request, LeaseTerms terms, long nowMs) {
+        long tokens = request.checkedTokens();
+        long before = others(request.holder()).tokensBefore;
+        long lendable = lendable(before);
+        boolean isEnough = tokens <= lendable;
+        return new LeaseResponse.Checked(
+                request.number(),
+                nowMs,
+                lendable,
+                isEnough ? 0 : retryAfterMs(tokens, before),
+                isLent(request.holder(), tokens, free() - before, terms));
+    }
+
+    /**
+     * Returns how much could be lent if {@code others} tokens are due to other holders. Below 0 if more than the limit
+     * is used, lent or due.
+     */
+    private long lendable(long others) {
+        long available = Long.MAX_VALUE;
+        for (LimitAccount<?> account : accounts) {
+            available = Math.min(available, account.limit().capacity() - account.used(clockMs));
+        }
+        long left = available - lent() - others;
+        return leases.size() >= MAX_LEASES ? Math.min(0, left) : left;
+    }
+
+    /** Returns whether tokens are not free, but would be without those that other holders seem to hold unused. */
+    private boolean isLent(String holder, long tokens, long free, LeaseTerms terms) {
+        return tokens > free && tokens <= free + lentUnused(holder, terms);
+    }
+
+    /**
+     * The other refused holders.
+     *
+     * @param place the index of the holder among the refused ones, -1 if it is not among them
+     * @param tokens what the others are due
+     * @param tokensBefore what those are due that are before the holder
+     */
+    private record Others(int place, long tokens, long tokensBefore) {}
+
+    private Others others(String holder) {
+        long before = 0;
+        long others = 0;
+        int place = -1;
+        for (int i = 0; i < refusals.size(); i++) {
+            if (refusals.get(i).holder.equals(holder)) {
+                place = i;
+            } else {
+                others = Math.min(Limit.MAX_LEVEL, others + refusals.get(i).minTokens);
+                before = place < 0 ? others : before;
+            }
+        }
+        return new Others(place, others, before);
     }
 
     /** Returns the most tokens that a request is granted if no request of the holder waits for more. */

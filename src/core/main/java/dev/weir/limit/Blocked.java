@@ -9,6 +9,11 @@ public record Blocked() implements Limit<Unlimited.NoState> {
     }
 
     @Override
+    public boolean countsUsage() {
+        return false;
+    }
+
+    @Override
     public long maxUsed() {
         return Long.MAX_VALUE;
     }

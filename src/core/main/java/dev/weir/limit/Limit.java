@@ -39,6 +39,14 @@ public sealed interface Limit<S>
     /** Returns the most tokens that can be used at once. A larger cost is never permitted. */
     long capacity();
 
+    /**
+     * Returns whether usage is counted. If everything or nothing is permitted, it is not: such a limit suspends the one
+     * that it replaces.
+     */
+    default boolean countsUsage() {
+        return true;
+    }
+
     /** Returns whether {@code cost} can ever be permitted, that is, whether it is at most the {@link #capacity}. */
     default boolean fits(long cost) {
         return cost <= capacity();

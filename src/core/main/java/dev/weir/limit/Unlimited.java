@@ -14,6 +14,11 @@ public record Unlimited() implements Limit<Unlimited.NoState> {
     }
 
     @Override
+    public boolean countsUsage() {
+        return false;
+    }
+
+    @Override
     public long maxUsed() {
         return Long.MAX_VALUE;
     }

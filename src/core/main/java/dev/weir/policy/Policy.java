@@ -6,10 +6,8 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.Unlimited;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -76,7 +74,7 @@ public record Policy(
                                 + " sliding-window-counter, is '" + label + "'");
             }
             long most = limit.maxUsed() - limit.capacity();
-            if (maxDebt < 0 || (maxDebt > most && isCounted(limit))) {
+            if (maxDebt < 0 || (maxDebt > most && limit.countsUsage())) {
                 throw new IllegalArgumentException(
                         "max-debt must be 0 to " + most + " for " + label + ", is " + maxDebt);
             }
@@ -120,13 +118,9 @@ public record Policy(
             return allowsOverride ? account.migrateAllTo(limit, nowMs) : account.migrateTo(limit, maxDebt, nowMs);
         }
 
-        private static boolean isCounted(Limit<?> limit) {
-            return !(limit instanceof Unlimited) && !(limit instanceof Blocked);
-        }
-
         /** Returns the most tokens in use after a {@link RequestKind#SETTLE}. */
         public long maxUsed() {
-            return isCounted(limit) ? limit.capacity() + maxDebt : limit.maxUsed();
+            return limit.countsUsage() ? limit.capacity() + maxDebt : limit.maxUsed();
         }
     }
 
@@ -283,7 +277,27 @@ public record Policy(
      * used. Limits that count nothing do not.
      */
     public boolean deniesRefunds() {
-        return isShared() && terms.stream().anyMatch(term -> Term.isCounted(term.limit));
+        return isShared() && countsUsage();
+    }
+
+    /** Returns whether each limit counts usage. Those that do not suspend the limits that they replace. */
+    public boolean countsAllUsage() {
+        for (Term term : terms) {
+            if (!term.limit.countsUsage()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns whether a limit counts usage. If none does, requests change no stored usage. */
+    public boolean countsUsage() {
+        for (Term term : terms) {
+            if (term.limit.countsUsage()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Returns the timing of leases: at most {@code longest}, shortened for the shortest window of the limits. */

@@ -68,8 +68,8 @@ class CarryOverTest {
                 new Row(gcra(5, 60, 5), gcra(5, 60, 9), Start.CONTINUED),
                 new Row(gcra(5, 60, 5), gcra(10, 120, 5), Start.CONVERTED),
                 new Row(gcra(5, 60, 5), log(5, 60), Start.CONVERTED),
-                new Row(new Unlimited(), log(5, 60), Start.RESET),
-                new Row(new Blocked(), log(5, 60), Start.RESET),
+                new Row(new Unlimited(), log(5, 60), Start.RESUMED),
+                new Row(new Blocked(), log(5, 60), Start.RESUMED),
                 new Row(log(5, 60), new Unlimited(), Start.UNCOUNTED),
                 new Row(log(5, 60), new Blocked(), Start.UNCOUNTED),
                 new Row(new Blocked(), new Blocked(), Start.UNCOUNTED));
@@ -79,12 +79,13 @@ class CarryOverTest {
     @MethodSource("rows")
     void one_limit_replaces_another(Row row) {
         CarryOver carryOver = waitsLeftOut(policy("p", row.before), policy("p", row.after));
-        boolean goesOn = row.start != Start.RESET && row.start != Start.UNCOUNTED;
+        boolean goesOn = row.start != Start.RESUMED && row.start != Start.UNCOUNTED;
         boolean counted = !(row.before instanceof Blocked) && !(row.before instanceof Unlimited);
         assertThat(carryOver)
                 .isEqualTo(new CarryOver(
                         true,
                         List.of(new LimitCarryOver("p/0", row.start, goesOn ? "p/0" : null, 0)),
+                        List.of(),
                         goesOn || !counted ? List.of() : List.of("p/0")));
     }
 
@@ -99,10 +100,14 @@ class CarryOverTest {
                                 new LimitCarryOver("p/1", Start.UNCHANGED, "p/2", 0),
                                 new LimitCarryOver("p/2", Start.CONVERTED, "p/0", 0),
                                 new LimitCarryOver("p/3", Start.RESET, null, 0)),
+                        List.of(),
                         List.of()));
         assertThat(waitsLeftOut(before, policy("p", log(6, 60))))
                 .isEqualTo(new CarryOver(
-                        true, List.of(new LimitCarryOver("p/0", Start.UNCHANGED, "p/1", 0)), List.of("p/0", "p/2")));
+                        true,
+                        List.of(new LimitCarryOver("p/0", Start.UNCHANGED, "p/1", 0)),
+                        List.of("p/0", "p/2"),
+                        List.of()));
     }
 
     @Test
@@ -137,8 +142,8 @@ class CarryOverTest {
     @Test
     void another_key_or_id_starts_a_new_count() {
         Policy before = keyed(List.of("client", "ip", "tier"), policy("p", window(5, 60)));
-        CarryOver reset =
-                new CarryOver(false, List.of(new LimitCarryOver("p/0", Start.RESET, null, 0)), List.of("p/0"));
+        CarryOver reset = new CarryOver(
+                false, List.of(new LimitCarryOver("p/0", Start.RESET, null, 0)), List.of("p/0"), List.of());
         assertThat(waitsLeftOut(before, keyed(List.of("client", "ip"), before))).isEqualTo(reset);
         assertThat(waitsLeftOut(before, keyed(List.of("client", "tier", "ip"), before)))
                 .isEqualTo(reset);
@@ -221,7 +226,8 @@ class CarryOverTest {
                         .isEqualTo(LimitAccount.open(next.limit(), nowMs)
                                 .charge(old.used(nowMs), nowMs)
                                 .used(nowMs));
-            case RESET, UNCOUNTED -> assertThat(next.used(nowMs)).as(change).isZero();
+            case RESET, RESUMED, UNCOUNTED ->
+                assertThat(next.used(nowMs)).as(change).isZero();
         }
     }
 
@@ -245,7 +251,7 @@ class CarryOverTest {
         List<LimitCarryOver> limits = all.limits().stream()
                 .map(limit -> new LimitCarryOver(limit.label(), limit.start(), limit.from(), 0))
                 .toList();
-        return new CarryOver(all.sameKey(), limits, all.dropped());
+        return new CarryOver(all.sameKey(), limits, all.dropped(), all.suspended());
     }
 
     @Test

@@ -51,6 +51,12 @@ class LeasedPolicyDeciderTest {
         public void recordUnmetDemand(StateKey key, long cost) {}
 
         @Override
+        public void recordQuestion(StateKey key, long cost) {}
+
+        @Override
+        public void reset(StateKey key) {}
+
+        @Override
         public boolean hasWaiting(StateKey key) {
             return false;
         }
@@ -87,7 +93,8 @@ class LeasedPolicyDeciderTest {
                 long amount = 1L + random.nextInt(6);
                 StateKey key = found.get(i).stateKey(request);
                 terms.put(key, found.get(i).terms(TERMS));
-                books.put(key, LeaseBooks.holding(amount, NOW, 60_000));
+                long free = random.nextInt(3);
+                books.put(key, LeaseBooks.plus(LeaseBook.empty(), amount, free, NOW, 60_000));
             }
             assertThat(found).isEqualTo(table.applicable(request));
             Decision quick = quick(request, found);
@@ -112,9 +119,9 @@ class LeasedPolicyDeciderTest {
             if (available < request.cost() || !leased.permitsSize(request)) {
                 return null;
             }
-            long left = available - request.cost();
+            long left = books.get(policy.stateKey(request)).balance().free() + available - request.cost();
             if (!policy.observes()) {
-                leased.addLimits(request.timestampMs(), limits);
+                leased.addLimits(left, request.timestampMs(), limits);
             }
             if (!policy.observes() && (binding == null || leased.isBinding(left, binding, remaining))) {
                 binding = leased;

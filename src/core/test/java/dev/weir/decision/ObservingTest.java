@@ -299,6 +299,12 @@ class ObservingTest {
         public void recordUnmetDemand(StateKey key, long cost) {}
 
         @Override
+        public void recordQuestion(StateKey key, long cost) {}
+
+        @Override
+        public void reset(StateKey key) {}
+
+        @Override
         public boolean hasWaiting(StateKey key) {
             return false;
         }

@@ -126,12 +126,41 @@ class PolicyStateTest {
     }
 
     @Test
-    void unlimited_and_blocked_keep_nothing() {
-        PolicyState state = after(3, 0, window(5, 1_000));
-        assertThat(used(under(state, 0, new Unlimited()), 0)).containsExactly(0L);
-        assertThat(used(under(state, 0, new Blocked()), 0)).containsExactly(0L);
-        assertThat(used(under(under(state, 0, new Unlimited()), 0, window(5, 1_000)), 0))
-                .containsExactly(0L);
+    void unlimited_and_blocked_count_nothing_and_suspend_what_they_replace() {
+        PolicyState state = after(3, 0, window(5, 1_000), log(9, 1_000));
+        for (Limit<?> uncounted : List.of(new Unlimited(), new Blocked())) {
+            PolicyState suspended = under(state, 0, uncounted);
+            assertThat(used(suspended, 0)).containsExactly(0L);
+            assertThat(suspended.suspended()).isEqualTo(state.accounts());
+            assertThat(suspended.retiredLogs()).isEmpty();
+            assertThat(suspended.expiresAtMs()).isEqualTo(state.expiresAtMs());
+            assertThat(under(suspended, 0, window(5, 1_000), log(9, 1_000)).accounts())
+                    .isEqualTo(state.accounts());
+            assertThat(used(under(suspended, 0, log(8, 1_000)), 0)).containsExactly(3L);
+        }
+    }
+
+    @Test
+    void a_suspended_count_ends_when_it_expires_or_the_policy_counts_without_it() {
+        PolicyState suspended = under(after(3, 0, window(5, 1_000), log(9, 1_000)), 0, new Blocked());
+        assertThat(used(under(suspended, 1_000, window(5, 1_000)), 1_000)).containsExactly(0L);
+        PolicyState counted = under(suspended, 0, window(5, 1_000));
+        assertThat(counted.suspended()).isEmpty();
+        assertThat(counted.retiredLogs()).hasSize(1);
+        assertThat(counted.purge()).isNull();
+    }
+
+    @Test
+    void suspended_counts_are_bounded() {
+        PolicyState state = after(3, 0, log(5, 1_000));
+        for (int i = 0; i < 3 * Policy.MAX_LIMITS; i++) {
+            List<Limit<?>> limits = new ArrayList<>(List.of(new Blocked()));
+            for (int j = 0; j < 3; j++) {
+                limits.add(log(6 + 3 * i + j, 1_000));
+            }
+            state = under(state, 0, limits.toArray(Limit<?>[]::new));
+            assertThat(state.suspended()).hasSizeLessThanOrEqualTo(Policy.MAX_LIMITS);
+        }
     }
 
     @Test
@@ -294,7 +323,7 @@ class PolicyStateTest {
                 tokens(1, 2, 100),
                 gcra(1, 2, 200),
                 new IntervalBucket(10, 20, 300, false),
-                new Unlimited()));
+                random.nextBoolean() ? new Unlimited() : new Blocked()));
         Collections.shuffle(limits, random);
         return policy("p", limits.subList(0, 1 + random.nextInt(4)).toArray(Limit<?>[]::new));
     }

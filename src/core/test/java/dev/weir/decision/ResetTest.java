@@ -103,24 +103,16 @@ class ResetTest {
     }
 
     @Test
-    void shared_limits_keep_their_usage() {
+    void shared_limits_are_freed_too() {
         Policy all = inLayer("all", keyed(List.of(), policy("all", window(5, 10_000))));
         Policy own = policy("own", window(3, 10_000));
         decide(consume(3, NOW), own, all);
+        decide(consume(2, NOW), all);
         assertThat(decide(reset(NOW), own, all).reason()).isEqualTo(Reason.USAGE_RESET);
-        assertThat(decide(consume(3, NOW), own, all).limitedBy()).isEqualTo("all/0");
-        assertThat(decide(consume(2, NOW), own, all).outcome()).isEqualTo(Outcome.ALLOWED);
-    }
-
-    @Test
-    void if_only_shared_limits_apply_it_is_denied() {
-        Policy all = keyed(List.of(), policy("all", window(5, 10_000)));
-        decide(consume(3, NOW), all);
-        Decision denied = decide(reset(NOW), all);
-        assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
-        assertThat(denied.reason()).isEqualTo(Reason.SHARED_LIMIT_REFUND);
-        assertThat(denied.httpStatus()).isEqualTo(422);
+        assertThat(decide(consume(3, NOW), own, all).outcome()).isEqualTo(Outcome.ALLOWED);
         assertThat(decide(consume(3, NOW), all).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(decide(reset(NOW), all).reason()).as("nothing else applies").isEqualTo(Reason.USAGE_RESET);
+        assertThat(decide(consume(5, NOW), all).outcome()).isEqualTo(Outcome.ALLOWED);
     }
 
     @Test

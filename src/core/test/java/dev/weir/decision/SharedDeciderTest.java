@@ -52,6 +52,8 @@ class SharedDeciderTest {
     private final MapStates states = new MapStates();
     private final Map<StateKey, LeaseBook> books = new HashMap<>();
     private final Map<StateKey, Long> missed = new HashMap<>();
+    private final Map<StateKey, Long> asked = new HashMap<>();
+    private final Set<StateKey> resets = new HashSet<>();
     private final Set<StateKey> awaited = new HashSet<>();
     private final WritableLeases held = new WritableLeases() {
         @Override
@@ -67,6 +69,16 @@ class SharedDeciderTest {
         @Override
         public void recordUnmetDemand(StateKey key, long cost) {
             missed.merge(key, cost, Long::sum);
+        }
+
+        @Override
+        public void recordQuestion(StateKey key, long cost) {
+            asked.merge(key, cost, Long::sum);
+        }
+
+        @Override
+        public void reset(StateKey key) {
+            resets.add(key);
         }
 
         @Override
@@ -114,8 +126,10 @@ class SharedDeciderTest {
 
     private void refuse(StateKey key, long retryAfterMs, boolean isLent) {
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
-        LeaseBook asked = books.get(key).nextMessage(session, 1, TERMS, NOW).book();
-        LeaseResponse refused = new LeaseResponse.Refused(asked.request().number(), NOW, retryAfterMs, isLent);
+        LeaseBook asked = books.get(key)
+                .nextMessage(session, LeaseBook.Needs.of(1), TERMS, NOW)
+                .book();
+        LeaseResponse refused = new LeaseResponse.Refused(asked.request().number(), NOW, 0, retryAfterMs, isLent);
         books.put(key, asked.withResponse(refused, TERMS, NOW));
     }
 
@@ -312,22 +326,39 @@ class SharedDeciderTest {
     void a_used_up_limit_is_exceeded_although_a_lease_request_is_pending() {
         first(request("alice", 1, NOW), all);
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
-        LeaseBook asked =
-                books.get(ofAll).nextMessage(session, 1, TERMS, NOW - 100).book();
-        LeaseResponse refusal = new LeaseResponse.Refused(asked.request().number(), NOW, 100, false);
+        LeaseBook asked = books.get(ofAll)
+                .nextMessage(session, LeaseBook.Needs.of(1), TERMS, NOW - 100)
+                .book();
+        LeaseResponse refusal = new LeaseResponse.Refused(asked.request().number(), NOW, 0, 100, false);
         LeaseBook refused = asked.withResponse(refusal, TERMS, NOW - 100);
-        books.put(ofAll, refused.nextMessage(session, 1, TERMS, NOW).book());
+        books.put(
+                ofAll,
+                refused.nextMessage(session, LeaseBook.Needs.of(1), TERMS, NOW).book());
         Decision decision = decided(last(request("alice", 1, NOW), all));
         assertThat(decision.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
         assertThat(decision.retryAfterMs()).as("a round trip").isEqualTo(30);
     }
 
     @Test
-    void a_local_limit_explains_a_decision_before_a_missing_lease() {
+    void the_limit_with_the_least_remaining_explains_a_decision_whether_it_is_shared_or_not() {
         grant(ofAll, 2);
-        Decision decision = decided(first(request("alice", 1, NOW), own, all));
-        assertThat(decision.policyId()).isEqualTo("own");
-        assertThat(decision.remaining()).isEqualTo(4);
+        Decision shared = decided(first(request("alice", 1, NOW), own, all));
+        assertThat(shared.policyId()).isEqualTo("all");
+        assertThat(shared.remaining()).as("nothing else is free").isEqualTo(1);
+        books.put(ofAll, LeaseBooks.plus(LeaseBook.empty(), 2, 90, NOW, TERMS.termMs()));
+        Decision local = decided(first(request("alice", 1, NOW), own, all));
+        assertThat(local.policyId()).isEqualTo("own");
+        assertThat(local.remaining()).isEqualTo(3);
+        assertThat(decided(first(request("bob", 1, NOW), all)).remaining())
+                .as("what is held, and what the ledger had free")
+                .isEqualTo(90);
+    }
+
+    @Test
+    void what_remains_is_unknown_without_a_recent_response() {
+        Decision settled = decided(first(settlement("s", 3), own, all));
+        assertThat(settled.policyId()).as("known limits come first").isEqualTo("own");
+        assertThat(decided(first(settlement("s", 3), all)).remaining()).isNull();
     }
 
     @Test

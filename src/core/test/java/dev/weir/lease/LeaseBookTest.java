@@ -25,7 +25,7 @@ class LeaseBookTest {
     private long lastLease;
 
     private LeaseRequest next(long waits, long nowMs) {
-        LeaseBook.Transition sending = book.nextMessage(session, waits, TERMS, nowMs);
+        LeaseBook.Transition sending = book.nextMessage(session, LeaseBook.Needs.of(waits), TERMS, nowMs);
         if (sending == null) {
             return null;
         }
@@ -41,7 +41,7 @@ class LeaseBookTest {
     }
 
     private LeaseResponse.Granted granted(long amount, long atMs, long untilMs) {
-        return new LeaseResponse.Granted(lastNumber, ++lastLease, amount, atMs, atMs, untilMs, false);
+        return new LeaseResponse.Granted(lastNumber, ++lastLease, amount, atMs, atMs, untilMs, 1);
     }
 
     private void respond(LeaseResponse response, long nowMs) {
@@ -82,7 +82,7 @@ class LeaseBookTest {
     void a_refused_amount_is_not_requested_before_it_can_be_granted() {
         want(3, NOW);
         next(3, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, 295, false), NOW + 5);
+        respond(new LeaseResponse.Refused(1, BROKER, 0, 295, false), NOW + 5);
         assertThat(next(3, NOW + 299)).isNull();
         assertThat(next(3, NOW + 300)).isNotNull();
     }
@@ -91,7 +91,7 @@ class LeaseBookTest {
     void a_refused_amount_is_requested_again_after_a_term_whatever_the_ledger_said() {
         want(3, NOW);
         next(3, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, 3_600_000, false), NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 0, 3_600_000, false), NOW);
         assertThat(book.request().retryAtMs()).isEqualTo(NOW + 3_600_000);
         assertThat(book.mayBeGranted(3, TERMS, NOW + 999)).isFalse();
         assertThat(next(3, NOW + 999)).isNull();
@@ -106,14 +106,14 @@ class LeaseBookTest {
         take(2, NOW);
         want(1, NOW);
         next(1, NOW);
-        respond(new LeaseResponse.Granted(lastNumber, ++lastLease, 1, BROKER, BROKER, BROKER + 1_000, true), NOW);
+        respond(new LeaseResponse.Granted(lastNumber, ++lastLease, 1, BROKER, BROKER, BROKER + 1_000, 0), NOW);
         assertThat(book.isScarce(2, NOW)).isTrue();
         take(1, NOW);
         next(1, NOW);
         assertThat(book.request().isPending()).isTrue();
         assertThat(book.isScarce(1, NOW + 1_999)).isTrue();
         assertThat(book.isScarce(1, NOW + 2_000)).as("no response has arrived").isFalse();
-        respond(new LeaseResponse.Refused(lastNumber, BROKER, 100, false), NOW);
+        respond(new LeaseResponse.Refused(lastNumber, BROKER, 0, 100, false), NOW);
         assertThat(book.isScarce(1, NOW + 1_999)).isTrue();
         next(1, NOW + 100);
         respond(granted(5, BROKER + 100, BROKER + 1_000), NOW + 100);
@@ -124,7 +124,7 @@ class LeaseBookTest {
     void a_large_amount_that_was_refused_does_not_make_a_small_one_scarce() {
         want(50, NOW);
         next(50, NOW);
-        respond(new LeaseResponse.Refused(lastNumber, BROKER, 100, false), NOW);
+        respond(new LeaseResponse.Refused(lastNumber, BROKER, 0, 100, false), NOW);
         assertThat(book.isScarce(50, NOW)).isTrue();
         assertThat(book.isScarce(49, NOW)).isFalse();
     }
@@ -134,7 +134,7 @@ class LeaseBookTest {
     void a_refused_amount_is_requested_again_without_a_waiting_request_if_it_is_in_demand_within_two_leads() {
         want(5, NOW - 1);
         next(1, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, 100, false), NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 0, 100, false), NOW);
         assertThat(book.dueAtMs(TERMS, NOW)).isEqualTo(NOW + 100);
         assertThat(next(0, NOW + 99)).isNull();
         assertThat(next(0, NOW + 100).minTokens()).isEqualTo(1);
@@ -144,7 +144,7 @@ class LeaseBookTest {
     void a_refused_amount_in_rare_demand_is_requested_again_when_a_request_waits() {
         want(4, NOW - 1);
         next(1, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, 100, false), NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 0, 100, false), NOW);
         assertThat(next(0, NOW + 100).minTokens()).isZero();
     }
 
@@ -152,7 +152,7 @@ class LeaseBookTest {
     void a_refusal_of_a_large_amount_does_not_apply_to_a_small_one() {
         want(11, NOW);
         next(11, NOW);
-        respond(new LeaseResponse.Refused(1, BROKER, Long.MAX_VALUE, false), NOW);
+        respond(new LeaseResponse.Refused(1, BROKER, 0, Long.MAX_VALUE, false), NOW);
         assertThat(next(11, NOW)).isNull();
         assertThat(next(3, NOW).minTokens()).isEqualTo(3);
     }
@@ -187,7 +187,7 @@ class LeaseBookTest {
     void no_decision_time_is_before_the_lease_was_granted_or_after_its_end() {
         want(5, NOW);
         next(5, NOW);
-        respond(new LeaseResponse.Granted(1, 1, 5, BROKER, BROKER + 600, BROKER + 1_000, false), NOW);
+        respond(new LeaseResponse.Granted(1, 1, 5, BROKER, BROKER + 600, BROKER + 1_000, 1), NOW);
         assertThat(book.decisionTimeMs(NOW + 100)).isEqualTo(BROKER + 600);
         assertThat(book.available(NOW + 100, BROKER + 999)).isEqualTo(5);
         assertThat(book.available(NOW + 100, BROKER + 1_000)).isZero();
@@ -317,7 +317,7 @@ class LeaseBookTest {
         assertThat(held.settle(7, NOW, NOW)).isEqualTo(held.take(7, NOW, NOW));
         LeaseBook beyond = held.settle(13, NOW, NOW);
         assertThat(available(beyond, NOW)).isZero();
-        LeaseBook.Transition sending = beyond.nextMessage(session, 0, TERMS, NOW);
+        LeaseBook.Transition sending = beyond.nextMessage(session, LeaseBook.Needs.NONE, TERMS, NOW);
         assertThat(sending.message()).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 10, NOW, 0)), 3));
         assertThat(sending.book().settled()).isZero();
     }
@@ -360,7 +360,7 @@ class LeaseBookTest {
                 take(cost, nowMs);
                 used += cost;
             }
-            LeaseBook.Transition sending = book.nextMessage(session, 0, TERMS, nowMs);
+            LeaseBook.Transition sending = book.nextMessage(session, LeaseBook.Needs.NONE, TERMS, nowMs);
             assertThat(sending == null
                             || sending.message() == null
                             || !sending.message().requestsLease())

@@ -14,12 +14,22 @@ public final class LeaseBooks {
         return plus(LeaseBook.empty(), amount, nowMs, termMs);
     }
 
-    /** Returns the book with one more lease. */
+    /** Returns the book with one more lease, after whose grant nothing was free. */
     public static LeaseBook plus(LeaseBook book, long amount, long nowMs, long termMs) {
+        return plus(book, amount, 0, nowMs, termMs);
+    }
+
+    /**
+     * Returns the book with one more lease.
+     *
+     * @param free what the ledger could lend after the grant
+     */
+    public static LeaseBook plus(LeaseBook book, long amount, long free, long nowMs, long termMs) {
         Lease lease = new Lease(book.lastLeaseId() + 1, amount, 0, 0, nowMs, nowMs, nowMs + termMs, nowMs, true, false);
         List<Lease> all = new java.util.ArrayList<>(book.leases());
         all.add(lease);
-        return new LeaseBook(book.clockMs(), all, book.demand(), book.request(), lease.id(), book.settled());
+        LedgerBalance balance = new LedgerBalance(free, nowMs, nowMs + termMs, 0, LedgerBalance.Check.NONE);
+        return new LeaseBook(book.clockMs(), all, book.demand(), book.request(), lease.id(), book.settled(), balance);
     }
 
     /** Returns the tokens that can be used now. */

@@ -30,12 +30,12 @@ class LeaseHolderTest {
     private void grant(LeaseRequest request, long amount, long nowMs) {
         long atMs = nowMs + AHEAD;
         holder.handleResponse(
-                new LeaseResponse.Granted(request.number(), ++lastLease, amount, atMs, atMs, atMs + 1_000, false),
-                nowMs);
+                new LeaseResponse.Granted(request.number(), ++lastLease, amount, atMs, atMs, atMs + 1_000, 1), nowMs);
     }
 
     private void refuse(LeaseRequest request, long retryAfterMs, long nowMs) {
-        holder.handleResponse(new LeaseResponse.Refused(request.number(), nowMs + AHEAD, retryAfterMs, false), nowMs);
+        holder.handleResponse(
+                new LeaseResponse.Refused(request.number(), nowMs + AHEAD, 0, retryAfterMs, false), nowMs);
     }
 
     private long take(long tokens, long nowMs) {
@@ -50,8 +50,8 @@ class LeaseHolderTest {
     @Test
     void a_new_holder_has_nothing_to_do() {
         assertThat(holder.hasWaiting()).isFalse();
-        assertThat(holder.first()).isNull();
-        assertThat(holder.isFirstReady(NOW)).isFalse();
+        assertThat(holder.takers().first()).isNull();
+        assertThat(holder.isFirstReady(holder.takers(), NOW)).isFalse();
         assertThat(holder.nextMessage(NOW)).isEmpty();
         assertThat(holder.lastMessage()).isEmpty();
         assertThat(holder.dueAtMs(NOW)).isEqualTo(Long.MAX_VALUE);
@@ -65,11 +65,11 @@ class LeaseHolderTest {
         assertThat(sent).isEqualTo(new LeaseRequest(1, "me", 3, 3, List.of(), 0, 0));
         assertThat(holder.hasWaiting()).isTrue();
         assertThat(holder.isIdle(NOW)).isFalse();
-        assertThat(holder.isFirstReady(NOW)).isFalse();
+        assertThat(holder.isFirstReady(holder.takers(), NOW)).isFalse();
         grant(sent, 3, NOW + 10);
-        assertThat(holder.isFirstReady(NOW + 10)).isTrue();
-        assertThat(holder.first().request()).isEqualTo("r1");
-        holder.removeFirst();
+        assertThat(holder.isFirstReady(holder.takers(), NOW + 10)).isTrue();
+        assertThat(holder.takers().first().request()).isEqualTo("r1");
+        holder.takers().removeFirst();
         assertThat(holder.hasWaiting()).isFalse();
         assertThat(take(3, NOW + 10)).isZero();
     }
@@ -78,16 +78,16 @@ class LeaseHolderTest {
     void requests_wait_in_their_order() {
         park("r1", 3, NOW);
         park("r2", 1, NOW + 1);
-        assertThat(holder.waiting()).extracting(LeaseHolder.Waiting::request).containsExactly("r1", "r2");
-        assertThat(holder.first().cost()).isEqualTo(3);
+        assertThat(holder.takers()).extracting(WaitingLine.Waiting::request).containsExactly("r1", "r2");
+        assertThat(holder.takers().first().cost()).isEqualTo(3);
     }
 
     @Test
     void a_parked_request_is_ready_when_it_is_refused() {
         LeaseRequest sent = park("r1", 3, NOW);
         refuse(sent, 300, NOW + 10);
-        assertThat(holder.isFirstReady(NOW + 10)).isTrue();
-        assertThat(holder.isFirstUnanswered(NOW + 500))
+        assertThat(holder.isFirstReady(holder.takers(), NOW + 10)).isTrue();
+        assertThat(holder.isFirstUnanswered(holder.takers(), NOW + 500))
                 .as("the ledger answered")
                 .isFalse();
     }
@@ -95,21 +95,21 @@ class LeaseHolderTest {
     @Test
     void a_parked_request_is_ready_when_it_times_out() {
         park("r1", 3, NOW);
-        assertThat(holder.isFirstReady(NOW + 499)).isFalse();
-        assertThat(holder.isFirstUnanswered(NOW + 499)).isFalse();
-        assertThat(holder.isFirstReady(NOW + 500)).isTrue();
-        assertThat(holder.isFirstUnanswered(NOW + 500)).isTrue();
+        assertThat(holder.isFirstReady(holder.takers(), NOW + 499)).isFalse();
+        assertThat(holder.isFirstUnanswered(holder.takers(), NOW + 499)).isFalse();
+        assertThat(holder.isFirstReady(holder.takers(), NOW + 500)).isTrue();
+        assertThat(holder.isFirstUnanswered(holder.takers(), NOW + 500)).isTrue();
     }
 
     @Test
     void a_request_that_is_covered_is_not_unanswered() {
         grant(park("r1", 3, NOW), 3, NOW);
-        holder.removeFirst();
+        holder.takers().removeFirst();
         holder.park("r2", 3, NOW + 500);
-        assertThat(holder.isFirstUnanswered(NOW + 500)).isFalse();
-        holder.removeFirst();
+        assertThat(holder.isFirstUnanswered(holder.takers(), NOW + 500)).isFalse();
+        holder.takers().removeFirst();
         holder.park("r3", 4, NOW + 500);
-        assertThat(holder.isFirstUnanswered(NOW + 500)).isTrue();
+        assertThat(holder.isFirstUnanswered(holder.takers(), NOW + 500)).isTrue();
     }
 
     @Test
@@ -131,7 +131,7 @@ class LeaseHolderTest {
     @Test
     void a_prefetch_is_not_counted_as_unanswered() {
         grant(park("r1", 10, NOW), 10, NOW);
-        holder.removeFirst();
+        holder.takers().removeFirst();
         take(10, NOW);
         LeaseRequest prefetch = holder.nextMessage(NOW + 100).orElseThrow();
         assertThat(prefetch.minTokens()).isZero();
@@ -165,7 +165,7 @@ class LeaseHolderTest {
     @Test
     void it_is_due_when_a_lease_must_be_returned() {
         grant(park("r1", 3, NOW), 3, NOW);
-        holder.removeFirst();
+        holder.takers().removeFirst();
         assertThat(holder.dueAtMs(NOW)).isBetween(NOW + 1, NOW + 900);
     }
 
@@ -186,7 +186,7 @@ class LeaseHolderTest {
         clockSteps++;
         session.checkClock();
         assertThat(available(NOW)).isZero();
-        assertThat(holder.isFirstReady(NOW)).isFalse();
+        assertThat(holder.isFirstReady(holder.takers(), NOW)).isFalse();
     }
 
     @Test
@@ -220,7 +220,7 @@ class LeaseHolderTest {
     @Test
     void it_is_idle_when_demand_has_ended_and_all_is_returned() {
         grant(park("r1", 5, NOW), 5, NOW);
-        holder.removeFirst();
+        holder.takers().removeFirst();
         holder.lastMessage();
         long idleAtMs = holder.idleAtMs();
         assertThat(idleAtMs).isEqualTo(NOW + 2_000);

@@ -30,15 +30,34 @@ class LedgerTest {
         LeaseRequest request = new LeaseRequest(9, holder, least, want, List.of(reports), 0, 0);
         Ledger.Result answer = ledger.handle(request, TERMS, nowMs);
         ledger = answer.ledger();
-        return answer.response();
+        return withoutFree(answer.response());
+    }
+
+    /** Returns a response that says of the free tokens only whether there are any, and only if it grants a lease. */
+    private static LeaseResponse withoutFree(LeaseResponse response) {
+        if (response instanceof LeaseResponse.Refused refused) {
+            return new LeaseResponse.Refused(
+                    refused.number(), refused.appendedAtMs(), 0, refused.retryAfterMs(), refused.isLent());
+        }
+        LeaseResponse.Granted lease = (LeaseResponse.Granted) response;
+        return lease == null
+                ? null
+                : new LeaseResponse.Granted(
+                        lease.number(),
+                        lease.leaseId(),
+                        lease.amount(),
+                        lease.appendedAtMs(),
+                        lease.fromMs(),
+                        lease.untilMs(),
+                        Math.max(0, Math.min(1, lease.free())));
     }
 
     private static LeaseResponse granted(long lease, long amount, long fromMs, long untilMs) {
-        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs, false);
+        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs, 1);
     }
 
     private static LeaseResponse grantedTheLast(long lease, long amount, long fromMs, long untilMs) {
-        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs, true);
+        return new LeaseResponse.Granted(9, lease, amount, fromMs, fromMs, untilMs, 0);
     }
 
     @Test
@@ -54,8 +73,8 @@ class LedgerTest {
     @Test
     void a_refusal_says_when_enough_may_be_free() {
         ask("a", 8, 8, NOW);
-        assertThat(ask("b", 3, 3, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000, false));
-        assertThat(ask("b", 11, 11, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, Long.MAX_VALUE, false));
+        assertThat(ask("b", 3, 3, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 0, 1_000, false));
+        assertThat(ask("b", 11, 11, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 0, Long.MAX_VALUE, false));
         assertThat(ask("b", 3, 3, NOW + 1_999)).as("one token was refilled").isInstanceOf(LeaseResponse.Granted.class);
     }
 
@@ -78,7 +97,7 @@ class LedgerTest {
     @Test
     void nothing_of_a_small_limit_is_lent_in_reserve() {
         ledger = Ledger.open(List.of(new FixedWindow(15, 60_000, false)), NOW);
-        assertThat(askDefault("a", 0, 1)).isEqualTo(new LeaseResponse.Refused(9, NOW, Long.MAX_VALUE, false));
+        assertThat(askDefault("a", 0, 1)).isEqualTo(new LeaseResponse.Refused(9, NOW, 0, Long.MAX_VALUE, false));
         ledger = Ledger.open(List.of(new FixedWindow(16, 60_000, false)), NOW);
         assertThat(amount(askDefault("a", 0, 1))).isEqualTo(1);
         ledger = Ledger.open(List.of(new FixedWindow(15, 1_000, false)), NOW);
@@ -89,7 +108,7 @@ class LedgerTest {
     void a_lease_in_reserve_is_refused_until_a_quarter_is_free() {
         ledger = Ledger.open(List.of(new TokenBucket(Rate.of(20, 10_000), 20, false)), NOW);
         ask("a", 16, 16, NOW);
-        assertThat(ask("b", 0, 1, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000, false));
+        assertThat(ask("b", 0, 1, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 0, 1_000, false));
     }
 
     @Test
@@ -98,21 +117,25 @@ class LedgerTest {
         LeaseRequest all = new LeaseRequest(9, "a", 8, 8, List.of(), 0, 0);
         ledger = ledger.handle(all, LeaseTerms.DEFAULTS, NOW).ledger();
         LeaseRequest one = new LeaseRequest(9, "b", 1, 1, List.of(), 0, 0);
-        assertThat(ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 100).response())
+        assertThat(withoutFree(
+                        ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 100).response()))
                 .as("the lease is new, so it may be in use")
-                .isEqualTo(new LeaseResponse.Refused(9, NOW + 100, 4_900, false));
-        assertThat(ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 1_000).response())
+                .isEqualTo(new LeaseResponse.Refused(9, NOW + 100, 0, 4_900, false));
+        assertThat(withoutFree(
+                        ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 1_000).response()))
                 .as("otherwise its use would have been reported")
-                .isEqualTo(new LeaseResponse.Refused(9, NOW + 1_000, 4_000, true));
-        assertThat(ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 6_000).response())
+                .isEqualTo(new LeaseResponse.Refused(9, NOW + 1_000, 0, 4_000, true));
+        assertThat(withoutFree(
+                        ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 6_000).response()))
                 .as("until the grace period ends")
-                .isEqualTo(new LeaseResponse.Refused(9, NOW + 6_000, 29_000, false));
+                .isEqualTo(new LeaseResponse.Refused(9, NOW + 6_000, 0, 29_000, false));
         Report used = new Report(FIRST, 8, NOW, 0);
         ledger = ledger.handle(LeaseRequest.report("a", List.of(used), 0), LeaseTerms.DEFAULTS, NOW + 1_000)
                 .ledger();
-        assertThat(ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 1_000).response())
+        assertThat(withoutFree(
+                        ledger.handle(one, LeaseTerms.DEFAULTS, NOW + 1_000).response()))
                 .as("until the window ends")
-                .isEqualTo(new LeaseResponse.Refused(9, NOW + 1_000, 54_000, false));
+                .isEqualTo(new LeaseResponse.Refused(9, NOW + 1_000, 0, 54_000, false));
     }
 
     private LeaseResponse askDefault(String holder, long least, long want) {
@@ -120,10 +143,10 @@ class LedgerTest {
     }
 
     private LeaseResponse askDefault(String holder, LeaseRequest.Wanted wanted) {
-        LeaseRequest request = new LeaseRequest(9, holder, wanted, List.of(), 0, 0);
+        LeaseRequest request = new LeaseRequest(9, holder, wanted, List.of(), 0, 0, false);
         Ledger.Result answer = ledger.handle(request, LeaseTerms.DEFAULTS, NOW);
         ledger = answer.ledger();
-        return answer.response();
+        return withoutFree(answer.response());
     }
 
     @Test
@@ -280,8 +303,8 @@ class LedgerTest {
     @Test
     void the_holder_that_was_refused_first_gets_the_next_token() {
         useAll();
-        assertThat(ask("a", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 1_000, false));
-        assertThat(ask("b", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 2_000, false));
+        assertThat(ask("a", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 0, 1_000, false));
+        assertThat(ask("b", 1, 10, NOW)).isEqualTo(new LeaseResponse.Refused(9, NOW, 0, 2_000, false));
         assertThat(ask("b", 1, 10, NOW + 1_000)).as("reserved for a").isInstanceOf(LeaseResponse.Refused.class);
         assertThat(ask("a", 1, 10, NOW + 1_001)).isEqualTo(grantedTheLast(FIRST + 1, 1, NOW + 1_001, NOW + 2_001));
         ask("a", 1, 10, NOW + 1_010, new Report(FIRST + 1, 1, NOW + 1_001, 0));
@@ -379,7 +402,7 @@ class LedgerTest {
         for (int i = 0; i < Ledger.MAX_LEASES; i++) {
             assertThat(ask("h" + i, 1, 1, NOW + i % 2)).isInstanceOf(LeaseResponse.Granted.class);
         }
-        assertThat(ask("new", 1, 1, NOW + 1)).isEqualTo(new LeaseResponse.Refused(9, NOW + 1, 999, false));
+        assertThat(ask("new", 1, 1, NOW + 1)).isEqualTo(new LeaseResponse.Refused(9, NOW + 1, 0, 999, false));
         assertThat(ask("new", 1, 1, NOW + 1_000)).isInstanceOf(LeaseResponse.Granted.class);
     }
 

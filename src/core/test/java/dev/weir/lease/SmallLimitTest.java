@@ -65,7 +65,7 @@ class SmallLimitTest {
         for (int round = 0; round < 2; round++) {
             while (available(holder) > 0) {
                 holder.take(1, nowMs, holder.book().decisionTimeMs(nowMs));
-                holder.removeFirst();
+                holder.takers().removeFirst();
                 taken++;
             }
             exchange();
@@ -79,7 +79,7 @@ class SmallLimitTest {
         if (available(holder) < 1) {
             holder.park(0, 1, nowMs + 1_000);
             exchange();
-            holder.removeFirst();
+            holder.takers().removeFirst();
         }
         if (available(holder) < 1) {
             return false;

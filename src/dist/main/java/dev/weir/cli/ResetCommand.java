@@ -29,8 +29,8 @@ import picocli.CommandLine.Spec;
         description = {
             "Frees what a client has used of its limits.",
             "Writes a request of the kind RESET to the request topic and waits for its decision. It frees all limits"
-                    + " that apply to requests with this tier and these attributes, but not shared ones. Author and"
-                    + " reason are headers of the request and of its decision."
+                    + " that apply to requests with this tier and these attributes. Shared limits are freed for all"
+                    + " who share them. Author and reason are headers of the request and of its decision."
         },
         footer = {"", "Example:", "  weir policies reset alice --tier free --reason \"was charged twice\""})
 final class ResetCommand implements Callable<Integer> {
@@ -118,14 +118,13 @@ final class ResetCommand implements Callable<Integer> {
         if (decision.outcome() != Outcome.ALLOWED) {
             spec.commandLine()
                     .getErr()
-                    .println("weir policies reset: only shared limits apply to these requests of " + name
-                            + ", and their usage cannot be freed for one client");
+                    .println("weir policies reset: the request of " + name + " was denied: " + decision.reason());
             return 1;
         }
         spec.commandLine()
                 .getOut()
                 .println("freed the usage of " + name
-                        + (decision.limit() == null
+                        + (decision.remaining() == null
                                 ? ""
                                 : ": %d of %s left".formatted(decision.remaining(), decision.limitedBy())));
         return 0;

@@ -87,7 +87,7 @@ class PolicyChangePrinterTest {
             limits: [L]                 | limits: [{algorithm: sliding-window-log, limit: 9, per: 1m}] | limits[0].limit: 5 -> 9; sliding-window-log 9/1m: keeps what was used of sliding-window-log 5/1m
             limits: [L]                 | limits: [{algorithm: sliding-window-log, limit: 5, per: 1m, count-denied: true}] | limits[0].count-denied: added true; sliding-window-log 5/1m: keeps what was used
             limits: [{algorithm: gcra, limit: 1000, per: 1h}] | limits: [{algorithm: gcra, limit: 10, per: 1h}] | limits[0].limit: 1000 -> 10; gcra 10/1h: counts the current usage of gcra 1000/1h, rounded up, as used at the change, and a client that has used up the limit waits up to 6m
-            limits: [L, {unlimited: true}] | limits: [{unlimited: true}] | limits[0]: removed L; unlimited: counts nothing; sliding-window-log 5/1m: its count is dropped
+            limits: [L, {unlimited: true}] | limits: [{unlimited: true}] | limits[0]: removed L; unlimited: counts nothing; sliding-window-log 5/1m: its count is kept, and continues when the policy counts again
             limits: [{unlimited: true}] | limits: [{unlimited: true}], priority: 1 | priority: added 1
             limits: [G]                 | queue: sms                     | queue: added sms; limits: removed [G]; gcra 5/1m: its count is dropped
             queue: sms                  | queue: sms, layer: sms         | layer: added sms

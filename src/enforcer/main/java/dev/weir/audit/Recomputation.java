@@ -5,7 +5,6 @@ import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.audit.history.PolicyTimeline;
 import dev.weir.backtest.HeapStates;
 import dev.weir.decision.Decider;
-import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
@@ -119,11 +118,7 @@ final class Recomputation {
      */
     private DecisionResult decide(Request request, LoggedDecision recorded, PolicyTable table) {
         Decision decision = recorded == null ? null : recorded.decision();
-        DecisionResult ruling =
-                new Decider(states, ReconstructedLease.context(request, decision, true)).decide(request, table);
-        return ruling instanceof AwaitLease
-                ? new Decider(states, ReconstructedLease.context(request, decision, false)).decide(request, table)
-                : ruling;
+        return new Decider(states, ReconstructedLease.context(request, decision)).decide(request, table);
     }
 
     /** Marks the counts of this client only as unknown, because they may or may not have been charged. */

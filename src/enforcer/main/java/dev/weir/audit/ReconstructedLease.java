@@ -12,6 +12,7 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.RoundTripEstimator;
 import dev.weir.limit.Limit;
+import java.util.OptionalLong;
 
 /**
  * The leases that were held when a decision was made, as far as the decision shows. Nothing else records them, so they
@@ -41,26 +42,22 @@ final class ReconstructedLease implements HeldLeases {
      * Returns the context in which a request was decided.
      *
      * @param recorded the recorded decision; null if there is none, in which case there was enough quota
-     * @param mayStandBehind whether the request may have been denied because others were waiting, although there was
-     *     enough quota
      */
-    static LeaseContext context(Request request, Decision recorded, boolean mayStandBehind) {
+    static LeaseContext context(Request request, Decision recorded) {
         long nowMs = recorded == null || recorded.queueing() != null ? request.timestampMs() : recorded.decidedAtMs();
-        ReconstructedLease held = new ReconstructedLease(request, recorded, nowMs);
-        boolean standsBehind = mayStandBehind && held.wasBehindOthers();
-        return LeaseContext.readOnly(held, 0, standsBehind, standsBehind);
-    }
-
-    private boolean wasBehindOthers() {
-        return request.kind() == RequestKind.CONSUME
-                && recorded != null
-                && recorded.outcome() == Outcome.DENIED
-                && recorded.remaining() != null
-                && recorded.remaining() >= request.cost();
+        return LeaseContext.readOnly(new ReconstructedLease(request, recorded, nowMs), 0, false, false);
     }
 
     private boolean isUnavailable() {
         return recorded != null && recorded.reason() == Reason.QUOTA_NOT_AT_HAND;
+    }
+
+    /** Returns whether the ledgers had not answered: a limit of which it is known what remains would have been named. */
+    private boolean isNothingKnown() {
+        return recorded != null
+                && recorded.outcome() == Outcome.ALLOWED
+                && recorded.limit() != null
+                && recorded.remaining() == null;
     }
 
     private boolean isNamed(StateKey key) {
@@ -75,20 +72,24 @@ final class ReconstructedLease implements HeldLeases {
         if (isNamed(key) && recorded.queueing() != null) {
             return LeaseBook.empty(); // it was sent to the queue because there was not enough quota
         }
-        if (!isNamed(key) || recorded.remaining() == null) {
-            return LeaseBook.reconstructed(Limit.MAX_LEVEL, nowMs, 0);
+        if (!isNamed(key) || recorded.limit() == null) {
+            OptionalLong free = isNothingKnown() ? OptionalLong.empty() : OptionalLong.of(0);
+            return LeaseBook.reconstructed(Limit.MAX_LEVEL, free, nowMs, 0, false);
         }
-        long taken = recorded.outcome() == Outcome.DENIED || request.kind() == RequestKind.PEEK
-                ? 0
-                : Math.max(0, request.cost());
+        boolean isRefused = recorded.outcome() == Outcome.DENIED;
         long retryMs = recorded.retryAfterMs() == null || isUnavailable() ? 0 : recorded.retryAfterMs();
+        if (recorded.remaining() == null) { // the ledger had not answered
+            long available = isRefused ? 0 : Limit.MAX_LEVEL;
+            return LeaseBook.reconstructed(available, OptionalLong.empty(), nowMs, retryMs, false);
+        }
         long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, recorded.remaining()));
-        return LeaseBook.reconstructed(remaining + taken, nowMs, retryMs);
+        long taken = isRefused || request.kind() == RequestKind.PEEK ? 0 : Math.max(0, request.cost());
+        return LeaseBook.reconstructed(remaining + taken, OptionalLong.of(0), nowMs, retryMs, false);
     }
 
     @Override
     public boolean hasWaiting(StateKey key) {
-        return isNamed(key);
+        return false;
     }
 
     @Override

@@ -104,11 +104,9 @@ final class WeirMetricsCollector implements MultiCollector {
     private static MetricSnapshot leasing(EnforcerMetrics counts) {
         MetricFamily messages = new MetricFamily(
                 "weir_lease_messages", "Messages between lease holders and ledgers", "policy", "message");
-        counts.leasing().forEach((of, count) -> {
-            String message =
-                    of.isResponse() ? of.isEmpty() ? "REFUSED" : "GRANTED" : of.isEmpty() ? "REPORTED" : "REQUESTED";
-            messages.add(count, of.policy(), message);
-        });
+        counts.leasing()
+                .forEach((of, count) ->
+                        messages.add(count, of.policy(), of.message().name()));
         return messages.counter();
     }
 

@@ -189,7 +189,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         }
         for (LeaseStore.Message message : leases.endStep(nowMs)) {
             forwarder.send(message, nowMs);
-            if (message.request().minTokens() > 0) { // a request waits for the response
+            if (message.request().minTokens() > 0 || message.request().isCheck()) { // a request waits for the response
                 commitEarly(nowMs);
             }
         }

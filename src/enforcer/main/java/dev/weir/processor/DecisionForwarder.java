@@ -48,7 +48,7 @@ record DecisionForwarder(
     /** Sends a message to a ledger. The ledger reads it after the next commit. */
     void send(LeaseStore.Message message, long nowMs) {
         LeaseRequest request = message.request();
-        metrics.sent(new EnforcerMetrics.Leasing(message.key().policyId(), false, !request.requestsLease()));
+        metrics.sent(new EnforcerMetrics.Leasing(message.key().policyId(), EnforcerMetrics.LeaseMessage.of(request)));
         LeaseRequestAvro.Addressed addressed =
                 new LeaseRequestAvro.Addressed(request, context.taskId().partition());
         context.forward(new Record<>(KeyCodec.encode(message.key()), addressed, nowMs), outlets.leaseRequests());

@@ -6,6 +6,8 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Rejection;
 import dev.weir.event.Release;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Policy;
 import dev.weir.shape.backlog.QueueRules;
 import java.util.HashMap;
@@ -92,15 +94,28 @@ public final class EnforcerMetrics implements EvaluationListener {
     /** The labels of a counter of evaluated policies. */
     public record Evaluation(String policy, Outcome result) {}
 
-    /**
-     * The labels of a counter of messages between lease holders and ledgers.
-     *
-     * @param policy the policy of the shared limit
-     * @param isResponse whether the message is a response of a ledger
-     * @param isEmpty for a message of a holder, whether it requests no lease; for a response, whether no lease
-     *     was granted
-     */
-    public record Leasing(String policy, boolean isResponse, boolean isEmpty) {}
+    /** The labels of a counter of messages between lease holders and ledgers. */
+    public record Leasing(String policy, LeaseMessage message) {}
+
+    /** The kinds of messages between lease holders and ledgers. */
+    public enum LeaseMessage {
+        REQUESTED,
+        ASKED,
+        REPORTED,
+        GRANTED,
+        REFUSED,
+        ANSWERED;
+
+        static LeaseMessage of(LeaseRequest request) {
+            return request.requestsLease() ? REQUESTED : request.isCheck() ? ASKED : REPORTED;
+        }
+
+        static LeaseMessage of(LeaseResponse response) {
+            return response instanceof LeaseResponse.Granted
+                    ? GRANTED
+                    : response instanceof LeaseResponse.Refused ? REFUSED : ANSWERED;
+        }
+    }
 
     /** The labels of a counter of requests that lack a key field of a policy. */
     public record KeyField(String policy, String field) {}
@@ -168,7 +183,7 @@ public final class EnforcerMetrics implements EvaluationListener {
     }
 
     void sent(Leasing message) {
-        of(leasing, message, m -> new Leasing(OTHER, m.isResponse, m.isEmpty), m -> new LongAdder())
+        of(leasing, message, m -> new Leasing(OTHER, m.message), m -> new LongAdder())
                 .increment();
     }
 

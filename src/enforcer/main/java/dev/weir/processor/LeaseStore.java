@@ -3,14 +3,16 @@ package dev.weir.processor;
 import dev.weir.decision.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseHolder;
-import dev.weir.lease.LeaseHolder.Waiting;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.WaitingLine;
+import dev.weir.lease.WaitingLine.Waiting;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.storage.LeaseBookCodec;
@@ -68,6 +70,7 @@ final class LeaseStore implements WritableLeases {
     private final List<Entry> touched = new ArrayList<>();
     private final List<Entry> changed = new ArrayList<>();
     private final Deque<Entry> served = new ArrayDeque<>();
+    private WaitingLine<Place> ready; // the line of the request that nextReady returned last
     private final PriorityQueue<Timer> timers = new PriorityQueue<>(Comparator.comparingLong(Timer::atMs));
     private int mostDecoded = MAX_DECODED;
     private int places;
@@ -189,6 +192,16 @@ final class LeaseStore implements WritableLeases {
     }
 
     @Override
+    public void recordQuestion(StateKey key, long cost) {
+        touch(key).holder.recordQuestion(cost);
+    }
+
+    @Override
+    public void reset(StateKey key) {
+        touch(key).holder.reset();
+    }
+
+    @Override
     public boolean hasWaiting(StateKey key) {
         return entry(key).holder.hasWaiting();
     }
@@ -217,8 +230,10 @@ final class LeaseStore implements WritableLeases {
     long earliestMs() {
         long earliestMs = Long.MAX_VALUE;
         for (Entry entry : places == 0 ? List.<Entry>of() : entries.values()) {
-            for (Waiting<Place> one : entry.holder.waiting()) {
-                earliestMs = Math.min(earliestMs, one.request().timestampMs);
+            for (WaitingLine<Place> line : entry.holder.lines()) {
+                for (Waiting<Place> one : line) {
+                    earliestMs = Math.min(earliestMs, one.request().timestampMs);
+                }
             }
         }
         return earliestMs;
@@ -238,7 +253,12 @@ final class LeaseStore implements WritableLeases {
     private Entry place(Waiter waiter, long number, long untilMs) {
         Entry entry = entry(waiter.key());
         Request request = waiter.request();
-        entry.holder.park(new Place(number, request.timestampMs()), request.cost(), untilMs);
+        Place place = new Place(number, request.timestampMs());
+        if (request.kind() == RequestKind.PEEK) {
+            entry.holder.parkPeek(place, request.cost(), untilMs);
+        } else {
+            entry.holder.park(place, request.cost(), untilMs);
+        }
         places++;
         return entry;
     }
@@ -270,16 +290,17 @@ final class LeaseStore implements WritableLeases {
 
     /**
      * Returns the next request to decide again. Call {@link #remove} or {@link #parkAgain} for it before the next call,
-     * and repeat until none is ready. The requests of a key become ready in order, up to the first one that must
-     * continue to wait.
+     * and repeat until none is ready. The requests that wait for a lease of a key become ready in order, up to the first
+     * one that must continue to wait, and likewise those that wait for an answer.
      */
     Optional<Ready> nextReady(long nowMs) {
-        while (!served.isEmpty() && !served.peek().holder.isFirstReady(nowMs)) {
-            served.remove();
+        for (; !served.isEmpty(); served.remove()) {
+            ready = served.peek().holder.readyLine(nowMs);
+            if (ready != null) {
+                return Optional.of(ready(ready.first()));
+            }
         }
-        return served.isEmpty()
-                ? Optional.empty()
-                : Optional.of(ready(served.peek().holder.first()));
+        return Optional.empty();
     }
 
     private Ready ready(Waiting<Place> first) {
@@ -292,9 +313,8 @@ final class LeaseStore implements WritableLeases {
 
     /** Removes the request that {@link #nextReady} returned last, because it was decided. */
     void remove() {
-        LeaseHolder<Place> holder = served.element().holder;
-        waiting.delete(stored(holder.first().request()));
-        holder.removeFirst();
+        waiting.delete(stored(ready.first().request()));
+        ready.removeFirst();
         places--;
     }
 
@@ -328,7 +348,7 @@ final class LeaseStore implements WritableLeases {
     private Optional<LeaseRequest> end(Entry entry, long nowMs) {
         entry.isTouched = false;
         Optional<LeaseRequest> message = entry.holder.nextMessage(nowMs);
-        if (!entry.isChanged && !entry.holder.book().equals(entry.written)) {
+        if (!entry.isChanged && !entry.holder.book().isStoredLike(entry.written)) {
             entry.isChanged = true;
             changed.add(entry);
         }

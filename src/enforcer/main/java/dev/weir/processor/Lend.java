@@ -95,7 +95,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         LeaseResponse response = respond(key, Bytes.wrap(record.key()), message.request(), atMs);
         if (response != null) {
             metrics.sent(new EnforcerMetrics.Leasing(
-                    label(key.policyId(), atMs), true, response instanceof LeaseResponse.Refused));
+                    label(key.policyId(), atMs), EnforcerMetrics.LeaseMessage.of(response)));
             context.forward(
                     new Record<>(
                             record.key(),
@@ -109,7 +109,7 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     /**
      * Handles a message of a holder by the version of the policy that is in force at the ledger's time.
      *
-     * @return null if no lease was requested
+     * @return null if nothing was requested or asked
      */
     private LeaseResponse respond(StateKey key, Bytes storeKey, LeaseRequest request, long atMs) {
         IntFunction<SegmentStore> segmentStores = segmentStores(storeKey);
@@ -127,11 +127,15 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
             ledgers.put(storeKey, LeaseCodec.encode(ledger.handleReport(report, terms, atMs)));
             return refuseUnknownPolicy(request, atMs);
         }
-        ledger = ledger == null
+        PolicyLedger now = ledger == null
                 ? PolicyLedger.open(policy, nowMs, segmentStores)
                 : ledger.migrateTo(policy, nowMs, segmentStores);
-        PolicyLedger.Result result = ledger.handle(request, policy, policy.terms(terms), atMs);
-        ledgers.put(storeKey, LeaseCodec.encode(result.ledger()));
+        PolicyLedger.Result result = now.handle(request, policy, policy.terms(terms), atMs, segmentStores);
+        if (ledger != null
+                || request.requestsLease()
+                || request.settled() > 0) { // a question about nothing stores nothing
+            ledgers.put(storeKey, LeaseCodec.encode(result.ledger()));
+        }
         return result.response();
     }
 
@@ -142,11 +146,13 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
         return policies.table().inForce(policy, atMs) == null ? EnforcerMetrics.OTHER : policy;
     }
 
-    /** @return null if no lease was requested */
+    /** @return null if nothing was requested or asked */
     private static LeaseResponse refuseUnknownPolicy(LeaseRequest request, long atMs) {
         return request.requestsLease()
-                ? new LeaseResponse.Refused(request.number(), atMs, RETRY_UNKNOWN_MS, false)
-                : null;
+                ? new LeaseResponse.Refused(request.number(), atMs, 0, RETRY_UNKNOWN_MS, false)
+                : request.isCheck()
+                        ? new LeaseResponse.Checked(request.number(), atMs, 0, RETRY_UNKNOWN_MS, false)
+                        : null;
     }
 
     /** Deletes a ledger, or as much of it as the bound on deletes permits. */

@@ -4,6 +4,7 @@ import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.shape.QueueView;
 import java.util.List;
 import java.util.Map;
@@ -36,9 +37,25 @@ public interface InstanceQueries {
          */
         record Partial<T>(T value, Set<String> others) implements Result<T> {}
 
+        /**
+         * The result depends on ledgers, which can be on other instances.
+         *
+         * @param questions what to ask them
+         */
+        record Dependent<T>(Set<LedgerQuestion> questions) implements Result<T> {}
+
         /** Partitions are being reassigned or their state is being restored: the query must be repeated later. */
         record NotReady<T>(String reason) implements Result<T> {}
     }
+
+    /**
+     * A question to the ledger of a shared policy.
+     *
+     * @param key the values of the policy's key fields by name
+     * @param cost the tokens of which it is asked whether it would lend them, 1 or more
+     * @param holder the holder that it would lend them to; empty for one without leases
+     */
+    record LedgerQuestion(String policyId, Map<String, String> key, long cost, String holder) {}
 
     /**
      * Returns the usage of a client at the time of the request, for each policy that applies to the request and for
@@ -58,17 +75,25 @@ public interface InstanceQueries {
 
     /**
      * Returns how a request would be decided if it were the next one. Nothing is charged. If its queue is on another
-     * instance, the result only says that the request would be sent there.
+     * instance, the result only says that the request would be sent there. If shared limits apply, the result is
+     * {@link Result.Dependent} until the ledgers' answers are given.
+     *
+     * @param ledgers the answers of ledgers
      */
-    Result<Decision> check(Request request);
+    Result<Decision> check(Request request, Map<LedgerQuestion, LeaseResponse.Checked> ledgers);
+
+    /** Like {@link #check(Request, Map)}, for a request to which no shared limits apply. */
+    default Result<Decision> check(Request request) {
+        return check(request, Map.of());
+    }
 
     /**
      * Returns the usage of a shared policy by all clients, and its outstanding leases. The value is null if no such
      * policy is in force.
      *
-     * @param key the values of the policy's key fields by name; missing ones are empty
+     * @param question the policy, the values of its key fields (missing ones are empty), and a cost
      */
-    Result<SharedPolicyUsage> shared(String policyId, Map<String, String> key);
+    Result<SharedPolicyUsage> shared(LedgerQuestion question);
 
     /**
      * Returns the current state of a queue, which is empty if nothing has been sent to it. The value is null if the

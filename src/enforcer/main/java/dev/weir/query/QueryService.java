@@ -1,20 +1,20 @@
 package dev.weir.query;
 
 import dev.weir.decision.Decider;
-import dev.weir.decision.LeaseContext;
 import dev.weir.decision.PolicyStates;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.QuotaSource;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.decision.UsageReport;
 import dev.weir.event.Admission;
-import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -25,6 +25,7 @@ import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueRules;
+import dev.weir.storage.HolderNames;
 import dev.weir.storage.LedgerSnapshots;
 import dev.weir.storage.QueueKeys;
 import dev.weir.storage.SnapshotLeases;
@@ -60,6 +61,7 @@ public final class QueryService implements InstanceQueries {
     private final PolicyRegistry policies;
     private final QueueRegistry queues;
     private final LeaseTerms terms;
+    private final HolderNames holders;
     private final Clock clock;
 
     /**
@@ -68,6 +70,7 @@ public final class QueryService implements InstanceQueries {
      * @param queueOwners the partitions of the shaping application
      * @param queues the queues of this instance
      * @param terms the configured terms of leases
+     * @param holders the names of the tasks as holders of leases
      */
     public QueryService(
             PolicyRegistry policies,
@@ -75,8 +78,10 @@ public final class QueryService implements InstanceQueries {
             PartitionOwners queueOwners,
             QueueRegistry queues,
             LeaseTerms terms,
+            HolderNames holders,
             Clock clock) {
         this.terms = terms;
+        this.holders = holders;
         this.policies = policies;
         this.clients = clients;
         this.queueOwners = queueOwners;
@@ -110,21 +115,23 @@ public final class QueryService implements InstanceQueries {
     }
 
     @Override
-    public Result<Decision> check(Request request) {
+    public Result<Decision> check(Request request, Map<LedgerQuestion, LeaseResponse.Checked> ledgers) {
         if (request.kind() == RequestKind.CANCEL) {
             Admission cancel = keyed(cancel(request));
             return query(BucketId.of(cancel), (shaper, nowNanos) -> shaper.check(cancel, nowNanos));
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             PolicyTable table = policies.table();
-            LeaseContext leases = LeaseContext.readOnly(held(partition), clock.millis(), true, true);
+            AnsweredLeases leases = new AnsweredLeases(
+                    held(partition), holders.name(partition), request.cost(), ledgers, clock.millis());
             Optional<DecisionResult> ruling = snapshots(partition)
-                    .attempt(states -> Decider.readOnly(states, leases).decide(request, table));
+                    .attempt(
+                            states -> Decider.readOnly(states, leases.context()).decide(request, table));
             if (ruling.isEmpty()) {
                 return changesTooFast();
             }
-            if (ruling.get() instanceof AwaitLease) {
-                return new Result.NotReady<>("the request would wait for a lease of a shared limit");
+            if (!leases.unanswered().isEmpty()) {
+                return new Result.Dependent<>(leases.unanswered());
             }
             return ruling.get() instanceof Admission admission
                     ? place(admission)
@@ -144,12 +151,12 @@ public final class QueryService implements InstanceQueries {
     }
 
     @Override
-    public Result<SharedPolicyUsage> shared(String policyId, Map<String, String> key) {
-        Policy policy = policies.table().inForce(policyId, clock.millis());
+    public Result<SharedPolicyUsage> shared(LedgerQuestion question) {
+        Policy policy = policies.table().inForce(question.policyId(), clock.millis());
         if (policy == null || !policy.isShared()) {
             return new Result.Local<>(null);
         }
-        StateKey of = policy.sharedKey(key);
+        StateKey of = policy.sharedKey(question.key());
         byte[] bytes = KeyCodec.encode(of);
         return queueOwners.answer(Stores.LEDGERS, bytes, partition -> new LedgerSnapshots(
                         store(queueOwners, Stores.LEDGERS, partition),
@@ -158,7 +165,11 @@ public final class QueryService implements InstanceQueries {
                         policy,
                         bytes,
                         clock.millis(),
-                        ledger -> UsageReport.of(new UsageReport.Subject(policy, of), ledger))
+                        ledger -> UsageReport.of(
+                                new UsageReport.Subject(policy, of),
+                                ledger,
+                                LeaseRequest.check(question.holder(), question.cost()),
+                                policy.terms(terms)))
                 .<Result<SharedPolicyUsage>>map(Result.Local::new)
                 .orElseGet(QueryService::changesTooFast));
     }

@@ -66,6 +66,9 @@ public final class ChangeDetails {
             lines.add(limit.label() + ": " + start(limit) + longestWait(limit));
         }
         carryOver.dropped().forEach(label -> lines.add(label + ": its count is dropped"));
+        carryOver
+                .suspended()
+                .forEach(label -> lines.add(label + ": its count is kept, and continues when the policy counts again"));
         return lines;
     }
 
@@ -82,6 +85,7 @@ public final class ChangeDetails {
             case CONTINUED -> "keeps what was used" + (limit.from().equals(limit.label()) ? "" : " of " + limit.from());
             case CONVERTED -> "counts the current usage of " + limit.from() + ", rounded up, as used at the change";
             case RESET -> "starts without usage";
+            case RESUMED -> "continues the usage from before the limit was 0 or unlimited, if there is any";
             case UNCOUNTED -> "counts nothing";
         };
     }

@@ -17,6 +17,7 @@ import dev.weir.query.InstanceQueries;
 import dev.weir.query.PartitionOwners;
 import dev.weir.query.QueryService;
 import dev.weir.storage.CacheBudget;
+import dev.weir.storage.HolderNames;
 import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.RequestTopic;
 import dev.weir.topics.RetryingRegistry;
@@ -137,6 +138,7 @@ public final class Enforcer implements AutoCloseable {
                 new PartitionOwners(shaping.streams(), self),
                 queues,
                 config.leases().terms(),
+                new HolderNames(config.applicationId()),
                 Clock.systemUTC());
         MetricSource source = new MetricSource(
                 Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),

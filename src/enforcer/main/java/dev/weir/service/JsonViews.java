@@ -8,6 +8,7 @@ import dev.weir.backtest.DecisionStats;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.event.Decision;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.Ledger;
 import dev.weir.query.RecentDecisions;
 import dev.weir.rules.ChangeDetails;
@@ -159,6 +160,10 @@ public final class JsonViews {
         key(json.putObject("key"), usage.namesAndValues());
         limits(json, usage.limits());
         json.put("free", usage.free());
+        LeaseResponse.Checked check = usage.check();
+        json.put("lendable", Math.max(0, check.free()));
+        json.put("retryAfterMs", check.retryAfterMs() == Long.MAX_VALUE ? null : (Long) check.retryAfterMs());
+        json.put("heldUnused", check.isLent());
         ArrayNode holders = json.putArray("holders");
         Map<String, ObjectNode> byName = new LinkedHashMap<>();
         for (Ledger.OutstandingLease lease : usage.leases()) {

@@ -3,6 +3,7 @@ package dev.weir.service;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.config.WeirConfig;
+import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
@@ -10,6 +11,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.policy.RequestRules;
 import dev.weir.query.DecisionFilter;
 import dev.weir.query.InstanceQueries;
+import dev.weir.query.InstanceQueries.LedgerQuestion;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.service.QueueAggregator.DrainingQueues;
 import dev.weir.service.QueueAggregator.MergedQueue;
@@ -55,6 +57,7 @@ final class QueryApi {
     private final Supplier<ServedInstance> instance;
     private final PeerInstances peers;
     private final QueueAggregator parts;
+    private final SharedQuestions ledgers;
     private final String address;
 
     /** @param address the address of this instance */
@@ -64,6 +67,7 @@ final class QueryApi {
         this.instance = instance;
         this.peers = peers;
         parts = new QueueAggregator(peers);
+        ledgers = new SharedQuestions(peers);
     }
 
     /** Returns what a client has used. */
@@ -99,10 +103,16 @@ final class QueryApi {
     /** Returns what all clients have used of a shared policy, and its lease holders. */
     void sharedUsage(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
-        QueryParameters parameters = QueryParameters.ofPrefix(request, KEY);
+        QueryParameters parameters =
+                QueryParameters.ofPrefix(request, KEY, SharedQuestions.COST, SharedQuestions.HOLDER);
         String id = request.pathParam("id");
+        LedgerQuestion question = new LedgerQuestion(
+                id,
+                parameters.withPrefix(KEY),
+                SharedQuestions.cost(parameters),
+                parameters.text(SharedQuestions.HOLDER).orElse(""));
         long nowMs = System.currentTimeMillis();
-        answer(request, "", instance.get().queries().shared(id, parameters.withPrefix(KEY)), shared -> {
+        answer(request, "", instance.get().queries().shared(question), shared -> {
             if (shared == null) {
                 throw ProblemDetails.of(404, "there is no shared policy '" + id + "'")
                         .exception();
@@ -139,11 +149,19 @@ final class QueryApi {
         long nowMs = System.currentTimeMillis();
         Request question = read(sent, body, json -> RequestJson.read(json, () -> DEFAULT_REQUEST_ID, nowMs), rules);
         InstanceQueries queries = instance.get().queries();
-        answer(
-                request,
-                body,
-                queries.check(question),
-                decision -> ResponseWriter.write(request, format, 200, JsonViews.decision(decision)));
+        Consumer<Decision> write = decision -> ResponseWriter.write(request, format, 200, JsonViews.decision(decision));
+        Result<Decision> answer = queries.check(question, Map.of());
+        if (answer instanceof Result.Dependent<Decision> dependent) {
+            request.future(() -> ledgers.ask(queries, dependent.questions()).thenAccept(answers -> {
+                if (!(queries.check(question, answers) instanceof Result.Local<Decision> decided)) {
+                    throw ProblemDetails.unavailable("partitions or policies are changing")
+                            .exception();
+                }
+                write.accept(decided.value());
+            }));
+        } else {
+            answer(request, body, answer, write);
+        }
     }
 
     /**

@@ -17,7 +17,8 @@ import java.util.function.IntFunction;
  *   book    = version 1 | expiresAtMs, 8 bytes | clockMs | n, lease × n | last lease id | settled
  *   lease   = id | amount | used | lastUsedMs | appendedAtMs | fromMs | untilMs | sentMs | reported + 2 × closing
  *   ledger  = version 1 | expiresAtMs, 8 bytes | clockMs | next lease id | n, lent × n |
- *             state (as in {@link StateCodec}) | n, refusal × n (omitted if n is 0)
+ *             state (as in {@link StateCodec}) | n, refusal × n (omitted if n is 0 and what follows is omitted) |
+ *             suspendedBeforeId | resetBeforeId | resetMs | resetHolder (omitted if nothing was suspended or reset)
  *   lent    = lease id | holder | amount | used | requested | untilMs | dueMs
  *   refusal = holder | minTokens | requested | untilMs
  * </pre>
@@ -96,7 +97,9 @@ public final class LeaseCodec {
             out.writeSigned(lease.dueMs() - lease.untilMs());
         }
         out.write(StateCodec.encode(of.usage()));
-        if (!ledger.refusals().isEmpty()) {
+        Ledger.Earlier earlier = ledger.earlier();
+        boolean hasEarlier = !earlier.equals(Ledger.Earlier.NONE);
+        if (!ledger.refusals().isEmpty() || hasEarlier) {
             out.write(ledger.refusals().size());
         }
         for (Ledger.Refusal refusal : ledger.refusals()) {
@@ -104,6 +107,12 @@ public final class LeaseCodec {
             out.write(refusal.minTokens());
             out.write(refusal.requestedTokens());
             out.writeSigned(refusal.untilMs() - ledger.clockMs());
+        }
+        if (hasEarlier) {
+            out.write(earlier.suspendedBeforeId());
+            out.write(earlier.resetBeforeId());
+            out.writeSigned(earlier.resetMs());
+            out.write(earlier.resetHolder());
         }
         return out.written();
     }
@@ -139,7 +148,10 @@ public final class LeaseCodec {
             long wanted = in.read();
             refusals.add(new Ledger.Refusal(holder, least, wanted, clockMs + in.readSigned()));
         }
-        Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), leases, refusals, nextLease);
+        Ledger.Earlier earlier = in.hasMore()
+                ? new Ledger.Earlier(used.suspended(), in.read(), in.read(), in.readSigned(), in.readText())
+                : Ledger.Earlier.NONE;
+        Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), leases, refusals, nextLease, earlier);
         return new PolicyLedger(ledger, used.retiredLogs());
     }
 }

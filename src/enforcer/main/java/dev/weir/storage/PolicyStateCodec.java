@@ -47,7 +47,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
 
     @Override
     public boolean isKeptDecoded(PolicyState state) {
-        for (LimitAccount<?> account : state.accounts()) {
+        for (LimitAccount<?> account : state.allAccounts()) {
             if (account.state() instanceof Log) {
                 return true;
             }
@@ -58,7 +58,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
     @Override
     public int heapBytes(PolicyState state) {
         int bytes = STATE_BYTES;
-        for (LimitAccount<?> account : state.accounts()) {
+        for (LimitAccount<?> account : state.allAccounts()) {
             bytes += ACCOUNT_BYTES + (account.state() instanceof Log log ? heapBytes(log) : 0);
         }
         for (Log log : state.retiredLogs()) {

@@ -33,7 +33,8 @@ import java.util.function.IntFunction;
  *
  * <pre>
  *   state    = version 1 | expiresAtMs, 8 bytes | lastChargeMs | n, account × n | m, log × m (retired) |
- *              lastDelayMs (omitted with all that follows if it is 0 and d is 0) |
+ *              lastDelayMs (omitted with all that follows if it, k and d are 0) |
+ *              k, account × k (suspended; omitted with all that follows if k and d are 0) |
  *              d, delayed × d (omitted if d is 0)
  *   account  = algorithm | terms | state, with times relative to lastChargeMs
  *   delayed  = start, from the previous one or lastChargeMs | cost | 0, or 1 + limit and window of the override
@@ -92,8 +93,16 @@ public final class StateCodec {
         for (Log log : state.retiredLogs()) {
             writeLog(out, log, state.lastChargeMs());
         }
-        if (state.lastDelayMs() != 0 || !state.delayed().isEmpty()) {
+        boolean hasDelayed = !state.delayed().isEmpty();
+        boolean hasMore = hasDelayed || !state.suspended().isEmpty();
+        if (state.lastDelayMs() != 0 || hasMore) {
             out.write(state.lastDelayMs());
+        }
+        if (hasMore) {
+            out.write(state.suspended().size());
+        }
+        for (LimitAccount<?> account : state.suspended()) {
+            writeAccount(out, account, state.lastChargeMs());
         }
         writeDelayed(out, state);
         return out.written();
@@ -160,7 +169,12 @@ public final class StateCodec {
             retired.add(readLog(in, lastMs, segmentStores));
         }
         long putOffMs = in.hasMore() ? in.read() : 0;
-        return new PolicyState(lastMs, putOffMs, accounts, retired, readDelayed(in, lastMs));
+        int others = in.hasMore() ? (int) in.read() : 0;
+        List<LimitAccount<?>> suspended = new ArrayList<>(others);
+        for (int i = 0; i < others; i++) {
+            suspended.add(readAccount(in, lastMs, segmentStores));
+        }
+        return new PolicyState(lastMs, putOffMs, accounts, suspended, retired, readDelayed(in, lastMs));
     }
 
     public static byte[] encode(LogSegment segment) {

@@ -99,17 +99,19 @@ class SharedQuotaTest {
                     .isEmpty());
             assertThat(shared(enforcer, "/a").free()).isEqualTo(10);
             assertThat(shared(enforcer, "/b").free()).isEqualTo(50);
-            assertThat(enforcer.queries().shared("own", Map.of())).isEqualTo(new InstanceQueries.Result.Local<>(null));
+            assertThat(enforcer.queries().shared(new InstanceQueries.LedgerQuestion("own", Map.of(), 1, "")))
+                    .isEqualTo(new InstanceQueries.Result.Local<>(null));
             List<PolicyUsage> usage = here(enforcer.queries().usage(request));
             assertThat(usage.get(0).held()).isZero();
             assertThat(usage.get(1).held()).isNull();
             assertThat(usage.get(1).limits().get(0).used()).isEqualTo(40);
-            assertThat(enforcer.queries().check(request)).isInstanceOf(InstanceQueries.Result.NotReady.class);
+            assertThat(enforcer.queries().check(request)).isInstanceOf(InstanceQueries.Result.Dependent.class);
         }
     }
 
     private static SharedPolicyUsage shared(Enforcer enforcer, String endpoint) {
-        return here(enforcer.queries().shared("each", Map.of("endpoint", endpoint)));
+        return here(enforcer.queries()
+                .shared(new InstanceQueries.LedgerQuestion("each", Map.of("endpoint", endpoint), 1, "")));
     }
 
     private static <T> T here(InstanceQueries.Result<T> answer) {

@@ -4,6 +4,7 @@ import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.query.InstanceQueries;
 import dev.weir.shape.QueueView;
 import java.util.List;
@@ -29,6 +30,9 @@ final class FixedAnswers implements InstanceQueries {
 
     final AtomicReference<Map<String, String>> askedKey = new AtomicReference<>();
 
+    /** The answers of ledgers to the last check. */
+    final AtomicReference<Map<LedgerQuestion, LeaseResponse.Checked>> answered = new AtomicReference<>();
+
     /** The last request. */
     final AtomicReference<Request> asked = new AtomicReference<>();
 
@@ -39,14 +43,15 @@ final class FixedAnswers implements InstanceQueries {
     }
 
     @Override
-    public Result<Decision> check(Request request) {
+    public Result<Decision> check(Request request, Map<LedgerQuestion, LeaseResponse.Checked> ledgers) {
         asked.set(request);
+        answered.set(ledgers);
         return check.apply(request);
     }
 
     @Override
-    public Result<SharedPolicyUsage> shared(String policyId, Map<String, String> key) {
-        return shared.apply(key);
+    public Result<SharedPolicyUsage> shared(LedgerQuestion question) {
+        return shared.apply(question.key());
     }
 
     @Override

@@ -14,9 +14,12 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.dev.TestBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import dev.weir.fault.FaultsException;
+import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.Ledger;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.query.InstanceQueries.LedgerQuestion;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.runtime.Enforcer;
 import dev.weir.service.http.ProblemDetails;
@@ -628,19 +631,24 @@ class WeirServiceTest {
                 new Ledger.OutstandingLease(7, "p1", 1, 0, 1, 5_000, 5_000),
                 new Ledger.OutstandingLease(8, "weir/0", 1, 0, 1, 6_000, 6_000),
                 new Ledger.OutstandingLease(9, "p1", 2, 0, 2, 7_000, 7_000));
+        LeaseResponse.Checked check = new LeaseResponse.Checked(0, 5_000, 0, 12_000, true);
         HERE.shared = key -> new Result.Local<>(
                 key.equals(Map.of("endpoint", "/a&b"))
-                        ? new SharedPolicyUsage(policy, List.of("endpoint", "/a&b"), limits, 0, leases)
+                        ? new SharedPolicyUsage(policy, List.of("endpoint", "/a&b"), limits, 0, leases, check)
                         : null);
         Reply shared = caller.get("/v1/shared/p?key.endpoint=/a%26b");
         assertThat(shared.json().get("key").toString()).isEqualTo("{\"endpoint\":\"/a&b\"}");
         assertThat(shared.json().at("/limits/0/used").asInt()).isEqualTo(1);
         assertThat(shared.json().get("free").asInt()).isZero();
+        assertThat(shared.json().get("lendable").asInt()).isZero();
+        assertThat(shared.json().get("retryAfterMs").asInt()).isEqualTo(12_000);
+        assertThat(shared.json().get("heldUnused").asBoolean()).isTrue();
         assertThat(shared.json().get("holders").toString())
                 .isEqualTo(
                         "[{\"holder\":\"p1\",\"lent\":3,\"until\":7000},{\"holder\":\"weir/0\",\"lent\":1,\"until\":6000}]");
         assertThat(caller.get("/v1/shared/p").status()).isEqualTo(404);
         assertThat(caller.get("/v1/shared/p?endpoint=/a").status()).isEqualTo(400);
+        assertThat(caller.get("/v1/shared/p?cost=0").status()).isEqualTo(400);
         HERE.usage =
                 new Result.Local<>(List.of(new PolicyUsage(policy, List.of("endpoint", "/a"), null, List.of(), 17L)));
         Reply usage = caller.get("/v1/usage/alice?attribute.endpoint=/a");
@@ -678,6 +686,40 @@ class WeirServiceTest {
                 "{\"client\":\"a\",\"" + "n".repeat(60_000) + "\":1}",
                 "{\"client\":\"a\",\"attributes\":" + "[".repeat(2_000) + "]".repeat(2_000) + "}")) {
             assertThat(caller.post("/v1/peek", body).status()).as(body).isEqualTo(400);
+        }
+    }
+
+    @Test
+    void a_peek_of_shared_limits_asks_their_ledgers_wherever_they_are() throws IOException {
+        LedgerQuestion here = new LedgerQuestion("p", Map.of("endpoint", "/a&b"), 3, "weir/0");
+        LedgerQuestion there = new LedgerQuestion("p", Map.of("endpoint", "/c d"), 1, "weir/0");
+        HERE.check = request -> HERE.answered.get().isEmpty()
+                ? new Result.Dependent<>(Set.of(here, there))
+                : new Result.Local<>(decision(request));
+        HERE.shared = key -> key.equals(here.key())
+                ? new Result.Local<>(shared(new LeaseResponse.Checked(0, 5_000, 2, 9_000, true)))
+                : new Result.Remote<>(other.address());
+        THERE.shared = key -> new Result.Local<>(
+                key.equals(there.key()) ? shared(new LeaseResponse.Checked(0, 6_000, 7, Long.MAX_VALUE, false)) : null);
+        Reply peeked = caller.post("/v1/peek", "{\"client\":\"alice\"}");
+        assertThat(peeked.json().get("outcome").asText()).isEqualTo("ALLOWED");
+        assertThat(HERE.answered.get().get(here)).isEqualTo(new LeaseResponse.Checked(0, 5_000, 2, 9_000, true));
+        LeaseResponse.Checked remote = HERE.answered.get().get(there);
+        assertThat(remote.free()).isEqualTo(7);
+        assertThat(remote.retryAfterMs()).isEqualTo(Long.MAX_VALUE);
+        HERE.shared = key -> new Result.NotReady<>("the partitions are not assigned yet");
+        Reply moving = caller.post("/v1/peek", "{\"client\":\"alice\"}");
+        assertThat(moving.status()).isEqualTo(503);
+        assertThat(moving.json().get("detail").asText()).contains("the partitions are not assigned yet");
+    }
+
+    private static SharedPolicyUsage shared(LeaseResponse.Checked check) throws IllegalStateException {
+        try {
+            Policy policy =
+                    PolicyFile.parse("test", "{\"id\":\"p\",\"key\":[\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
+            return new SharedPolicyUsage(policy, List.of(), List.of(), 0, List.of(), check);
+        } catch (FaultsException e) {
+            throw new IllegalStateException(e);
         }
     }
 

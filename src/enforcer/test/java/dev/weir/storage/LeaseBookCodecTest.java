@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import java.util.List;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 
 class LeaseBookCodecTest {
@@ -17,7 +18,8 @@ class LeaseBookCodecTest {
         RecordedStore below = new RecordedStore();
         WriteBackStore<StateKey, LeaseBook> books = new WriteBackStore<>(below, new CacheBudget(1 << 20));
         books.open(new LeaseBookCodec());
-        LeaseBook book = LeaseBook.reconstructed(10, 1_000, 0).withDemand(3, 1_000);
+        LeaseBook book = LeaseBook.reconstructed(10, OptionalLong.empty(), 1_000, 0, false)
+                .withDemand(3, 1_000);
         books.put(KEY, book);
         LeaseBook cached = books.read(KEY);
         assertThat(cached).isNotEqualTo(book);

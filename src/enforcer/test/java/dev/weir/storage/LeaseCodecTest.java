@@ -15,7 +15,9 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
+import dev.weir.limit.Blocked;
 import dev.weir.limit.FixedWindow;
+import dev.weir.limit.LimitAccount;
 import dev.weir.limit.MapSegments;
 import dev.weir.limit.Rate;
 import dev.weir.limit.TokenBucket;
@@ -47,8 +49,8 @@ class LeaseCodecTest {
         assertComesBack(book);
         assertComesBack(book.settle(Long.MAX_VALUE, NOW + 1_700, NOW + 1_800));
         LeaseSession session = new LeaseSession("p1", 1, () -> 0);
-        assertComesBack(
-                book.nextMessage(session, 0, LeaseTerms.DEFAULTS, NOW + 4_950).book());
+        assertComesBack(book.nextMessage(session, LeaseBook.Needs.of(0), LeaseTerms.DEFAULTS, NOW + 4_950)
+                .book());
         assertComesBack(book.revoked());
     }
 
@@ -83,6 +85,8 @@ class LeaseCodecTest {
         assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("p1", "p2");
         assertComesBack(ledger);
         assertComesBack(ledger.advancedTo(NOW + 10_000));
+        assertComesBack(ledger.reset(ledger.accounts(), "p1", NOW));
+        assertComesBack(ledger.withAccounts(List.of(LimitAccount.open(new Blocked(), NOW)), ledger.accounts()));
     }
 
     @Test
@@ -98,7 +102,8 @@ class LeaseCodecTest {
                 empty.accounts(),
                 Collections.nCopies(Ledger.MAX_LEASES, lease),
                 Collections.nCopies(Ledger.MAX_REFUSALS, refusal),
-                empty.nextLeaseId());
+                empty.nextLeaseId(),
+                new Ledger.Earlier(List.of(), Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, holder));
         byte[] bytes = LeaseCodec.encode(new PolicyLedger(largest, List.of()));
         assertThat(LeaseKeys.MAX_BYTES + bytes.length).isLessThan(MAX_RECORD_BYTES - (256 << 10));
     }
@@ -124,15 +129,20 @@ class LeaseCodecTest {
         List<LeaseRequest.Report> reports =
                 List.of(new LeaseRequest.Report(NOW << 20, 4, NOW, 6), new LeaseRequest.Report(3, 0, 0, 0));
         for (LeaseRequest ask : List.of(
-                LeaseRequest.report("p1", reports, -4), new LeaseRequest(NOW << 20, "c", 3, 90, List.of(), 0, 35))) {
+                LeaseRequest.report("p1", reports, -4),
+                LeaseRequest.check("p1", 7),
+                new LeaseRequest(3, "p1", new LeaseRequest.Wanted(0, 0, 0, 1), reports, 2, 35, true),
+                new LeaseRequest(NOW << 20, "c", 3, 90, List.of(), 0, 35))) {
             LeaseRequestAvro.Addressed question = new LeaseRequestAvro.Addressed(ask, 17);
             assertThat(new LeaseRequestAvro().decode(new LeaseRequestAvro().encode(question)))
                     .isEqualTo(question);
         }
         for (LeaseResponse response : List.of(
-                new LeaseResponse.Granted(4, NOW << 20, 8, NOW, NOW + 2, NOW + 9, true),
-                new LeaseResponse.Refused(5, NOW, Long.MAX_VALUE, false),
-                new LeaseResponse.Refused(6, NOW, 5, true))) {
+                new LeaseResponse.Granted(4, NOW << 20, 8, NOW, NOW + 2, NOW + 9, 17),
+                new LeaseResponse.Refused(5, NOW, 3, Long.MAX_VALUE, false),
+                new LeaseResponse.Refused(6, NOW, 0, 5, true),
+                new LeaseResponse.Checked(7, NOW, Long.MAX_VALUE, 0, false),
+                new LeaseResponse.Checked(8, NOW, 2, 9, true))) {
             LeaseResponseAvro.Addressed answer = new LeaseResponseAvro.Addressed(response, "p1", 17);
             assertThat(new LeaseResponseAvro().decode(new LeaseResponseAvro().encode(answer), 17))
                     .isEqualTo(answer);
@@ -144,6 +154,7 @@ class LeaseCodecTest {
         LeaseRequestAvro avro = new LeaseRequestAvro();
         for (LeaseRequestAvro.Addressed question : List.of(
                 new LeaseRequestAvro.Addressed(LeaseRequest.report("p1", List.of(), 0), -1),
+                new LeaseRequestAvro.Addressed(LeaseRequest.check("p1", -1), 0),
                 new LeaseRequestAvro.Addressed(new LeaseRequest(1, "p1", -1, 0, List.of(), 0, 0), 0),
                 new LeaseRequestAvro.Addressed(new LeaseRequest(1, "p1", 2, 1, List.of(), 0, 0), 0))) {
             assertThatThrownBy(() -> avro.decode(avro.encode(question))).isInstanceOf(UnreadableException.class);

@@ -60,7 +60,7 @@ class PolicyStateCodecTest {
                 .containsExactly(false, true, true);
         assertThat(codec.heapBytes(withLog)).isGreaterThan(codec.heapBytes(used(1)));
         PolicyState delayed =
-                new PolicyState(0, 0, used(1).accounts(), List.of(), List.of(new DelayedCharge(5, 1, null)));
+                new PolicyState(0, 0, used(1).accounts(), List.of(), List.of(), List.of(new DelayedCharge(5, 1, null)));
         assertThat(codec.isKeptDecoded(delayed)).isTrue();
         assertThat(codec.heapBytes(delayed)).isGreaterThan(codec.heapBytes(used(1)));
     }

@@ -178,10 +178,26 @@ class StateCodecTest {
                 new DelayedCharge(nowMs + 5, 2, null),
                 new DelayedCharge(nowMs + 5, 1L << 40, new LimitOverride(0, 60_000)),
                 new DelayedCharge(nowMs + 86_400_000, 1, null));
-        PolicyState state = new PolicyState(nowMs, lastDelayMs, List.of(account), List.of(), delayed);
+        PolicyState state = new PolicyState(nowMs, lastDelayMs, List.of(account), List.of(account), List.of(), delayed);
         byte[] bytes = StateCodec.encode(state);
         assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
         assertThat(StateCodec.expiresAtMs(bytes)).isGreaterThan(nowMs + 86_400_000);
+    }
+
+    @Test
+    void suspended_accounts_survive_a_round_trip() {
+        LimitAccount<?> blocked = LimitAccount.open(new Blocked(), 500);
+        LimitAccount<?> window =
+                LimitAccount.open(new FixedWindow(9, 1_000, false), 400).charge(3, 450);
+        LimitAccount<?> bucket =
+                LimitAccount.open(new TokenBucket(Rate.of(1, 9), 9, true), 400).charge(3, 450);
+        for (long delayMs : new long[] {0, 7}) {
+            PolicyState state =
+                    new PolicyState(500, delayMs, List.of(blocked), List.of(window, bucket), List.of(), List.of());
+            byte[] bytes = StateCodec.encode(state);
+            assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
+            assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(1_000);
+        }
     }
 
     @Test

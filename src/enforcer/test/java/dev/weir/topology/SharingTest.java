@@ -207,9 +207,9 @@ class SharingTest {
         assertThat(decided())
                 .extracting(Decision::context)
                 .containsExactly(
-                        new DecisionContext(null, checksum), // PEEK does not wait
                         new DecisionContext(new DecisionOrder(2, 1), checksum),
                         new DecisionContext(new DecisionOrder(2, 2), checksum),
+                        new DecisionContext(new DecisionOrder(2, 3), checksum), // the PEEK
                         new DecisionContext(null, checksum));
     }
 
@@ -407,6 +407,206 @@ class SharingTest {
                 .isEqualTo("fixed-window 10/1m"));
     }
 
+    private static final String HOUR = "  - {id: all, key: [], limits: [{algorithm: %s, limit: %d, per: 1h}]}";
+
+    private Decision ask(RequestKind kind, long cost) throws Exception {
+        request("alice", kind, cost);
+        exchange();
+        List<Decision> all = decided();
+        assertThat(all).hasSize(1);
+        return all.get(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"fixed-window", "sliding-window-log", "sliding-window-counter", "token-bucket", "gcra"})
+    void a_peek_is_answered_by_the_ledger_and_needs_no_lease(String algorithm) throws Exception {
+        apply(HOUR.formatted(algorithm, 1_000), 1);
+        for (int i = 0; i < 20; i++) {
+            Decision peeked = ask(RequestKind.PEEK, 1);
+            assertThat(peeked.outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(peeked.reason()).isEqualTo(Reason.WITHIN_LIMITS);
+            assertThat(peeked.remaining()).isEqualTo(1_000);
+            pass(400);
+        }
+        assertThat(ledgers()).as("nothing is lent").isZero();
+        Decision refused = ask(RequestKind.PEEK, 1_001);
+        assertThat(refused.reason()).isEqualTo(Reason.COST_NEVER_FITS);
+        assertThat(ask(RequestKind.CONSUME, 1).remaining()).isEqualTo(999);
+        assertThat(ask(RequestKind.PEEK, 999).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(ask(RequestKind.PEEK, 1_000).reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+    }
+
+    @Test
+    void peeks_ask_the_ledger_at_most_once_while_its_answer_is_fresh() throws Exception {
+        apply(HOUR.formatted("fixed-window", 1_000), 1);
+        request("alice", RequestKind.PEEK, 1);
+        int messages = exchange();
+        for (int i = 0; i < 100; i++) {
+            request("alice", RequestKind.PEEK, 1 + i);
+            pass(10);
+            messages += exchange();
+        }
+        assertThat(outcomes()).hasSize(101).containsOnly(Outcome.ALLOWED);
+        assertThat(messages).as("a question and an answer").isEqualTo(2);
+    }
+
+    @Test
+    void a_peek_of_what_is_used_up_is_denied_until_it_is_free_again() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 3, per: 1m}]}", 1);
+        assertThat(ask(RequestKind.CONSUME, 3).remaining()).isZero();
+        pass(1_000);
+        exchange();
+        Decision denied = ask(RequestKind.PEEK, 1);
+        assertThat(denied.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+        assertThat(denied.remaining()).isZero();
+        assertThat(denied.retryAfterMs()).isEqualTo(59_000);
+        pass(59_000);
+        exchange();
+        assertThat(ask(RequestKind.PEEK, 3).remaining()).isEqualTo(3);
+    }
+
+    @Test
+    void a_peek_delays_no_request_and_is_decided_before_its_longest_wait_ends() throws Exception {
+        apply("  - {id: all, key: [], max-wait: 500ms, limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
+        assertThat(ask(RequestKind.CONSUME, 1).outcome()).isEqualTo(Outcome.ALLOWED);
+        pass(1_000);
+        exchange();
+        request("alice", RequestKind.PEEK, 100);
+        request("bob", 1);
+        assertThat(decided())
+                .extracting(Decision::client)
+                .as("a lease suffices for bob")
+                .containsExactly("bob");
+        pass(500);
+        Decision late = decided().get(0);
+        assertThat(late.reason()).as("the ledger has not answered").isEqualTo(Reason.QUOTA_NOT_AT_HAND);
+        exchange();
+        assertThat(ask(RequestKind.PEEK, 100).reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+        assertThat(ask(RequestKind.PEEK, 98).outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"when-empty: deny", "on-exceed: observe"})
+    void a_peek_is_answered_truly_also_without_waiting_for_leases(String setting) throws Exception {
+        apply("  - {id: all, key: [], " + setting + ", limits: [{algorithm: fixed-window, limit: 100, per: 1h}]}", 1);
+        Decision first = ask(RequestKind.PEEK, 1);
+        assertThat(first.outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(first.observed()).isFalse();
+        assertThat(ask(RequestKind.PEEK, 100).remaining()).isEqualTo(100);
+    }
+
+    @Test
+    void remaining_is_what_is_left_of_the_limit() throws Exception {
+        apply(HOUR.formatted("fixed-window", 1_000), 1);
+        long left = 1_000;
+        for (int i = 0; i < 200; i++) {
+            left -= 1 + i % 4;
+            assertThat(ask(RequestKind.CONSUME, 1 + i % 4).remaining()).isEqualTo(left);
+            pass(i % 7 == 0 ? 900 : 30);
+            exchange();
+        }
+        assertThat(ask(RequestKind.SETTLE, 50).remaining()).isEqualTo(left - 50);
+        pass(10_000);
+        exchange();
+        assertThat(ask(RequestKind.PEEK, 1).remaining()).isEqualTo(left - 50);
+        assertThat(ask(RequestKind.CONSUME, left).reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+        assertThat(ask(RequestKind.CONSUME, left - 50).remaining()).isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"{algorithm: fixed-window, limit: 0}", "{unlimited: true}"})
+    void usage_of_a_shared_limit_survives_a_suspension(String suspending) throws Exception {
+        apply(HOUR.formatted("fixed-window", 100), 1);
+        assertThat(ask(RequestKind.CONSUME, 91).remaining()).isEqualTo(9);
+        apply("  - {id: all, key: [], limits: [%s]}".formatted(suspending), 2);
+        for (int i = 0; i < 5; i++) {
+            pass(2_000);
+            exchange();
+            Outcome expected = suspending.contains("unlimited") ? Outcome.ALLOWED : Outcome.DENIED;
+            assertThat(ask(RequestKind.CONSUME, 3).outcome()).isEqualTo(expected);
+        }
+        pass(6_000);
+        exchange();
+        apply(HOUR.formatted("fixed-window", 100), 3);
+        pass(6_000);
+        exchange();
+        assertThat(ask(RequestKind.CONSUME, 1).remaining()).isEqualTo(8);
+    }
+
+    @Test
+    void a_lease_from_before_a_suspension_is_charged_to_what_was_suspended() throws Exception {
+        apply(HOUR.formatted("fixed-window", 100), 1);
+        assertThat(ask(RequestKind.CONSUME, 91).outcome()).isEqualTo(Outcome.ALLOWED);
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 0}]}", 2);
+        pass(10_000); // the lease is reported after the change
+        exchange();
+        apply(HOUR.formatted("fixed-window", 100), 3);
+        pass(6_000);
+        exchange();
+        assertThat(ask(RequestKind.PEEK, 1).remaining()).isEqualTo(9);
+    }
+
+    @Test
+    void a_reset_frees_own_and_shared_limits_at_once() throws Exception {
+        apply(
+                "  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}\n"
+                        + "  - {id: own, layer: own, limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}",
+                1);
+        for (int i = 0; i < 4; i++) {
+            assertThat(ask(RequestKind.CONSUME, 10).outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(ask(RequestKind.CONSUME, 1).reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+            pass(100L * i);
+            Decision reset = ask(RequestKind.RESET, 0);
+            assertThat(reset.reason()).isEqualTo(Reason.USAGE_RESET);
+            assertThat(reset.policyId()).isEqualTo("own");
+            assertThat(reset.remaining()).isEqualTo(10);
+        }
+        assertThat(ask(RequestKind.PEEK, 10).remaining()).isEqualTo(10);
+    }
+
+    @Test
+    void a_reset_of_a_shared_limit_alone_frees_it_for_all_who_share_it() throws Exception {
+        apply(HOUR.formatted("gcra", 10), 1);
+        request("alice", 4);
+        request("bob", 6);
+        exchange();
+        assertThat(outcomes()).containsOnly(Outcome.ALLOWED);
+        Decision reset = ask(RequestKind.RESET, 0);
+        assertThat(reset.reason()).isEqualTo(Reason.USAGE_RESET);
+        assertThat(reset.remaining()).as("the ledger has not answered yet").isNull();
+        request("bob", 10);
+        exchange();
+        assertThat(decided()).singleElement().returns(0L, Decision::remaining);
+    }
+
+    @Test
+    void use_of_another_holder_before_a_reset_is_not_charged_when_it_is_reported() throws Exception {
+        apply(HOUR.formatted("fixed-window", 10), 1);
+        LeaseResponse.Granted lease =
+                (LeaseResponse.Granted) foreign(new LeaseRequest(1, "other", 8, 8, List.of(), 0, 0));
+        assertThat(ask(RequestKind.CONSUME, 2).outcome()).isEqualTo(Outcome.ALLOWED);
+        long usedMs = nowMs;
+        pass(100);
+        assertThat(ask(RequestKind.RESET, 0).reason()).isEqualTo(Reason.USAGE_RESET);
+        foreign(new LeaseRequest(
+                2, "other", 1, 1, List.of(new LeaseRequest.Report(lease.leaseId(), 5, usedMs, 3)), 0, 0));
+        assertThat(ask(RequestKind.CONSUME, 6).outcome()).as("3 + 1 are lent").isEqualTo(Outcome.ALLOWED);
+        foreign(LeaseRequest.report("other", List.of(new LeaseRequest.Report(lease.leaseId(), 8, nowMs + 1, 0)), 0));
+        assertThat(ask(RequestKind.CONSUME, 1).outcome())
+                .as("use after it is charged")
+                .isEqualTo(Outcome.DENIED);
+    }
+
+    /** Sends a message of a holder that is not part of the enforcer, and returns the response. */
+    private LeaseResponse foreign(LeaseRequest message) throws Exception {
+        byte[] key = KeyCodec.encode(new StateKey(StateKey.NO_CLIENT, "all", List.of()));
+        byte[] value = new LeaseRequestAvro().encode(new LeaseRequestAvro.Addressed(message, 0));
+        asksIn.pipeInput(new TestRecord<>(key, value, Instant.ofEpochMilli(nowMs)));
+        return grantsOut.isEmpty()
+                ? null
+                : new LeaseResponseAvro().decode(grantsOut.readValue(), 0).response();
+    }
+
     @Test
     void a_ledger_expires_by_the_time_of_lease_requests_and_not_by_a_clock_ahead() throws Exception {
         apply(
@@ -446,7 +646,7 @@ class SharingTest {
         request("alice", 1);
         TestRecord<byte[], byte[]> asked = asksOut.readRecord();
         long number = new LeaseRequestAvro().decode(asked.value()).request().number();
-        LeaseResponse granted = new LeaseResponse.Granted(number, 1, 10, nowMs, nowMs, nowMs + 5_000, false);
+        LeaseResponse granted = new LeaseResponse.Granted(number, 1, 10, nowMs, nowMs, nowMs + 5_000, 1);
         for (String another : List.of("another", "p0", "another/0", "weir/1")) {
             grantsIn.pipeInput(
                     asked.key(), new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, another, 0)));
@@ -536,13 +736,15 @@ class SharingTest {
             byte[] key = KeyCodec.encode(new StateKey(StateKey.NO_CLIENT, policy, List.of()));
             asksIn.pipeInput(key, new LeaseRequestAvro().encode(new LeaseRequestAvro.Addressed(request, 0)));
         }
-        assertThat(counts.leasing()).containsExactly(Map.entry(new EnforcerMetrics.Leasing("(other)", true, true), 2L));
+        assertThat(counts.leasing())
+                .containsExactly(
+                        Map.entry(new EnforcerMetrics.Leasing("(other)", EnforcerMetrics.LeaseMessage.REFUSED), 2L));
     }
 
     @Test
     void a_lease_response_with_an_oversized_key_is_a_dead_letter() {
         byte[] key = KeyCodec.encode(new StateKey(StateKey.NO_CLIENT, "p".repeat(LeaseKeys.MAX_BYTES), List.of()));
-        LeaseResponse granted = new LeaseResponse.Granted(1, 1, 10, nowMs, nowMs, nowMs + 5_000, false);
+        LeaseResponse granted = new LeaseResponse.Granted(1, 1, 10, nowMs, nowMs, nowMs + 5_000, 1);
         grantsIn.pipeInput(key, new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, "weir/0", 0)));
         pass(5_000);
         assertThat(asksOut.isEmpty()).as("no lease is returned").isTrue();

@@ -235,14 +235,14 @@ final class Lending {
         void work(long nowMs) {
             session.checkClock();
             long clockMs = clock(nowMs);
-            while (leases.isFirstReady(clockMs)) {
-                long cost = leases.first().cost();
+            while (leases.isFirstReady(leases.takers(), clockMs)) {
+                long cost = leases.takers().first().cost();
                 if (isAvailable(cost, clockMs)) {
                     use(cost, nowMs);
                 } else {
                     denied++;
                 }
-                leases.removeFirst();
+                leases.takers().removeFirst();
             }
             leases.nextMessage(clockMs).ifPresent(message -> send(nowMs, message));
             wakeAt(Math.max(nowMs + 1, when(leases.dueAtMs(clockMs))), nowMs);
@@ -367,7 +367,7 @@ final class Lending {
                 .<LimitAccount<?>>map(limit -> open(limit, startMs))
                 .toList();
         ledger = Ledger.open(limits, startMs);
-        ledger = new Ledger(startMs, startMs, era, List.of(), List.of(), ledger.nextLeaseId());
+        ledger = ledger.withAccounts(era);
         for (int i = 0; i < scene.perSecond.length; i++) {
             holders.add(new Holder(i, clocks.isEmpty() ? anyClocks() : clocks.get(i)));
         }

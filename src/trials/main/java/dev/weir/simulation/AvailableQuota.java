@@ -13,6 +13,7 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.RoundTripEstimator;
+import java.util.OptionalLong;
 
 /**
  * The shared quota that was available when a request was decided, as far as the decision shows it.
@@ -26,33 +27,36 @@ final class AvailableQuota implements HeldLeases {
     private final String tellsOf;
     private final long atMs;
     private final long available;
+    private final OptionalLong free;
     private final long retryAfterMs;
     private final long roundTripMs;
-    private final boolean standsBehind;
+    private final boolean isNothingKnown; // otherwise a limit of which it is known what remains would be named
 
     private AvailableQuota(
             Request request,
             String tellsOf,
             long atMs,
             long available,
+            OptionalLong free,
             long retryAfterMs,
             long roundTripMs,
-            boolean standsBehind) {
+            boolean isNothingKnown) {
         this.request = request;
         this.tellsOf = tellsOf;
         this.atMs = atMs;
         this.available = available;
+        this.free = free;
         this.retryAfterMs = retryAfterMs;
         this.roundTripMs = roundTripMs;
-        this.standsBehind = standsBehind;
+        this.isNothingKnown = isNothingKnown;
     }
 
     /** Returns the lease context in which a request was decided. */
     static LeaseContext context(Request request, DecisionResult answer) {
         AvailableQuota atHand = answer instanceof Decision decision
                 ? of(request, decision)
-                : new AvailableQuota(request, exceeded((Admission) answer), 0, 0, 1, 0, false);
-        return LeaseContext.readOnly(atHand, 0, atHand.standsBehind, atHand.standsBehind);
+                : new AvailableQuota(request, exceeded((Admission) answer), 0, 0, OptionalLong.of(0), 1, 0, false);
+        return LeaseContext.readOnly(atHand, 0, false, false);
     }
 
     private static String exceeded(Admission admission) {
@@ -60,16 +64,12 @@ final class AvailableQuota implements HeldLeases {
     }
 
     private static AvailableQuota of(Request request, Decision decision) {
-        long left = decision.remaining() == null ? PLENTY : decision.remaining();
-        boolean wasTaken = decision.outcome() == Outcome.ALLOWED && request.kind() != RequestKind.PEEK;
-        boolean standsBehind = request.kind() == RequestKind.CONSUME
-                && decision.outcome() == Outcome.DENIED
-                && decision.remaining() != null
-                && left >= request.cost(); // others wait, and this request may not
+        boolean isDenied = decision.outcome() == Outcome.DENIED;
+        boolean isUnknown = decision.limit() != null && decision.remaining() == null;
+        long left = decision.remaining() != null ? decision.remaining() : isUnknown && isDenied ? 0 : PLENTY;
+        boolean wasTaken = !isDenied && request.kind() != RequestKind.PEEK;
         long available = left + (wasTaken ? Math.max(0, request.cost()) : 0);
-        if (decision.outcome() == Outcome.DENIED && !standsBehind) {
-            available = Math.min(left, request.cost() - 1);
-        }
+        OptionalLong free = isUnknown ? OptionalLong.empty() : OptionalLong.of(0);
         boolean isNotAtHand = decision.reason() == Reason.QUOTA_NOT_AT_HAND;
         long retryAfterMs = decision.retryAfterMs() == null ? 1 : decision.retryAfterMs();
         return new AvailableQuota(
@@ -77,20 +77,23 @@ final class AvailableQuota implements HeldLeases {
                 decision.policyId(),
                 decision.decidedAtMs(),
                 Math.max(0, available),
+                free,
                 isNotAtHand ? 0 : retryAfterMs,
                 isNotAtHand ? retryAfterMs : 0,
-                standsBehind);
+                isUnknown && !isDenied);
     }
 
     @Override
     public LeaseBook book(StateKey key) {
         boolean isTold = key.policyId().equals(tellsOf);
-        return LeaseBook.reconstructed(isTold ? available : PLENTY, atMs, isTold ? retryAfterMs : 0);
+        return isTold
+                ? LeaseBook.reconstructed(available, free, atMs, retryAfterMs, false)
+                : LeaseBook.reconstructed(PLENTY, isNothingKnown ? free : OptionalLong.of(0), atMs, 0, false);
     }
 
     @Override
     public boolean hasWaiting(StateKey key) {
-        return standsBehind && key.policyId().equals(tellsOf);
+        return false;
     }
 
     @Override

@@ -112,7 +112,9 @@ final class DecisionCheck {
     }
 
     private boolean mayWait(Object asked) {
-        return asked instanceof Asked of && of.request.kind() == RequestKind.CONSUME && rulebook.isShared(of.request);
+        boolean waits = asked instanceof Asked of
+                && (of.request.kind() == RequestKind.CONSUME || of.request.kind() == RequestKind.PEEK);
+        return waits && rulebook.isShared(((Asked) asked).request);
     }
 
     /** Returns the number of requests that were not decided when their offset was committed. */

@@ -252,7 +252,13 @@ final class SimulatedTask {
                 PolicyLedger of = LeaseCodec.decodeLedger(bytes, logId -> null);
                 Ledger l = of.ledger();
                 Ledger left = new Ledger(
-                        l.clockMs(), l.lastChargeMs(), l.accounts(), List.of(), l.refusals(), l.nextLeaseId());
+                        l.clockMs(),
+                        l.lastChargeMs(),
+                        l.accounts(),
+                        List.of(),
+                        l.refusals(),
+                        l.nextLeaseId(),
+                        l.earlier());
                 return LeaseCodec.encode(new PolicyLedger(left, of.retiredLogs()));
             });
         }

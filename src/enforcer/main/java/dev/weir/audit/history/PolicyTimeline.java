@@ -241,15 +241,17 @@ public final class PolicyTimeline {
     }
 
     /**
-     * Returns the longest time for which a request may have waited for a lease, by any version; 0 if it cannot
+     * Returns the longest time for which a request may have waited for a ledger, by any version; 0 if it cannot
      * have waited.
      */
     public long longestWaitMs(Request request) {
         long longestMs = 0;
-        if (request.kind() == RequestKind.CONSUME && request.cost() > 0) {
+        boolean isPeek = request.kind() == RequestKind.PEEK; // waits also if requests do not wait for leases
+        if ((isPeek || request.kind() == RequestKind.CONSUME) && request.cost() > 0) {
             for (Waits one : waits) {
-                boolean isLonger = one.maxWaitMs > longestMs && one.match.matches(request);
-                longestMs = isLonger ? one.maxWaitMs : longestMs;
+                long waitMs = isPeek && one.maxWaitMs == 0 ? RoundTripEstimator.MAX_WAIT_MS : one.maxWaitMs;
+                boolean isLonger = waitMs > longestMs && one.match.matches(request);
+                longestMs = isLonger ? waitMs : longestMs;
             }
         }
         return longestMs;

@@ -12,7 +12,9 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Limit;
@@ -27,6 +29,8 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
@@ -35,7 +39,8 @@ import java.util.stream.Stream;
 /**
  * Compares the sum of what was allowed of each shared quota, on all partitions and by leased clients, with its limits.
  *
- * <p>Costs that a SETTLE charged are left out, because they may exceed the limit.
+ * <p>Costs that a SETTLE charged are left out, because they may exceed the limit. After a RESET, the sum starts again.
+ * What was used until its ledger had certainly freed the usage is left out, too.
  */
 public final class SharedQuotaAudit {
 
@@ -51,7 +56,9 @@ public final class SharedQuotaAudit {
     private final Consumer<Mismatch> mismatches;
     private final int maxUses;
     private final Map<StateKey, List<UsageInterval>> uses = new HashMap<>();
+    private final Map<StateKey, NavigableSet<Long>> resetsMs = new HashMap<>();
     private int useCount;
+    private boolean isResetLost;
 
     /** @param differences receives each mismatch */
     public SharedQuotaAudit(
@@ -87,7 +94,10 @@ public final class SharedQuotaAudit {
      */
     public void add(
             Request request, Decision decision, RecordPosition place, long requestOffset, Set<StateKey> shared) {
-        boolean takes = request.kind() == dev.weir.event.RequestKind.CONSUME && request.cost() > 0;
+        if (decision.reason() == Reason.USAGE_RESET) {
+            shared.forEach(key -> addReset(key, decision.decidedAtMs()));
+        }
+        boolean takes = request.kind() == RequestKind.CONSUME && request.cost() > 0;
         if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes) {
             return;
         }
@@ -104,6 +114,13 @@ public final class SharedQuotaAudit {
                                 place.offset(),
                                 requestOffset));
             }
+        }
+    }
+
+    private void addReset(StateKey key, long atMs) {
+        isResetLost |= useCount >= maxUses;
+        if (!isResetLost && resetsMs.computeIfAbsent(key, k -> new TreeSet<>()).add(atMs)) {
+            useCount++;
         }
     }
 
@@ -215,12 +232,21 @@ public final class SharedQuotaAudit {
 
     /** Verifies the sums, after all partitions have been read. */
     public void verify() {
-        long settledMs = range.policyLag().toMillis() + config.leases().terms().termMs();
         uses.forEach((key, taken) -> {
             taken.sort(BY_TIME);
-            verify(key, taken, rules.periods(key.policyId(), settledMs));
+            if (isResetLost) {
+                taken.forEach(use -> addUnverified(use, UnverifiedReason.TOO_MANY_TO_SUM));
+            } else {
+                verify(key, taken, rules.periods(key.policyId(), settledMs()));
+            }
         });
         uses.clear();
+        resetsMs.clear();
+    }
+
+    /** Returns how long after a change of a limit or its usage leases from before are in use. */
+    private long settledMs() {
+        return range.policyLag().toMillis() + config.leases().terms().termMs();
     }
 
     private void verify(StateKey key, List<UsageInterval> taken, List<PolicyTimeline.Period> periods) {
@@ -241,8 +267,16 @@ public final class SharedQuotaAudit {
     private void verify(StateKey key, List<UsageInterval> taken, PolicyTimeline.Period period) {
         List<UsageReplay> counts = List.of();
         Set<UsageReplay> above = new HashSet<>();
+        NavigableSet<Long> resets = resetsMs.getOrDefault(key, new TreeSet<>());
+        Long lastResetMs = null;
         for (UsageInterval use : taken) {
-            if (use.sinceMs() < period.fromMs()) {
+            Long resetMs = resets.floor(use.timeMs());
+            if (!Objects.equals(resetMs, lastResetMs)) {
+                lastResetMs = resetMs;
+                counts = List.of();
+                above.clear();
+            }
+            if (use.sinceMs() < period.fromMs() || (resetMs != null && use.sinceMs() < resetMs + settledMs())) {
                 addUnverified(use, UnverifiedReason.LIMIT_CHANGED);
                 continue;
             }

@@ -12,9 +12,14 @@ import dev.weir.audit.history.PolicyTimeline;
 import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
+import dev.weir.event.Decision;
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.PolicyVersion;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SegmentStore;
@@ -26,6 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -180,6 +186,41 @@ class SharedQuotaAuditTest {
         assertThat(found).isEmpty();
         assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.TIME_UNKNOWN, 1L));
         assertThat(totals.summed()).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1000, 21000, 0", "999, 21000, 1", "0, 900, 1"})
+    void after_a_reset_the_sum_starts_again_once_its_ledger_has_certainly_freed_the_usage(
+            long sinceMs, long atMs, int unverified) throws Exception {
+        SharedQuotaAudit sums = sums(rules("algorithm: fixed-window, limit: 10, per: 1h"));
+        long settledMs = ALL.policyLag().toMillis() + LeaseTerms.DEFAULTS.termMs();
+        use(sums, 0, 500, 500, 10);
+        Request reset = new Request(
+                "r",
+                "alice",
+                RequestKind.RESET,
+                null,
+                0,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                1_000,
+                new Request.Source(0, 7));
+        StateKey freed = new StateKey(StateKey.NO_CLIENT, "p", List.of("client", "alice"));
+        sums.add(
+                reset,
+                Decision.allowed(reset, Reason.USAGE_RESET, 1_000),
+                new RecordPosition(AuditedTopic.DECISIONS, 0, 7),
+                7,
+                Set.of(freed));
+        use(sums, 1, sinceMs + settledMs, atMs + settledMs, 10);
+        sums.verify();
+        assertThat(found).isEmpty();
+        assertThat(totals.summed()).isEqualTo(2 - unverified);
+        assertThat(totals.unverified())
+                .isEqualTo(unverified == 0 ? Map.of() : Map.of(UnverifiedReason.LIMIT_CHANGED, 1L));
     }
 
     @Test
