@@ -75,7 +75,7 @@ final class RestartCheck {
     /**
      * Checks that no request waits much longer than its max-wait: at most that of a request ahead of it, and
      * until the task is woken. The wait counts from the first commit at which the request waited, because the
-     * task may have been paused before.
+     * task may have been paused before, and starts again when the task is opened again.
      */
     private void checkWaiting(SimulatedTask task, SimulatedInstance instance) {
         if (task.wokenMs() == Long.MIN_VALUE) {
@@ -86,7 +86,7 @@ final class RestartCheck {
         since.keySet().retainAll(waiting.keySet());
         waiting.forEach((key, bytes) -> {
             Waiter waiter = WAITER.decode(bytes);
-            long sinceMs = since.computeIfAbsent(key, one -> instance.nowMs());
+            long sinceMs = Math.max(task.openedMs(), since.computeIfAbsent(key, one -> instance.nowMs()));
             Violation.unless(
                     task.wokenMs() <= sinceMs + waiter.maxWaitMs() + SchedulePolicies.MOST_WAIT_MS + TICK_MS,
                     BOUNDED,

@@ -297,6 +297,11 @@ final class SimulatedTask {
         return wokenMs;
     }
 
+    /** Returns when the task was opened last, for the first time or after a failure. */
+    long openedMs() {
+        return openedMs;
+    }
+
     int timers() {
         return timers.size();
     }
