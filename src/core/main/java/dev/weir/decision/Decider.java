@@ -142,12 +142,13 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce, PolicyTable policies) {
-        PoliciesInForce counted = request.kind() == RequestKind.RESET ? inForce.unshared() : inForce;
+        boolean resets = request.kind() == RequestKind.RESET;
+        PoliciesInForce counted = resets ? inForce.unshared() : inForce;
         PolicyChecks checks = PolicyChecks.of(request, counted.policies(), states, shared);
         if (checks.enforcing().length == 0 && inForce.enforcing().length > 0) {
             return sharedReset(request, inForce);
         }
-        long nowMs = checks.notBeforeMs(counted.atMs());
+        long nowMs = checks.notBeforeMs(resets ? inForce.decidedAtMs(request, states, shared) : inForce.atMs());
         long leaseTimeMs = checks.leaseTimeMs();
         long delayMs = checks.evaluate(nowMs, leaseTimeMs, states);
         PolicyCheck shaping = checks.shaping();
