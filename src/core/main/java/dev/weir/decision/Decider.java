@@ -143,8 +143,9 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce, PolicyTable policies) {
+        boolean resets = request.kind() == RequestKind.RESET;
         PolicyChecks checks = PolicyChecks.of(request, inForce.policies(), states, shared);
-        long nowMs = checks.notBeforeMs(inForce.atMs());
+        long nowMs = checks.notBeforeMs(resets ? inForce.decidedAtMs(request, states, shared) : inForce.atMs());
         long leaseTimeMs = checks.leaseTimeMs();
         long delayMs = checks.evaluate(nowMs, leaseTimeMs, states);
         PolicyCheck shaping = checks.shaping();

@@ -57,7 +57,7 @@ import org.junit.jupiter.api.Test;
 /** Tests that a policy with {@code observe} has no effect, except that decisions name it. */
 class ObservingTest {
 
-    private static final int TABLES = 400;
+    private static final int TABLES = 1_200;
     private static final int REQUESTS = 120;
     private static final long START_MS = 100_000;
 
