@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 public final class DecisionCodec {
 
     /** The fingerprint of the schema version that is written field by field. */
-    private static final long SCHEMA = 0xA0AA9F4E1A73349DL;
+    private static final long SCHEMA = 0xA42065ACE219A9ADL;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 

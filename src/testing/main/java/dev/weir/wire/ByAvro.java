@@ -6,6 +6,7 @@ import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Release;
@@ -95,6 +96,7 @@ public final class ByAvro {
                 .setDelayMs(decision.delayMs())
                 .setObserved(decision.observed())
                 .setObservedBy(decision.observedBy())
+                .setLimits(decision.limits().stream().map(ByAvro::limit).toList())
                 .setShadowBanned(decision.shadowBanned())
                 .setRepeated(decision.repeated())
                 .setHttpStatus(decision.httpStatus())
@@ -110,6 +112,17 @@ public final class ByAvro {
         return DECISIONS.encode(event.setOrder(order(decision.context()))
                 .setPoliciesChecksum(decision.context().policiesChecksum())
                 .build());
+    }
+
+    private static dev.weir.avro.EnforcedLimit limit(EnforcedLimit limit) {
+        return new dev.weir.avro.EnforcedLimit(
+                limit.policyId(),
+                limit.number(),
+                limit.quota(),
+                limit.windowMs(),
+                limit.remaining(),
+                limit.resetAfterMs(),
+                limit.retryAfterMs());
     }
 
     public static byte[] encode(LeaseUsage usage) {
