@@ -1,5 +1,6 @@
 package dev.weir.decision;
 
+import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SegmentStore;
@@ -115,12 +116,37 @@ public record PolicyState(
     private List<LimitAccount<?>> usages(long nowMs) {
         List<LimitAccount<?>> usages = new ArrayList<>(accounts);
         usages.removeIf(account -> !account.limit().countsUsage());
-        for (LimitAccount<?> account : suspended) {
-            if (account.expiresAtMs(lastChargeMs) > nowMs) {
-                usages.add(account);
-            }
-        }
+        usages.addAll(unexpired(nowMs));
         return usages;
+    }
+
+    private List<LimitAccount<?>> unexpired(long nowMs) {
+        return suspended.stream()
+                .filter(account -> account.expiresAtMs(lastChargeMs) > nowMs)
+                .toList();
+    }
+
+    /**
+     * Returns this state as if accounts that have expired had been deleted. Suspended ones would otherwise return with a
+     * later charge, which moves their expiry. The steps of a bucket begin with the first request that is stored.
+     */
+    PolicyState withoutExpired(long nowMs) {
+        List<LimitAccount<?>> kept = suspended.isEmpty() ? suspended : unexpired(nowMs);
+        boolean isExpired = false;
+        for (LimitAccount<?> account : accounts) {
+            isExpired |= hasExpiredSteps(account, nowMs);
+        }
+        if (kept.size() == suspended.size() && !isExpired) {
+            return this;
+        }
+        List<LimitAccount<?>> current = mapped(
+                accounts,
+                account -> hasExpiredSteps(account, nowMs) ? LimitAccount.open(account.limit(), nowMs) : account);
+        return new PolicyState(lastChargeMs, lastDelayMs, current, kept, retire(concat(current, kept)), delayed);
+    }
+
+    private boolean hasExpiredSteps(LimitAccount<?> account, long nowMs) {
+        return account.limit() instanceof IntervalBucket && account.expiresAtMs(lastChargeMs) <= nowMs;
     }
 
     /** Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards. */
