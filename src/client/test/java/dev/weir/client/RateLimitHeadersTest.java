@@ -64,7 +64,7 @@ class RateLimitHeadersTest {
                         policyId == null ? null : new PolicyVersion(policyId, 1),
                         new LimitStatus("gcra", limit, windowMs, remaining, resetMs))
                 .withLimits(
-                        limit == null || remaining == null || treatment == Treatment.OBSERVED
+                        limit == null || remaining == null
                                 ? List.of()
                                 : List.of(
                                         new EnforcedLimit(policyId, 1, limit, windowMs, remaining, resetMs, retryMs)));
