@@ -1,7 +1,5 @@
 package dev.weir.lease;
 
-import dev.weir.policy.DurationsAndSizes;
-
 /**
  * The timing of leases.
  *
@@ -62,12 +60,7 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
 
     private static void require(String name, long value, long least) {
         if (value < least || value > MAX_MS) {
-            throw new IllegalArgumentException("%s must be %s to %s, is %s"
-                    .formatted(
-                            name,
-                            DurationsAndSizes.duration(least),
-                            DurationsAndSizes.duration(MAX_MS),
-                            DurationsAndSizes.duration(value)));
+            throw new IllegalArgumentException("%s must be %d to %d ms, is %d".formatted(name, least, MAX_MS, value));
         }
     }
 }

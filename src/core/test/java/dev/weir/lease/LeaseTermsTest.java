@@ -30,8 +30,9 @@ class LeaseTermsTest {
     void values_out_of_range_are_rejected_by_name() {
         assertThat(new LeaseTerms(3_600_000, 0, 0).termMs()).isEqualTo(3_600_000);
         assertThat(new LeaseTerms(1, 0, 3_600_000).graceMs()).isEqualTo(3_600_000);
-        assertThatThrownBy(() -> new LeaseTerms(0, 0, 0)).hasMessage("term must be 1ms to 1h, is 0s");
-        assertThatThrownBy(() -> new LeaseTerms(1, -1, 0)).hasMessage("lead must be 0s to 1h, is -1ms");
-        assertThatThrownBy(() -> new LeaseTerms(1, 0, 3_600_001)).hasMessage("grace must be 0s to 1h, is 3600001ms");
+        assertThatThrownBy(() -> new LeaseTerms(0, 0, 0)).hasMessage("term must be 1 to 3600000 ms, is 0");
+        assertThatThrownBy(() -> new LeaseTerms(1, -1, 0)).hasMessage("lead must be 0 to 3600000 ms, is -1");
+        assertThatThrownBy(() -> new LeaseTerms(1, 0, 3_600_001))
+                .hasMessage("grace must be 0 to 3600000 ms, is 3600001");
     }
 }

@@ -24,9 +24,10 @@ class ImportEnvoyCommandTest {
               - id: d.a
                 layer: envoy
                 priority: 0
-                match: {domain: "d", keys: "a", a: "**"}
+                match: {domain: d, keys: a, a: "**"}
                 key: [client, a]
-                limits: [{algorithm: fixed-window, limit: 1, per: 1d}]
+                limits:
+                  - {algorithm: fixed-window, limit: 1, per: 1d}
             """;
 
     @TempDir
@@ -76,13 +77,13 @@ class ImportEnvoyCommandTest {
                   - id: d.a
                     layer: edge
                     priority: 0
-                    match: {domain: "d", all: "a", a: "**"}
+                    match: {domain: d, all: a, a: "**"}
                     key: [client, a]
-                    limits: [{algorithm: fixed-window, limit: 1, per: 1d}]
+                    limits:
+                      - {algorithm: fixed-window, limit: 1, per: 1d}
                     lease: client
                 """);
-        assertThat(run("--keys-attribute", "none").out())
-                .contains("priority: 10\n    match: {domain: \"d\", a: \"**\"}");
+        assertThat(run("--keys-attribute", "none").out()).contains("priority: 10\n    match: {domain: d, a: \"**\"}");
     }
 
     /** The gateway's tests apply these policies and call a gateway without a configuration. */

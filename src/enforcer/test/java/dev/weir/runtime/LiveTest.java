@@ -349,11 +349,11 @@ class LiveTest {
         assertThat(topic.apply(PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS.withPrune(true), 7))
                 .extracting(LiveTest::reported)
                 .containsExactly(
-                        change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 1));
+                        change("a", PolicyTopic.Effect.UNCHANGED, 2), change("b", PolicyTopic.Effect.DELETED, 2));
         assertThat(topic.read()).extracting(PolicyAvro.Applied::key).containsExactly("policy/a");
         assertThat(topic.delete(PolicyAvro.Kind.POLICY, List.of("a", "nobody"), PolicyTopic.Options.DEFAULTS, 8))
                 .extracting(LiveTest::reported)
-                .containsExactly(change("a", PolicyTopic.Effect.DELETED, 2));
+                .containsExactly(change("a", PolicyTopic.Effect.DELETED, 3));
         assertThat(topic.read()).isEmpty();
         assertThat(topic.apply(
                         PolicyFile.read("two", two), PolicyTopic.Options.DEFAULTS, 9)) // no version is ever used twice

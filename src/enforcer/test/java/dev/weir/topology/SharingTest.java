@@ -492,7 +492,12 @@ class SharingTest {
         Decision first = ask(RequestKind.PEEK, 1);
         assertThat(first.outcome()).isEqualTo(Outcome.ALLOWED);
         assertThat(first.observed()).isFalse();
-        assertThat(ask(RequestKind.PEEK, 100).remaining()).isEqualTo(100);
+        Decision whole = ask(RequestKind.PEEK, 100);
+        assertThat(whole.observed()).isFalse();
+        assertThat(whole.remaining()).isEqualTo(setting.contains("observe") ? null : 100L);
+        Decision tooMuch = ask(RequestKind.PEEK, 101);
+        assertThat(tooMuch.observed()).isEqualTo(setting.contains("observe"));
+        assertThat(tooMuch.outcome()).isEqualTo(setting.contains("observe") ? Outcome.ALLOWED : Outcome.DENIED);
     }
 
     @Test
