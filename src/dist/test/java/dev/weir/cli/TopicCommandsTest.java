@@ -110,13 +110,14 @@ class TopicCommandsTest {
             for (String format : List.of("yaml", "json")) {
                 String exported = policies("export", "-o", format).out();
                 assertThat(exported.lines()).allMatch(line -> line.equals(SafeText.of(line)));
-                assertThat(apply(exported, "--prune").out())
+                assertThat(withoutWarnings(apply(exported, "--prune")))
                         .as(exported)
-                        .isEqualTo("unchanged  24 policies and queues\n");
+                        .allMatch(line -> line.startsWith("unchanged  "))
+                        .contains("unchanged  24 policies and queues");
             }
             for (String id : List.of("true", "1e5", "p12")) {
-                assertThat(apply(policies("get", id).out()))
-                        .isEqualTo(done("unchanged  " + id + " (version " + version(policies("history", id)) + ")\n"));
+                assertThat(withoutWarnings(apply(policies("get", id).out())))
+                        .containsExactly("unchanged  " + id + " (version " + version(policies("history", id)) + ")");
             }
             assertThat(apply(policies("get", "--queue", "null", "a").out())
                             .out()
@@ -127,6 +128,14 @@ class TopicCommandsTest {
             assertThat(policies("delete", "--queue", "a", "true", "null", "1").exit())
                     .isZero();
         }
+    }
+
+    /** Returns what is printed but warnings: a random policy may never apply. */
+    private static List<String> withoutWarnings(CapturedRun run) {
+        return run.out()
+                .lines()
+                .filter(line -> !line.startsWith("    warning: "))
+                .toList();
     }
 
     private static String version(CapturedRun history) {
