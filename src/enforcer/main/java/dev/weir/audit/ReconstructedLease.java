@@ -3,6 +3,7 @@ package dev.weir.audit;
 import dev.weir.decision.HeldLeases;
 import dev.weir.decision.LeaseContext;
 import dev.weir.event.Decision;
+import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
@@ -23,10 +24,13 @@ import java.util.OptionalLong;
  *                                    denied:    the remaining quota, and a retry at the recorded time
  *   policies that would deny it      none
  *   and only observe
- *   every other policy               enough
+ *   every other policy               what remains by the list of limits, or enough
  * </pre>
  */
 final class ReconstructedLease implements HeldLeases {
+
+    /** How long a policy that the decision does not name denies the request, if it does: no longer than the named one. */
+    private static final long SHORTEST_RETRY_MS = 1;
 
     private final Request request;
     private final Decision recorded;
@@ -73,18 +77,40 @@ final class ReconstructedLease implements HeldLeases {
             return LeaseBook.empty(); // it was sent to the queue because there was not enough quota
         }
         if (!isNamed(key) || recorded.limit() == null) {
-            OptionalLong free = isNothingKnown() ? OptionalLong.empty() : OptionalLong.of(0);
-            return LeaseBook.reconstructed(Limit.MAX_LEVEL, free, nowMs, 0, false);
+            return listed(key);
         }
-        boolean isRefused = recorded.outcome() == Outcome.DENIED;
         long retryMs = recorded.retryAfterMs() == null || isUnavailable() ? 0 : recorded.retryAfterMs();
         if (recorded.remaining() == null) { // the ledger had not answered
-            long available = isRefused ? 0 : Limit.MAX_LEVEL;
+            long available = isRefused() ? 0 : Limit.MAX_LEVEL;
             return LeaseBook.reconstructed(available, OptionalLong.empty(), nowMs, retryMs, false);
         }
-        long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, recorded.remaining()));
-        long taken = isRefused || request.kind() == RequestKind.PEEK ? 0 : Math.max(0, request.cost());
+        return holding(recorded.remaining(), retryMs);
+    }
+
+    /** Returns the leases of a policy that the decision does not name, by what it lists of its limits. */
+    private LeaseBook listed(StateKey key) {
+        boolean isListed = false;
+        if (recorded != null) {
+            for (EnforcedLimit limit : recorded.limits()) {
+                boolean isOfPolicy = limit.policyId().equals(key.policyId());
+                isListed |= isOfPolicy;
+                if (isOfPolicy && limit.remaining() != null) {
+                    return holding(limit.remaining(), SHORTEST_RETRY_MS);
+                }
+            }
+        }
+        OptionalLong free = isListed || isNothingKnown() ? OptionalLong.empty() : OptionalLong.of(0);
+        return LeaseBook.reconstructed(Limit.MAX_LEVEL, free, nowMs, 0, false);
+    }
+
+    private LeaseBook holding(long remainingAfter, long retryMs) {
+        long remaining = Math.max(0, Math.min(Limit.MAX_LEVEL, remainingAfter));
+        long taken = isRefused() || request.kind() == RequestKind.PEEK ? 0 : Math.max(0, request.cost());
         return LeaseBook.reconstructed(remaining + taken, OptionalLong.of(0), nowMs, retryMs, false);
+    }
+
+    private boolean isRefused() {
+        return recorded.outcome() == Outcome.DENIED;
     }
 
     @Override

@@ -789,6 +789,7 @@ class AuditTest {
         Decision.Identity identity = new Decision.Identity(
                 decision.requestId(),
                 decision.client(),
+                decision.tier(),
                 new Request.Source(
                         json.get("sourcePartition").asInt(),
                         json.get("sourceOffset").asLong()));
