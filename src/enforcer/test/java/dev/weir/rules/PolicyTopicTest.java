@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Concurrent writers of the policies topic, on a real broker. */
-@Tag("slow")
+@Tag("full")
 class PolicyTopicTest {
 
     private static EmbeddedBroker broker;

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Calls Envoy's rate limit service of a gateway, with a real broker and an enforcer. */
-@Tag("slow")
+@Tag("full")
 class EnvoyGatewayTest {
 
     private static GatewayConfig section(String yaml) throws Exception {
