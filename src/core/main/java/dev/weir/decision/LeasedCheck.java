@@ -169,8 +169,9 @@ final class LeasedCheck extends PolicyCheck {
     @Override
     long retryAfterMs(int index) {
         LeaseBook.LastRequest last = book.request();
-        if (isCheckRefused()) {
-            return Math.max(1, book.balance().check().retryAtMs() - nowMs);
+        long checkedRetryAtMs = book.balance().check().retryAtMs();
+        if (isCheckRefused() && checkedRetryAtMs < Long.MAX_VALUE) { // otherwise the ledger has another limit by now
+            return Math.max(1, checkedRetryAtMs - nowMs);
         }
         if (isLeaseLate(index) || book.mayBeGranted(request.cost(), terms, nowMs)) {
             long elapsedMs = last.isPending() ? nowMs - last.sentMs() : 0;

@@ -224,7 +224,7 @@ final class LocalCheck extends PolicyCheck {
     @Override
     long retryAfterMs(int index) {
         if (throttles()) {
-            return delayMs - maxDelayMs();
+            return Math.max(0, delayMs - maxDelayMs());
         }
         if (lacksRoomForDelay()) {
             return state.delayed().get(0).startMs() - nowMs;
@@ -283,12 +283,15 @@ final class LocalCheck extends PolicyCheck {
      */
     @SuppressWarnings("ReferenceEquality") // an unchanged account is the same object
     boolean charge(boolean denied, WritablePolicyStates states) {
-        if (isScratch) {
-            load(states, false);
-        }
         boolean delayed = throttles() && !denied && takes();
         clockMs = delayed ? nowMs + delayMs : clockMs;
         long chargedAtMs = delayed ? clockMs : ownMs;
+        if (isScratch) {
+            if (!adopted && !isChangedBy(denied, chargedAtMs)) {
+                return false; // charges of delayed requests would be written to the segments, but not to the state
+            }
+            load(states, false);
+        }
         boolean charged = !denied && isDelayedByOther() && chargeAtStart();
         for (int i = 0; i < accounts.length && (denied || !isDelayedByOther()); i++) {
             LimitAccount<?> before = accounts[i];
@@ -309,14 +312,34 @@ final class LocalCheck extends PolicyCheck {
         return charged;
     }
 
+    /** Returns whether a charge changes anything, by trying it on accounts that are only a copy. */
+    @SuppressWarnings("ReferenceEquality") // an unchanged account is the same object
+    private boolean isChangedBy(boolean denied, long atMs) {
+        if (!denied && isDelayedByOther()) {
+            return countsAnything();
+        }
+        for (int i = 0; i < accounts.length; i++) {
+            boolean isCharged = !denied || (!rejects() && accounts[i].limit().countDenied());
+            if (isCharged && charged(i, denied, atMs) != accounts[i]) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Stores the charge for the start of the request. Returns false if no limit counts anything. */
     private boolean chargeAtStart() {
+        boolean counts = countsAnything();
+        if (counts) {
+            state = state.withDelayed(new DelayedCharge(clockMs, request.cost(), override));
+        }
+        return counts;
+    }
+
+    private boolean countsAnything() {
         boolean counts = false;
         for (LimitAccount<?> account : accounts) {
             counts |= !(account.limit() instanceof Unlimited);
-        }
-        if (counts) {
-            state = state.withDelayed(new DelayedCharge(clockMs, request.cost(), override));
         }
         return counts;
     }

@@ -89,6 +89,25 @@ class ThrottledLayersTest {
         assertThat(decide(of("other", 10_000), smooth, all).remaining()).isEqualTo(4);
     }
 
+    /** Otherwise the state would refer to segments of its log that were deleted. */
+    @Test
+    void a_denial_after_the_start_of_a_delayed_request_changes_no_segment() {
+        Policy smooth =
+                inLayer("smooth", throttle(1_099, policy("smooth", "a", 0, match("tier", "s"), gcra(1, 1_100, 1))));
+        Policy all = policy("all", log(1_000, 1_000));
+        decide(of("s", 0), smooth, all);
+        assertThat(decide(of("s", 1), smooth, all).delayMs()).isEqualTo(1_099);
+        for (int i = 0; i < 100; i++) { // several segments, of which the window has left the first at 1,100
+            decide(of("other", i < 40 ? 2 + i : 400 + i), smooth, all);
+        }
+        assertThat(decide(of("s", 1_100), smooth, all))
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns("smooth", Decision::policyId);
+        assertThat(decide(of("other", 1_101), smooth, all))
+                .returns(Outcome.ALLOWED, Decision::outcome)
+                .returns(938L, Decision::remaining);
+    }
+
     @Test
     void a_reset_also_frees_delayed_requests() {
         Policy smooth = inLayer("smooth", throttle(60_000, policy("smooth", gcra(1, 1_000, 1))));

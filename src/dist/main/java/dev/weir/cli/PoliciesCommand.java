@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
+import dev.weir.fault.SafeText;
 import dev.weir.query.MissingKeyFields;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.rules.PolicyWarnings;
@@ -96,7 +97,8 @@ final class PoliciesCommand implements Runnable {
                             count(contents.policies().size(), "policy", "policies"),
                             queues == 0 ? "" : ", " + count(queues, "queue", "queues"));
             PolicyWarnings.ofFile(contents, System.currentTimeMillis())
-                    .forEach(warning -> spec.commandLine().getOut().printf("%s: warning: %s%n", file.name(), warning));
+                    .forEach(warning ->
+                            spec.commandLine().getOut().printf("%s: warning: %s%n", file.name(), SafeText.of(warning)));
             return 0;
         }
 
@@ -152,7 +154,7 @@ final class PoliciesCommand implements Runnable {
             if (dryRun) {
                 MissingKeyFields.of(config, contents.table(), Set.of(), nowMs).values().stream()
                         .flatMap(List::stream)
-                        .forEach(warning -> out.printf("warning: %s%n", warning));
+                        .forEach(warning -> out.printf("warning: %s%n", SafeText.of(warning)));
                 out.println(PolicyChangePrinter.DRY_RUN);
             }
             return 0;

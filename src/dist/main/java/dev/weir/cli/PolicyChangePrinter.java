@@ -1,5 +1,6 @@
 package dev.weir.cli;
 
+import dev.weir.fault.SafeText;
 import dev.weir.rules.ChangeDetails;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.rules.PolicyTopic.Effect;
@@ -76,6 +77,6 @@ final class PolicyChangePrinter {
                 change.version(),
                 note);
         ChangeDetails.of(change).forEach(line -> out.printf("    %s%n", line));
-        change.warnings().forEach(line -> out.printf("    warning: %s%n", line));
+        change.warnings().forEach(line -> out.printf("    warning: %s%n", SafeText.of(line)));
     }
 }

@@ -71,7 +71,7 @@ final class ReconstructedLease implements HeldLeases {
     @Override
     public LeaseBook book(StateKey key) {
         if (recorded != null && recorded.observedBy().contains(key.policyId())) {
-            return LeaseBook.empty();
+            return LeaseBook.reconstructed(0, OptionalLong.of(0), nowMs, SHORTEST_RETRY_MS, false); // not only unknown
         }
         if (isNamed(key) && recorded.queueing() != null) {
             return LeaseBook.empty(); // it was sent to the queue because there was not enough quota

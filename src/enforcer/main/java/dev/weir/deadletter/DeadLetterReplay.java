@@ -7,6 +7,7 @@ import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import dev.weir.wire.DeadLetterHeaders;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -50,6 +52,7 @@ public final class DeadLetterReplay implements AutoCloseable {
     private final Topics topics;
     private final RecordReader reader;
     private final ReplayWriter writer;
+    private final WeirConfig config;
     private final boolean again;
     private final List<Skipped> skipped = new ArrayList<>();
     private long replayedCount;
@@ -70,6 +73,7 @@ public final class DeadLetterReplay implements AutoCloseable {
     public record Skipped(DeadLetterPosition position, String why) {}
 
     private DeadLetterReplay(WeirConfig config, boolean again) {
+        this.config = config;
         this.again = again;
         topics = Topics.of(config);
         reader = new RecordReader(config, topics.deadLetters(), RecordReader.Options.ofQuery());
@@ -107,7 +111,7 @@ public final class DeadLetterReplay implements AutoCloseable {
         writer.begin();
         List<TopicPartition> partitions = reader.partitions();
         Map<TopicPartition, Long> beginning = reader.beginning(partitions);
-        Map<TopicPartition, Long> end = reader.end(partitions);
+        Map<TopicPartition, Long> end = logEnd(partitions);
         ReplayMarker.Replayed replayed = ReplayMarker.Replayed.read(reader, beginning, end);
         Iterator<ConsumerRecord<byte[], byte[]>> records = reader.iterator(beginning, end);
         while (records.hasNext()) {
@@ -126,12 +130,14 @@ public final class DeadLetterReplay implements AutoCloseable {
 
     private Result run(Collection<DeadLetterPosition> positions) {
         writer.begin();
-        Map<TopicPartition, Long> end = reader.end(reader.partitions());
+        List<TopicPartition> partitions = reader.partitions();
+        Map<TopicPartition, Long> beginning = reader.beginning(partitions);
+        Map<TopicPartition, Long> end = logEnd(partitions);
         Map<TopicPartition, Long> from = new HashMap<>();
         for (DeadLetterPosition position : positions) {
             TopicPartition partition = new TopicPartition(topics.deadLetters(), position.partition());
             if (position.offset() < end.getOrDefault(partition, 0L)) {
-                from.merge(partition, position.offset(), Math::min);
+                from.merge(partition, Math.max(position.offset(), beginning.get(partition)), Math::min);
             }
         }
         Map<TopicPartition, Long> until = new HashMap<>(end);
@@ -140,7 +146,9 @@ public final class DeadLetterReplay implements AutoCloseable {
         for (DeadLetterPosition position : positions) {
             TopicPartition partition = new TopicPartition(topics.deadLetters(), position.partition());
             List<ConsumerRecord<byte[], byte[]>> found = new ArrayList<>(1);
-            if (from.containsKey(partition) && position.offset() < end.get(partition)) {
+            if (from.containsKey(partition)
+                    && position.offset() >= from.get(partition)
+                    && position.offset() < end.get(partition)) {
                 reader.read(Map.of(partition, position.offset()), Map.of(partition, position.offset() + 1), found::add);
             }
             if (found.isEmpty() || ReplayMarker.isIn(found.get(0))) {
@@ -153,6 +161,18 @@ public final class DeadLetterReplay implements AutoCloseable {
             }
         }
         return finish();
+    }
+
+    /**
+     * Returns the ends of the logs. Markers can lie behind the last stable offset, which is that of the oldest open
+     * transaction of an enforcer: reading waits for its end.
+     */
+    private Map<TopicPartition, Long> logEnd(List<TopicPartition> partitions) {
+        RecordReader.Options uncommitted =
+                RecordReader.Options.of(IsolationLevel.READ_UNCOMMITTED, Duration.ofSeconds(10));
+        try (RecordReader ends = new RecordReader(config, topics.deadLetters(), uncommitted)) {
+            return ends.end(partitions);
+        }
     }
 
     /** Returns whether the request of a dead letter was itself written by a replay. */

@@ -47,7 +47,7 @@ final class ReplayMarker {
         /** Reads the markers between offsets of each partition. */
         static Replayed read(RecordReader reader, Map<TopicPartition, Long> from, Map<TopicPartition, Long> end) {
             Replayed replayed = new Replayed(from);
-            reader.read(from, end, replayed::add);
+            reader.iterator(from, end).forEachRemaining(replayed::add);
             return replayed;
         }
 

@@ -5,6 +5,8 @@ import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Properties;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
@@ -31,7 +33,8 @@ final class ReplayWriter implements AutoCloseable {
 
     private final Topics topics;
     private final KafkaProducer<byte[], byte[]> producer;
-    private int requests; // of the open transaction
+    private final List<ProducerRecord<byte[], byte[]>> pending = new ArrayList<>();
+    private int requests; // that are pending
     private long bytes;
     private long committed;
 
@@ -56,18 +59,14 @@ final class ReplayWriter implements AutoCloseable {
     }
 
     /**
-     * Writes a request and the marker of its dead letter, possibly later.
+     * Writes a request and the marker of its dead letter, possibly later: no transaction is open between two calls,
+     * since readers of the request topic wait for its end.
      *
      * @throws UnreachableException if writing failed; what is not committed is not written
      */
     void write(DeadLetterPosition letter, byte[] key, byte[] value, Headers headers) {
-        write(() -> {
-            if (requests == 0) {
-                producer.beginTransaction();
-            }
-            send(new ProducerRecord<>(topics.requests(), null, key, value, headers));
-            send(ReplayMarker.of(topics.deadLetters(), letter));
-        });
+        pending.add(new ProducerRecord<>(topics.requests(), null, key, value, headers));
+        pending.add(ReplayMarker.of(topics.deadLetters(), letter));
         requests++;
         bytes += value == null ? 0 : value.length;
         if (requests >= MAX_REQUESTS || bytes >= MAX_BYTES) {
@@ -82,8 +81,13 @@ final class ReplayWriter implements AutoCloseable {
      */
     void commit() {
         if (requests > 0) {
-            write(producer::commitTransaction);
+            write(() -> {
+                producer.beginTransaction();
+                pending.forEach(this::send);
+                producer.commitTransaction();
+            });
             committed += requests;
+            pending.clear();
             requests = 0;
             bytes = 0;
         }

@@ -9,7 +9,9 @@ import dev.weir.policy.PolicyTable;
 import dev.weir.processor.RequestReader;
 import dev.weir.topics.RecordReader;
 import dev.weir.topics.SchemaRegistries;
+import dev.weir.topics.UnreachableException;
 import dev.weir.topology.Topics;
+import dev.weir.wire.RegistryException;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
@@ -19,13 +21,18 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Finds key fields that none of the recent requests of a policy has, such as one with a spelling mistake: all of these
  * requests share one count. Reads the end of the request topic.
  */
 public final class MissingKeyFields {
+
+    private static final Logger LOG = LoggerFactory.getLogger(MissingKeyFields.class);
 
     /** How many records are read of all partitions together. */
     static final int MOST_READ = 5_000;
@@ -66,8 +73,8 @@ public final class MissingKeyFields {
      * @param policies the policies that apply
      * @param ids the policies that are checked; empty for all
      * @param nowMs the time at which the requests are matched
-     * @return the warnings by the id of the policy
-     * @throws dev.weir.topics.UnreachableException if the topic cannot be read
+     * @return the warnings by the id of the policy; none if recent requests cannot be read, for lack of permissions or
+     *     within 10 s: they are a hint, without which policies can be checked and applied all the same
      */
     public static Map<String, List<String>> of(WeirConfig config, PolicyTable policies, Set<String> ids, long nowMs) {
         MissingKeyFields missing = new MissingKeyFields(config, policies, ids);
@@ -79,6 +86,9 @@ public final class MissingKeyFields {
             Map<TopicPartition, Long> end = records.end(all);
             from.replaceAll((partition, beginning) -> Math.max(beginning, end.get(partition) - ofEach));
             records.read(from, end, record -> missing.add(record, nowMs));
+        } catch (UnreachableException | RegistryException | KafkaException e) {
+            LOG.debug("Recent requests cannot be read", e);
+            return Map.of();
         }
         return missing.warnings();
     }

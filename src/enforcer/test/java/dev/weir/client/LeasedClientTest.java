@@ -18,6 +18,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
+import dev.weir.topology.Topics;
 import dev.weir.wire.KeyCodec;
 import dev.weir.wire.LeaseUsageAvro;
 import java.io.BufferedReader;
@@ -244,7 +245,7 @@ class LeasedClientTest {
     }
 
     private static long leaseResponses(LiveWeir weir) {
-        String topic = weir.config().topics().prefix() + "lease-responses";
+        String topic = Topics.of(weir.config()).leaseResponses();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
                 new HashMap<String, Object>(weir.config().kafka()),
                 new ByteArrayDeserializer(),

@@ -81,7 +81,7 @@ class LoadSheddingTest {
 
     @Test
     void without_decisions_requests_that_wait_to_be_sent_time_out_like_the_others() throws Exception {
-        try (WeirClient weir = LiveWeir.ready(weir("away.")
+        try (WeirClient weir = LiveWeir.ready(weir("shed-away.")
                 .client()
                 .timeout(SHORT)
                 .fallback(Fallback.FAIL_OPEN)

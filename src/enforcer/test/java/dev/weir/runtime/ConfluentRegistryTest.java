@@ -114,7 +114,7 @@ class ConfluentRegistryTest {
 
     @Test
     void nothing_starts_while_the_registry_does_not_respond() throws Exception {
-        WeirConfig config = config("away.");
+        WeirConfig config = config("confluent-away.");
         createTopics(config);
         int id = registry().id("other", ANOTHER.toString());
         process.pause();

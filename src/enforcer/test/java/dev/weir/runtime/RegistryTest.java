@@ -243,8 +243,8 @@ class RegistryTest {
     @Test
     void records_wait_for_an_unreachable_registry_and_none_is_lost() throws Exception {
         assumeTrue(real == null, "the real one cannot be sent away");
-        WeirConfig config = config("away.");
-        Topics topics = Topics.of("away.", "weir");
+        WeirConfig config = config("registry-away.");
+        Topics topics = Topics.of("registry-away.", "weir");
         byte[] known = serialized(topics.requests(), event("known"));
         byte[] unknown = serialized("other." + topics.requests(), another("unknown"));
         try (Enforcer enforcer = enforcer(config)) {
