@@ -78,8 +78,7 @@ class BuildTest {
         for (int i = 0; i < dependencies.getLength(); i++) {
             Element dependency = (Element) dependencies.item(i);
             List<String> scopes = texts(dependency, "scope");
-            boolean isOfTests = texts(dependency, "type").contains("test-jar");
-            if (!isOfTests && scope.test(scopes.isEmpty() ? "compile" : scopes.get(0))) {
+            if (scope.test(scopes.isEmpty() ? "compile" : scopes.get(0))) {
                 artifacts.addAll(texts(dependency, "artifactId").subList(0, 1));
             }
         }

@@ -28,9 +28,7 @@ class LayeringTest {
     static final class WithoutTests implements ImportOption {
         @Override
         public boolean includes(Location location) {
-            return !location.contains("/test-classes/")
-                    && !location.contains("-tests.jar")
-                    && !location.contains("/weir-testing");
+            return !location.contains("/test-classes/") && !location.contains("/weir-testing");
         }
     }
 
