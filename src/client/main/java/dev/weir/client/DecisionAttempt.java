@@ -261,7 +261,7 @@ final class DecisionAttempt implements WritableLeases {
         for (int i = 0; i < size; i++) {
             boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
             if (decision.outcome() == Outcome.ALLOWED) {
-                held[i].allowed(before[i], decision.decidedAtMs());
+                held[i].allowed(before[i], observes(i) ? takenAtMs(i) : decision.decidedAtMs());
             } else if (isByThis && decision.reason() == Reason.QUOTA_NOT_AT_HAND && isUnanswered(held[i])) {
                 undecided = LeasedDecisions.Undecided.NO_LEASE;
                 return null;

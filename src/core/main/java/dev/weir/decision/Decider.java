@@ -116,7 +116,7 @@ public final class Decider {
 
     /** Returns a read-only decider whose retry times ignore that policies change. */
     static Decider withoutForecast(PolicyStates states, QuotaSource shared) {
-        return new Decider(new ReadOnlyStates(states), shared, EvaluationListener.NONE, false);
+        return new Decider(new ReadOnlyStates(states), shared.readOnly(), EvaluationListener.NONE, false);
     }
 
     /** Decides a request, and writes the changes to the states and the leases. */

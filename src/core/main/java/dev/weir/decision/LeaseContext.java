@@ -22,4 +22,9 @@ public record LeaseContext(WritableLeases leases, long nowMs, boolean isFirstAtt
     public boolean isLeased(Policy policy) {
         return policy.isShared();
     }
+
+    @Override
+    public QuotaSource readOnly() {
+        return readOnly(leases, nowMs, false, false);
+    }
 }

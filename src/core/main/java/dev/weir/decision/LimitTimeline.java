@@ -19,8 +19,7 @@ import java.util.List;
  * @param override the limit of the request that is checked, null for the limit's own
  */
 // All algorithms have one property in common: if c at t takes from a later charge at s, then c at any time between t
-// and
-// s takes from it too. So if a cost conflicts with a charge, the next time to try is the start of that charge.
+// and s takes from it too. So if a cost conflicts with a charge, the next time to try is the start of that charge.
 record LimitTimeline(LimitAccount<?> account, List<DelayedCharge> delayed, LimitOverride override) {
 
     /** After so many steps, the search for a time goes on after the last delayed charge, where it ends. */

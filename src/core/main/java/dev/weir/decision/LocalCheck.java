@@ -76,7 +76,7 @@ final class LocalCheck extends PolicyCheck {
             isScratch = isTrial && stored.hasStartedBy(ownMs);
             state = isScratch ? stored.scratch() : stored;
             state = state.hasStartedBy(ownMs) ? state.startedBy(ownMs) : state;
-            state = state.withoutExpired(ownMs);
+            state = state.withoutExpiredSteps(ownMs);
             if (!state.hasLimitsOf(policy)) {
                 adopted = ownMs < stored.expiresAtMs() && state.isConvertedBy(policy, ownMs);
                 state = state.migrateTo(policy, ownMs, logId -> states.segments(key, logId));

@@ -122,31 +122,30 @@ public record PolicyState(
 
     private List<LimitAccount<?>> unexpired(long nowMs) {
         return suspended.stream()
-                .filter(account -> account.expiresAtMs(lastChargeMs) > nowMs)
+                .filter(account -> account.expiresAtMs(nowMs) > nowMs)
                 .toList();
     }
 
     /**
-     * Returns this state as if accounts that have expired had been deleted. Suspended ones would otherwise return with a
-     * later charge, which moves their expiry. The steps of a bucket begin with the first request that is stored.
+     * Returns this state with new buckets instead of those whose steps have expired. The steps begin with the first request
+     * that is stored, also if it charges another limit: the state may have been deleted meanwhile.
      */
-    PolicyState withoutExpired(long nowMs) {
-        List<LimitAccount<?>> kept = suspended.isEmpty() ? suspended : unexpired(nowMs);
+    PolicyState withoutExpiredSteps(long nowMs) {
         boolean isExpired = false;
         for (LimitAccount<?> account : accounts) {
             isExpired |= hasExpiredSteps(account, nowMs);
         }
-        if (kept.size() == suspended.size() && !isExpired) {
+        if (!isExpired) {
             return this;
         }
         List<LimitAccount<?>> current = mapped(
                 accounts,
                 account -> hasExpiredSteps(account, nowMs) ? LimitAccount.open(account.limit(), nowMs) : account);
-        return new PolicyState(lastChargeMs, lastDelayMs, current, kept, retire(concat(current, kept)), delayed);
+        return new PolicyState(lastChargeMs, lastDelayMs, current, suspended, retiredLogs, delayed);
     }
 
-    private boolean hasExpiredSteps(LimitAccount<?> account, long nowMs) {
-        return account.limit() instanceof IntervalBucket && account.expiresAtMs(lastChargeMs) <= nowMs;
+    private static boolean hasExpiredSteps(LimitAccount<?> account, long nowMs) {
+        return account.limit() instanceof IntervalBucket && account.expiresAtMs(nowMs) <= nowMs;
     }
 
     /** Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards. */

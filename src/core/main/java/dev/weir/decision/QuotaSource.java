@@ -13,6 +13,9 @@ public sealed interface QuotaSource permits QuotaSource.Local, LeaseContext {
     /** Returns whether the limits of a policy are looked up in leases. */
     boolean isLeased(Policy policy);
 
+    /** Returns the same source for decisions that change nothing: they request no leases and ask no ledger. */
+    QuotaSource readOnly();
+
     /** Counts all limits in the decider's states. */
     enum Local implements QuotaSource {
         INSTANCE;
@@ -20,6 +23,11 @@ public sealed interface QuotaSource permits QuotaSource.Local, LeaseContext {
         @Override
         public boolean isLeased(Policy policy) {
             return false;
+        }
+
+        @Override
+        public QuotaSource readOnly() {
+            return this;
         }
     }
 }

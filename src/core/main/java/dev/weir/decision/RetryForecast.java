@@ -19,12 +19,9 @@ import dev.weir.policy.PolicyTable;
  * </pre>
  */
 // The request is tried at each change before its retry time. Between two changes, a request that passes at one time
-// also
-// passes later. The retry time of a request at the change is only a first guess, because the usage is carried over to a
-// new
-// version by the next request, whenever it arrives; until then, it falls by the old limits. So further times are tried
-// until
-// one passes, and the first one is found by bisection.
+// also passes later. The retry time of a request at the change is only a first guess, because the usage is carried over
+// to a new version by the next request, whenever it arrives; until then, it falls by the old limits. So further times
+// are tried until one passes, and the first one is found by bisection.
 final class RetryForecast {
 
     /** How many changes are foreseen. */

@@ -217,7 +217,7 @@ class ObservingTest {
                 nowMs += random.nextInt(3) == 0 ? random.nextInt(20) : 0;
                 long atMs = nowMs - (random.nextInt(5) == 0 ? random.nextInt(60) : 0);
                 Request request = random.nextInt(5) == 0 && j > 0
-                        ? again(sent.get(random.nextInt(j)), atMs)
+                        ? sent.get(random.nextInt(j)).withTimestampMs(atMs)
                         : randomRequest(random, atMs);
                 sent.add(request);
                 int granted = random.nextInt(6);
@@ -323,23 +323,6 @@ class ObservingTest {
         public long leaseWaitMs() {
             return 100;
         }
-    }
-
-    private static Request again(Request request, long atMs) {
-        return new Request(
-                request.requestId(),
-                request.client(),
-                request.kind(),
-                request.tier(),
-                request.cost(),
-                request.sizeBytes(),
-                request.attributes(),
-                null,
-                null,
-                null,
-                request.limitOverride(),
-                atMs,
-                request.source());
     }
 
     private static Request randomRequest(Random random, long atMs) {

@@ -139,11 +139,11 @@ final class TopCommand implements Callable<Integer> {
             return 0;
         }
         try {
-            refresh(out);
+            return refresh(out) ? 0 : 1;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+            return 0;
         }
-        return 0;
     }
 
     private void requireValid() {
@@ -154,6 +154,9 @@ final class TopCommand implements Callable<Integer> {
         if (every.toMillis() < 1_000) {
             throw wrongUsage("--every must be 1s or more, is " + DurationsAndSizes.duration(every.toMillis()));
         }
+        if (count != null && count < 1) {
+            throw wrongUsage("--count must be 1 or more, is " + count);
+        }
         if (most != null && (most < 1 || most > MAX_MOST)) {
             throw wrongUsage("--most must be 1 to " + MAX_MOST + ", is " + most);
         }
@@ -163,14 +166,20 @@ final class TopCommand implements Callable<Integer> {
         return new ParameterException(spec.commandLine(), why);
     }
 
-    /** Prints the list again and again. If no instance responds, prints that above the last list. */
-    private void refresh(PrintWriter out) throws InterruptedException {
+    /**
+     * Prints the list again and again. If no instance responds, prints that above the last list. Returns whether the last
+     * list was received.
+     */
+    private boolean refresh(PrintWriter out) throws InterruptedException {
+        boolean isReceived = true;
         String list = "";
         for (int left = count == null ? Integer.MAX_VALUE : count; left > 0; left--) {
             Terminal.Size size = Terminal.size();
             String trouble = "";
+            isReceived = false;
             try {
                 list = list(size, TerminalWriter.style(out));
+                isReceived = true;
             } catch (UnreachableException e) {
                 String why = cut("weir top: " + SafeText.of(e.getMessage()), size.columns());
                 trouble = TerminalWriter.style(out).bad(why) + "\n";
@@ -181,6 +190,7 @@ final class TopCommand implements Callable<Integer> {
                 Thread.sleep(every.toMillis());
             }
         }
+        return isReceived;
     }
 
     private String list(Terminal.Size size, TextStyle style) {

@@ -43,6 +43,7 @@ class UsageErrorsTest {
             watch decisions --outcome no  | weir watch decisions: --outcome must be one of allowed, denied, queued, expired, is 'no'
             top --since 30s               | weir top: --since must be 1m to 1d, is 30s (try weir top --help)
             top --since 2d                | weir top: --since must be 1m to 1d, is 2d (try weir top --help)
+            top --count 0                 | weir top: --count must be 1 or more, is 0 (try weir top --help)
             top --every 10ms              | weir top: --every must be 1s or more, is 10ms (try weir top --help)
             top --most 0                  | weir top: --most must be 1 to 1000, is 0 (try weir top --help)
             top nodes                     | weir top: VIEW must be one of clients, policies, is 'nodes'

@@ -8,6 +8,7 @@ import dev.weir.decision.Decider;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -130,10 +131,14 @@ final class Recomputation {
         }
     }
 
+    /**
+     * Returns the shared quotas that a request charges or, if it is a RESET, frees. Without those of policies that only
+     * observe: a decision does not have the time at which they are charged.
+     */
     private static Set<StateKey> shared(Request request, Collection<Policy> applicable) {
         Set<StateKey> shared = new HashSet<>();
         for (Policy policy : applicable) {
-            if (policy.isShared()) {
+            if (policy.isShared() && (!policy.observes() || request.kind() == RequestKind.RESET)) {
                 shared.add(policy.stateKey(request));
             }
         }

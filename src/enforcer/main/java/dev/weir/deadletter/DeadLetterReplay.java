@@ -117,7 +117,7 @@ public final class DeadLetterReplay implements AutoCloseable {
         while (records.hasNext()) {
             ConsumerRecord<byte[], byte[]> record = records.next();
             if (!ReplayMarker.isIn(record) && DeadLetterList.hasReason(record, reason)) {
-                if (!again && (replayed.contains(record) || isOfReplay(record))) {
+                if (again ? replayed.isRejectedAgain(record) : replayed.contains(record) || isOfReplay(record)) {
                     skippedCount++;
                     replayedBefore++;
                 } else {

@@ -38,40 +38,60 @@ final class ReplayMarker {
     static final class Replayed {
 
         private final Map<TopicPartition, Long> from;
+        private final Map<TopicPartition, Long> end;
         private final Map<Integer, BitSet> offsets = new HashMap<>(); // from the first one that is read
+        private final Map<Integer, BitSet> rejectedAgain = new HashMap<>(); // likewise
 
-        private Replayed(Map<TopicPartition, Long> from) {
+        private Replayed(Map<TopicPartition, Long> from, Map<TopicPartition, Long> end) {
             this.from = from;
+            this.end = end;
         }
 
         /** Reads the markers between offsets of each partition. */
         static Replayed read(RecordReader reader, Map<TopicPartition, Long> from, Map<TopicPartition, Long> end) {
-            Replayed replayed = new Replayed(from);
+            Replayed replayed = new Replayed(from, end);
             reader.iterator(from, end).forEachRemaining(replayed::add);
             return replayed;
         }
 
         private void add(ConsumerRecord<byte[], byte[]> record) {
-            if (!isIn(record)) {
+            if (isIn(record)) {
+                String text = DeadLetter.header(record, HEADER);
+                boolean isOffset = text.matches("[0-9]{1,18}");
+                if (isOffset && Long.parseLong(text) < record.offset()) {
+                    set(offsets, record.topic(), record.partition(), Long.parseLong(text));
+                }
                 return;
             }
-            String text = DeadLetter.header(record, HEADER);
-            boolean isOffset = text.matches("[0-9]{1,18}");
-            long index = isOffset ? Long.parseLong(text) - first(record) : -1;
-            if (index >= 0 && index < record.offset() - first(record) && index < Integer.MAX_VALUE) {
-                offsets.computeIfAbsent(record.partition(), none -> new BitSet())
-                        .set((int) index);
+            String source = DeadLetter.header(record, DeadLetterReplay.REPLAYED_FROM);
+            if (source != null && source.matches("[0-9]{1,9}:[0-9]{1,18}")) {
+                DeadLetterPosition replayed = DeadLetterPosition.parse(source);
+                set(rejectedAgain, record.topic(), replayed.partition(), replayed.offset());
             }
         }
 
-        private long first(ConsumerRecord<byte[], byte[]> record) {
-            return from.get(new TopicPartition(record.topic(), record.partition()));
+        private void set(Map<Integer, BitSet> bits, String topic, int partition, long offset) {
+            TopicPartition of = new TopicPartition(topic, partition);
+            Long first = from.get(of);
+            // A sender can set the header of replayed requests to any offset.
+            if (first != null && offset >= first && offset < end.get(of) && offset - first < Integer.MAX_VALUE) {
+                bits.computeIfAbsent(partition, none -> new BitSet()).set((int) (offset - first));
+            }
+        }
+
+        private boolean isSet(Map<Integer, BitSet> of, ConsumerRecord<byte[], byte[]> letter) {
+            BitSet ofPartition = of.get(letter.partition());
+            long index = letter.offset() - from.get(new TopicPartition(letter.topic(), letter.partition()));
+            return ofPartition != null && index < Integer.MAX_VALUE && ofPartition.get((int) index);
         }
 
         boolean contains(ConsumerRecord<byte[], byte[]> letter) {
-            BitSet ofPartition = offsets.get(letter.partition());
-            long index = letter.offset() - first(letter);
-            return ofPartition != null && index < Integer.MAX_VALUE && ofPartition.get((int) index);
+            return isSet(offsets, letter);
+        }
+
+        /** Returns whether a letter was replayed and its request was rejected again, so that there is a later letter of it. */
+        boolean isRejectedAgain(ConsumerRecord<byte[], byte[]> letter) {
+            return contains(letter) && isSet(rejectedAgain, letter);
         }
     }
 }

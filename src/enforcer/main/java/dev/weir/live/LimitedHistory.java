@@ -19,9 +19,9 @@ import java.util.TreeMap;
  * The limited requests and the results of policies of the last day on one instance, in bounded memory. Not thread-safe.
  */
 // The figures are kept in slots of three lengths: 10 seconds for 5 minutes, a minute for an hour, 10 minutes for a day.
-// Each
-// second is added to the current slot of each length, and a query adds up the shortest slots that cover its period. The
-// current slots count with Space-Saving; of a slot that is over, the entries with the highest counts are kept.
+// Each second is added to the current slot of each length, and a query adds up the shortest slots that cover its
+// period.
+// The current slots count with Space-Saving; of a slot that is over, the entries with the highest counts are kept.
 final class LimitedHistory {
 
     /** The number of combinations of client, policy and reason that a slot counts exactly. */
@@ -176,12 +176,15 @@ final class LimitedHistory {
             clients.addAll(slot.clients);
             policies.addAll(slot.policies);
         });
+        List<LimitedClient> most = LimitedReport.clients(clients, selection);
+        // A report of all can be added to those of other instances, unless some of its clients are left out.
+        boolean isComplete = selection.most() < LimitedReport.MAX_ENTRIES || most.size() < LimitedReport.MAX_ENTRIES;
         return new LimitedReport(
                 covering.isEmpty() ? fromMs : Math.min(covering.get(0).at, nowMs),
                 nowMs,
-                covering.stream().allMatch(ClosedSlot::exact),
+                isComplete && covering.stream().allMatch(ClosedSlot::exact),
                 covering.stream().mapToLong(ClosedSlot::requests).sum(),
-                LimitedReport.clients(clients, selection),
+                most,
                 LimitedReport.policies(policies, selection));
     }
 }

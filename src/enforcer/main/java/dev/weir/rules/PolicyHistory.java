@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The versions of policies and queues, including those that are no longer on the policies topic. The topic is read when
@@ -102,6 +103,31 @@ final class PolicyHistory implements PastVersions, AutoCloseable {
             }
         }
         return newestFirst;
+    }
+
+    /** Returns the key of a version in the history. */
+    static String key(PolicyAvro.Applied version) {
+        return version.key() + "/" + version.version();
+    }
+
+    /**
+     * Returns some versions by their {@linkplain #key keys}, without those that are not in the history any more.
+     *
+     * @throws UnreachableException if the topic cannot be read
+     */
+    Map<String, PolicyAvro.Applied> versions(Set<String> keys) {
+        Map<String, PolicyAvro.Applied> found = new HashMap<>();
+        PolicyAvro avro = new PolicyAvro();
+        log().readAll((ofVersion, value) -> {
+            if (value != null && keys.contains(ofVersion)) {
+                try {
+                    found.put(ofVersion, avro.decode(ofVersion.substring(0, ofVersion.lastIndexOf('/')), value));
+                } catch (UnreadableException e) {
+                    // not written by this version of Weir
+                }
+            }
+        });
+        return found;
     }
 
     private TopicLog log() {

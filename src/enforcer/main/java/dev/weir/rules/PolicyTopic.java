@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
@@ -21,7 +22,6 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /**
  * Reads and changes the definitions on the policies topic.
@@ -232,26 +232,29 @@ public final class PolicyTopic implements AutoCloseable {
      * @throws UnreachableException if the topic cannot be read
      */
     public List<PolicyAvro.Applied> readInForceFrom(long nowMs) {
-        return read().stream()
-                .flatMap(applied -> applied.kind() == PolicyAvro.Kind.QUEUE
-                        ? Stream.of(applied)
-                        : withAuthors(applied, PolicyVersions.inForceFrom(applied, nowMs)).stream())
-                .toList();
-    }
-
-    /** Adds the authors of versions before the newest one, which are in the history. */
-    private List<PolicyAvro.Applied> withAuthors(PolicyAvro.Applied newest, List<PolicyAvro.Applied> versions) {
-        if (versions.stream().allMatch(version -> version.version() == newest.version())) {
+        List<PolicyAvro.Applied> versions = new ArrayList<>();
+        Set<String> earlier = new HashSet<>(); // a record has the author of its newest version only
+        for (PolicyAvro.Applied applied : read()) {
+            List<PolicyAvro.Applied> held = applied.kind() == PolicyAvro.Kind.QUEUE
+                    ? List.of(applied)
+                    : PolicyVersions.inForceFrom(applied, nowMs);
+            versions.addAll(held);
+            held.stream()
+                    .filter(version -> version.version() != applied.version())
+                    .forEach(version -> earlier.add(PolicyHistory.key(version)));
+        }
+        if (earlier.isEmpty()) {
             return versions;
         }
-        List<PolicyAvro.Applied> history = history(newest.kind(), newest.id());
-        return versions.stream()
-                .map(version -> history.stream()
-                        .filter(past -> past.version() == version.version())
-                        .findFirst()
-                        .map(past -> version.withChangedBy(past.changedBy()))
-                        .orElse(version))
-                .toList();
+        try (PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
+            Map<String, PolicyAvro.Applied> found = history.versions(earlier);
+            return versions.stream()
+                    .map(version -> {
+                        PolicyAvro.Applied past = found.get(PolicyHistory.key(version));
+                        return past == null ? version : version.withChangedBy(past.changedBy());
+                    })
+                    .toList();
+        }
     }
 
     /**

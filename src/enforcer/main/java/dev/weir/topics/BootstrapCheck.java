@@ -176,7 +176,7 @@ public final class BootstrapCheck {
         Optional<BrokerFailure> failure =
                 usesTls ? address.connectFailure(remaining()) : address.plaintextFailure(remaining());
         if (failure.isPresent()) {
-            return failure;
+            return failure.map(this::withWholeLimit);
         }
         try {
             Collection<Node> named = namedBrokers(text);
@@ -189,6 +189,11 @@ public final class BootstrapCheck {
         } catch (TimeoutException e) {
             return Optional.of(BrokerFailure.noExchange(protocol, limit));
         }
+    }
+
+    /** Returns a time-out as one of the whole check, of which a part was spent before the connection. */
+    private BrokerFailure withWholeLimit(BrokerFailure failure) {
+        return failure.isTimeout() ? BrokerFailure.noResponse(limit) : failure;
     }
 
     private Collection<Node> namedBrokers(String address)
@@ -209,8 +214,9 @@ public final class BootstrapCheck {
         Optional<BrokerFailure> failure = Optional.empty();
         for (Node node : named) {
             BrokerAddress advertised = new BrokerAddress(node.host(), node.port());
-            Optional<BrokerFailure> why =
-                    advertised.equals(address) ? Optional.empty() : advertised.connectFailure(remaining());
+            Optional<BrokerFailure> why = advertised.equals(address)
+                    ? Optional.empty()
+                    : advertised.connectFailure(remaining()).map(this::withWholeLimit);
             if (why.isEmpty()) {
                 return why;
             }

@@ -202,7 +202,25 @@ class DeadLetterReplayTest {
         assertThat(replay("0:3").replayed()).isEqualTo(1);
     }
 
-    /** A process that is killed leaves its transaction open. The next replay ends it, and sends what it did not. */
+    /** Otherwise a request that was rejected twice would be sent, and charged, twice. */
+    @Test
+    void of_a_request_that_was_rejected_again_only_the_last_letter_is_sent_again() throws Exception {
+        assertThat(replay("0:0").replayed()).isEqualTo(1);
+        try (KafkaProducer<byte[], byte[]> producer = producer()) {
+            ProducerRecord<byte[], byte[]> later =
+                    letter(0, topics.requests(), Rejection.NOT_JSON, "alice", "{oops".getBytes(UTF_8));
+            later.headers().add(DeadLetterReplay.REPLAYED_FROM, "0:0".getBytes(UTF_8));
+            producer.send(later).get();
+        }
+        Map<TopicPartition, Long> before = endOfRequests();
+        DeadLetterReplay.Result again = DeadLetterReplay.replayAll(config, "NOT_JSON", true);
+        assertThat(again.replayedBefore()).isEqualTo(1);
+        assertThat(requestsAfter(before)).hasSize((int) again.replayed());
+        assertThat(DeadLetterReplay.replayAll(config, "NOT_JSON", true).replayed())
+                .isEqualTo(again.replayed());
+    }
+
+    /** A process can pause before it commits. The next replay prevents that it commits later, and sends what it did not. */
     @Test
     void a_replay_that_was_interrupted_loses_and_doubles_nothing() {
         Map<TopicPartition, Long> before = endOfRequests();

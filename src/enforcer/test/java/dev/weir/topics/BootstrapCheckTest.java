@@ -50,10 +50,7 @@ class BootstrapCheckTest {
     void an_outage_of_slow_brokers_is_reported_when_a_command_would_give_up() throws IOException {
         try (SlowBroker slow = new SlowBroker()) {
             WeirConfig config = config(slow.address()).withKafka("default.api.timeout.ms", "1000");
-            assertThat(BootstrapCheck.outage(config))
-                    .get()
-                    .asString()
-                    .containsPattern("no response within (1s|\\d+ms)");
+            assertThat(BootstrapCheck.outage(config)).get().asString().contains("no response within 1s");
         }
         assertThat(BootstrapCheck.outage(config("127.0.0.1:1")))
                 .get()

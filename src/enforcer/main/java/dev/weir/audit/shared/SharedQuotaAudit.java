@@ -102,18 +102,16 @@ public final class SharedQuotaAudit {
             return;
         }
         for (StateKey key : shared) {
-            if (!decision.observedBy().contains(key.policyId())) { // otherwise it was not charged
-                add(
-                        key,
-                        new UsageInterval(
-                                decision.decidedAtMs(),
-                                decision.decidedAtMs(),
-                                request.cost(),
-                                1,
-                                place.partition(),
-                                place.offset(),
-                                requestOffset));
-            }
+            add(
+                    key,
+                    new UsageInterval(
+                            decision.decidedAtMs(),
+                            decision.decidedAtMs(),
+                            request.cost(),
+                            1,
+                            place.partition(),
+                            place.offset(),
+                            requestOffset));
         }
     }
 
