@@ -1,12 +1,11 @@
 package dev.weir.bench;
 
 import dev.weir.event.Admission;
-import dev.weir.event.Decision;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.storage.StoredQueues;
@@ -130,13 +129,14 @@ public final class KeysBench {
     }
 
     /** The run of one size. */
-    private final class SizeRun implements Outlet {
+    private final class SizeRun {
         private final Size size;
         private final RocksQueues stores;
         private final QueueRules rules;
         private final Histogram late = new Histogram(DIGITS);
         private final List<String> toAdmit = new ArrayList<>();
         private final long[] lastNanos; // the time of the last release of each key
+        private StoredQueues queues;
         private Shaper shaper;
         private long admitted;
         private long released;
@@ -191,8 +191,8 @@ public final class KeysBench {
         }
 
         private void open() {
-            StoredQueues queues = stores.open();
-            shaper = new Shaper(queue -> rules, queues, this, hotKeys);
+            queues = stores.open();
+            shaper = new Shaper(queue -> rules, queues, hotKeys);
             queues.restore(shaper);
         }
 
@@ -214,7 +214,7 @@ public final class KeysBench {
                     nowNanos = Math.max(nowNanos + STEP_NANOS, shaper.dueNanos());
                     int full = perStep == Integer.MAX_VALUE ? perStep : toAdmit.size() + perStep;
                     while (toAdmit.size() < full && shaper.dueNanos() <= nowNanos) {
-                        shaper.tick(nowNanos, STEPS_PER_TICK);
+                        carryOut(shaper.tick(nowNanos, STEPS_PER_TICK));
                     }
                 }
                 long betweenNanos = System.nanoTime();
@@ -234,7 +234,7 @@ public final class KeysBench {
             watchedFromNanos = System.nanoTime();
             while (System.nanoTime() - watchedFromNanos < turn.toNanos()) {
                 nowNanos = clockNanos();
-                shaper.tick(nowNanos, BATCH);
+                carryOut(shaper.tick(nowNanos, BATCH));
                 admitAgain();
                 long untilDueNanos = shaper.dueNanos() - clockNanos();
                 if (untilDueNanos > 0) {
@@ -269,14 +269,20 @@ public final class KeysBench {
                     nowMs,
                     new Request.Source(0, admitted));
             Admission admission = Admission.of(request, rules.id(), new PolicyVersion("p", 1), null);
-            shaper.admit(QueueRules.withKey(admission, rules), admitted++, nowMs, nowNanos);
+            carryOut(shaper.admit(QueueRules.withKey(admission, rules), admitted++, nowMs, nowNanos));
         }
 
-        @Override
-        public void emitDecision(Admission of, Decision decision) {}
+        private void carryOut(List<QueueEffect> effects) {
+            for (QueueEffect effect : effects) {
+                if (effect instanceof QueueEffect.StateStored stored) {
+                    queues.store(stored);
+                } else if (effect instanceof QueueEffect.Released of) {
+                    emitRelease(of.of(), of.release());
+                }
+            }
+        }
 
-        @Override
-        public void emitRelease(Admission of, Release release) {
+        private void emitRelease(Admission of, Release release) {
             released++;
             toAdmit.add(of.key().get(KEY));
             int key = Integer.parseInt(of.key().get(KEY));

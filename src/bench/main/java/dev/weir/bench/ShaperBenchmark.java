@@ -1,15 +1,15 @@
 package dev.weir.bench;
 
 import dev.weir.event.Admission;
-import dev.weir.event.Decision;
 import dev.weir.event.PolicyVersion;
-import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.QueueRules;
+import dev.weir.storage.StoredQueues;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -43,15 +43,17 @@ public class ShaperBenchmark {
     @Param("1000")
     int clients;
 
-    private RocksQueues queues;
+    private RocksQueues stores;
+    private StoredQueues queues;
     private Shaper shaper;
     private long admitted;
     private long released;
 
     @Setup
     public void fill() throws IOException {
-        queues = new RocksQueues();
-        shaper = new Shaper(queue -> RULES, queues.open(), new Count(), 1);
+        stores = new RocksQueues();
+        queues = stores.open();
+        shaper = new Shaper(queue -> RULES, queues, 1);
         for (int i = 0; i < waiting; i++) {
             admit(0);
         }
@@ -59,14 +61,14 @@ public class ShaperBenchmark {
 
     @TearDown
     public void close() throws IOException {
-        queues.close();
+        stores.close();
     }
 
     @Benchmark
     public long release() {
         long before = released;
         long nowNanos = shaper.dueNanos();
-        shaper.tick(nowNanos, 1);
+        carryOut(shaper.tick(nowNanos, 1));
         if (released != before + 1) {
             throw new IllegalStateException("a tick released " + (released - before));
         }
@@ -90,16 +92,16 @@ public class ShaperBenchmark {
                 nowMs,
                 new Request.Source(0, admitted));
         Admission admission = Admission.of(request, QUEUE, new PolicyVersion("p", 1), null);
-        shaper.admit(admission, admitted++, nowMs, nowNanos);
+        carryOut(shaper.admit(admission, admitted++, nowMs, nowNanos));
     }
 
-    private final class Count implements Outlet {
-        @Override
-        public void emitDecision(Admission of, Decision decision) {}
-
-        @Override
-        public void emitRelease(Admission of, Release release) {
-            released++;
+    private void carryOut(List<QueueEffect> effects) {
+        for (QueueEffect effect : effects) {
+            if (effect instanceof QueueEffect.StateStored stored) {
+                queues.store(stored);
+            } else if (effect instanceof QueueEffect.Released) {
+                released++;
+            }
         }
     }
 }

@@ -60,7 +60,7 @@ final class LeakyBucketQueue {
     private static final Ahead NONE_AHEAD = new Ahead(0, 0);
 
     private final BucketId id;
-    private final Outlet outlet;
+    private final EffectLog effects;
     private final WaitingRequests room;
     private QueueRules rules;
     private Pacing pacing;
@@ -80,9 +80,9 @@ final class LeakyBucketQueue {
      * @param backlog counts what waits in all buckets of the queue; this bucket updates it
      */
     LeakyBucketQueue(
-            BucketState state, PacedQueueRules queueRules, QueueStore store, QueueBacklog backlog, Outlet outlet) {
+            BucketState state, PacedQueueRules queueRules, QueueStore store, QueueBacklog backlog, EffectLog effects) {
         id = state.id();
-        this.outlet = outlet;
+        this.effects = effects;
         PacedQueueRules counted = queueRules.withRate(state.limit(), state.perMs());
         rules = counted.rules();
         pacing = counted.pacing();
@@ -144,7 +144,7 @@ final class LeakyBucketQueue {
 
     /** Returns whether the bucket would change if these rules were put in force. */
     boolean isOutdated(QueueRules current) {
-        return !rules.equals(current);
+        return rules != current && !rules.equals(current);
     }
 
     /**
@@ -494,7 +494,7 @@ final class LeakyBucketQueue {
                 clockNanos);
         isChanged = true;
         Request request = waiting.admission().request();
-        outlet.emitRelease(
+        effects.release(
                 waiting.admission(),
                 new Release(
                         request.requestId(),
@@ -579,7 +579,7 @@ final class LeakyBucketQueue {
     }
 
     private void answer(Admission admission, Decision decision) {
-        outlet.emitDecision(admission, decision);
+        effects.decide(admission, decision);
     }
 
     /**

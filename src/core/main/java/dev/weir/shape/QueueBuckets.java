@@ -1,58 +1,468 @@
 package dev.weir.shape;
 
-import dev.weir.decision.KeyValueTable;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WorkBudget;
-import dev.weir.shape.total.SlotMessenger;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotReport;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 
 /**
- * The buckets of one queue on this partition: the hot ones, and the due times of the cold ones.
+ * The buckets of one queue on this partition. Only this class creates, loads, runs, unloads and forgets them. A bucket
+ * with a key is hot, that is, on the heap; or cold, with a state and a timer in the tables.
  *
- * <p>In a queue with a total, a cold bucket can contend for a slot. Then it has two timers: one in a wheel for the tier
- * of its first request, at the time at which its own pace permits the release; and, if one of its requests expires, one
- * at the time of that expiry.
+ * <pre>
+ *               use                       use, its timer, or its turn for a slot of the total
+ *   none ───────────────▶ hot ◀──────────────────────────────────────────────────────────── cold
+ *    ▲                    │ │                                                                ▲
+ *    └────────────────────┘ └────────────────────────────────────────────────────────────────┘
+ *       idle after a run            unload: too many are hot, and this one is due last
+ *
+ *   run = adopt the rules in force, work, then: forget it if it is idle, otherwise schedule it
+ * </pre>
+ *
+ * <p>Laws, after each operation: every bucket in which requests wait, or whose past releases matter, is either hot or
+ * cold; a hot one is scheduled for when it has something to do, or contends for a slot; a cold one has a timer no later
+ * than that; its stored state is that of its last run.
+ *
+ * <p>The bucket of a queue without key is hot as long as the queue exists. A queue that was deleted, or has got another
+ * key, drains and is removed with its last bucket. So the buckets of a queue always have the same key fields.
  */
 final class QueueBuckets {
 
-    final Map<BucketId, LeakyBucketQueue> hot = new LinkedHashMap<>();
-    final TimingWheel cold;
-    private final Map<String, TimingWheel> contending = new TreeMap<>(); // cold buckets that contend, by tier
-    private final Set<String> changedTiers = new TreeSet<>(); // tiers whose cold buckets have to be counted again
-    private long coldBuckets;
-    final QueueBacklog backlog;
-    final LongestKeys longest = new LongestKeys();
+    private static final long NANOS_PER_MS = 1_000_000;
 
-    /** Hot buckets that have not adopted the current rules. */
-    final Deque<LeakyBucketQueue> outdated = new ArrayDeque<>();
+    /** The most entries of a wheel that are read in search of a contending bucket. */
+    private static final int MAX_WHEEL_READS = 1_000;
 
-    private final KeyValueTable<TimerKey, BucketId> timers;
-    private final SlotMessenger messenger;
+    /** The most contending buckets that are considered for unloading. */
+    private static final int MAX_CANDIDATES = 16;
+
+    /** The most buckets that adopt changed rules in the same call. */
+    private static final int MAX_UPDATES_AT_ONCE = 500;
+
+    private static final Consumer<LeakyBucketQueue> NO_WORK = bucket -> {};
+
+    /**
+     * What the queues of a partition share.
+     *
+     * @param tables where the requests and timers are
+     * @param states where the states of buckets are
+     * @param effects receives the effects of the current operation
+     * @param hot the buckets on the heap
+     * @param messaging how this partition exchanges messages with others
+     */
+    record Partition(
+            Shaper.Tables tables, BucketStates states, EffectLog effects, HotBuckets hot, Shaper.Messaging messaging) {}
+
+    private final Partition partition;
+    private final BucketStates states;
+    private final Map<BucketId, LeakyBucketQueue> hot = new LinkedHashMap<>();
+    private final ColdBuckets cold;
+    private final Deque<LeakyBucketQueue> outdated = new ArrayDeque<>(); // hot ones by earlier rules
+    private final QueueBacklog backlog;
+    private final LongestKeys longest = new LongestKeys();
     private PacedQueueRules rules;
     private PartitionSlots slots; // null if the queue has no total
     private boolean isDraining;
-    private long coldDueNanos = Long.MAX_VALUE; // the sort key of this queue among all
-    private long steppedBackToNanos;
-    private long steppedBackEpoch; // states of cold buckets of earlier epochs were written before time was set back
 
     /** @param waiting receives each change of the number of waiting requests, negative if it falls */
-    QueueBuckets(QueueState state, Shaper.Stores stores, SlotMessenger messenger, LongConsumer waiting) {
-        this.messenger = messenger;
-        timers = stores.timers();
+    QueueBuckets(QueueState state, Partition partition, LongConsumer waiting) {
+        this.partition = partition;
+        states = partition.states;
         setRules(PacedQueueRules.of(state.rules()));
-        cold = new TimingWheel(state.rules().id(), null, timers, state.epoch());
+        cold = new ColdBuckets(state.rules().id(), partition.tables.timers(), state.epoch());
         backlog = new QueueBacklog(waiting);
+    }
+
+    /** Restores a bucket. */
+    void restore(BucketState state) {
+        if (state.contents() != null) {
+            state.contents().addTo(backlog);
+            longest.update(state.id(), state.contents().size(), state.contents().oldestEnqueuedAtMs());
+        }
+        if (!state.timers().isEmpty()) {
+            cold.restore(state);
+            return;
+        }
+        LeakyBucketQueue bucket = addHot(state);
+        if (bucket.isOutdated(rules())) {
+            outdated.add(bucket);
+        }
+    }
+
+    /** Restores a request that waits in a restored bucket. */
+    void restore(BucketId id, Place place, Waiting request) {
+        hot.get(id).restore(place.position(), request);
+    }
+
+    /** Starts work after everything is restored. */
+    void resume() {
+        for (LeakyBucketQueue bucket : hot.values()) {
+            bucket.resume();
+            recordWaiting(bucket);
+            schedule(bucket, 0);
+        }
+        countCold();
+    }
+
+    /**
+     * Runs work on a bucket.
+     *
+     * @param mayCreate whether it is created if it does not exist
+     * @return whether there is such a bucket
+     */
+    boolean use(BucketId id, boolean mayCreate, long nowNanos, Consumer<LeakyBucketQueue> work) {
+        LeakyBucketQueue bucket = hot.get(id);
+        if (bucket == null) {
+            bucket = load(id, nowNanos);
+        }
+        if (bucket == null && mayCreate) {
+            bucket = addHot(LeakyBucketQueue.fresh(id, rules, nowNanos));
+            bucket.markChanged();
+        }
+        if (bucket != null) {
+            run(bucket, 0, nowNanos, work);
+        }
+        return bucket != null;
+    }
+
+    /** Releases, unless the queue has a total, and expires what is due in a hot bucket. */
+    void work(LeakyBucketQueue due, long nowNanos, WorkBudget budget) {
+        // if it remains due, it goes behind those that were due before
+        run(due, nowNanos, nowNanos, bucket -> {
+            if (slots == null) {
+                bucket.drain(nowNanos, budget);
+            } else {
+                bucket.expire(nowNanos, budget);
+            }
+        });
+    }
+
+    /** @param earliestNanos the earliest time for which the bucket is scheduled afterwards */
+    private void run(LeakyBucketQueue bucket, long earliestNanos, long nowNanos, Consumer<LeakyBucketQueue> work) {
+        adoptRules(bucket, nowNanos);
+        work.accept(bucket);
+        recordWaiting(bucket);
+        String tierBefore = contendingTier(bucket);
+        if (isRemovable(bucket)) {
+            forget(bucket);
+        } else {
+            schedule(bucket, earliestNanos);
+            states.markUsed(bucket);
+        }
+        loadContending(tierBefore, nowNanos);
+        loadContending(contendingTier(bucket), nowNanos);
+    }
+
+    private void adoptRules(LeakyBucketQueue bucket, long nowNanos) {
+        bucket.setRules(rules, nowNanos);
+        if (isDraining) {
+            bucket.delete();
+        }
+    }
+
+    /** Returns whether a bucket can be removed: a new one would behave the same, except that it counts from 1. */
+    private boolean isRemovable(LeakyBucketQueue bucket) {
+        return (bucket.id().isKeyed() || isDraining) && bucket.isIdle(bucket.nowNanos());
+    }
+
+    private void forget(LeakyBucketQueue bucket) {
+        states.delete(bucket);
+        removeHot(bucket);
+    }
+
+    /** Schedules a hot bucket, and has it contend for a slot if its turn is near. */
+    private void schedule(LeakyBucketQueue bucket, long earliestNanos) {
+        long nanos = slots == null ? bucket.dueNanos() : slots.update(bucket);
+        boolean mayCool = bucket.isSmall() && contendingTier(bucket) == null;
+        partition.hot.schedule(bucket, Math.max(nanos, earliestNanos), mayCool);
+        countCold();
+    }
+
+    /** Returns the tier in which a bucket contends for a slot; null if it does not contend. */
+    private String contendingTier(LeakyBucketQueue bucket) {
+        return slots == null ? null : slots.contendingTier(bucket.id());
+    }
+
+    private void recordWaiting(LeakyBucketQueue bucket) {
+        if (bucket.id().isKeyed()) {
+            longest.update(bucket.id(), bucket.waiting(), bucket.oldestEnqueuedAtMs());
+        }
+    }
+
+    /** Loads a cold bucket; returns null if there is none. */
+    private LeakyBucketQueue load(BucketId id, long nowNanos) {
+        BucketState state = id.isKeyed() ? states.load(id) : null;
+        if (state == null) {
+            return null;
+        }
+        cold.remove(state);
+        LeakyBucketQueue bucket = addHot(state);
+        bucket.markChanged(); // so that its stored state no longer names the timers
+        cold.stepBack(bucket, state);
+        adoptRules(bucket, nowNanos);
+        schedule(bucket, 0);
+        states.markUsed(bucket);
+        return bucket;
+    }
+
+    /**
+     * Loads a cold bucket that may be due. There must be one.
+     *
+     * @return the bucket, null if the budget is spent before one is found
+     */
+    LeakyBucketQueue loadDue(long nowNanos, WorkBudget budget) {
+        BucketId id = cold.next(budget);
+        return id == null ? null : load(id, nowNanos);
+    }
+
+    /** Loads contending cold buckets until the hot ones of each tier are those whose turn is first. */
+    private void loadContending(long nowNanos) {
+        cold.tiers().forEach(tier -> loadContending(tier, nowNanos));
+    }
+
+    /** @param tier null for none */
+    private void loadContending(String tier, long nowNanos) {
+        if (tier == null || slots == null) {
+            return;
+        }
+        WorkBudget budget = new WorkBudget(MAX_WHEEL_READS);
+        BucketId id = cold.nextContending(tier, slots.firstNanos(tier), budget);
+        while (id != null) {
+            load(id, nowNanos);
+            id = cold.nextContending(tier, slots.firstNanos(tier), budget);
+        }
+    }
+
+    /** Unloads a hot bucket. */
+    void unload(LeakyBucketQueue bucket, long nowNanos) {
+        if (bucket.isOutdated(rules())) {
+            adoptRules(bucket, nowNanos);
+            schedule(bucket, 0); // otherwise its timer would be that of the previous rules
+        }
+        String tier = contendingTier(bucket);
+        List<TimerKey> timers = tier == null
+                ? cold.add(bucket.id(), bucket.scheduledNanos(), nowNanos)
+                : cold.addContending(bucket.id(), tier, bucket.headTurnNanos(), bucket.nextExpiryNanos(), nowNanos);
+        states.unload(bucket, timers);
+        countCold(); // before it stops to contend, so that its tier keeps its place
+        removeHot(bucket);
+    }
+
+    /** Returns a contending bucket that is not needed soon and can be unloaded; null if there is none. */
+    LeakyBucketQueue lastContending() {
+        if (slots == null) {
+            return null;
+        }
+        int looks = MAX_CANDIDATES;
+        for (BucketId id : slots.leastUrgent()) {
+            LeakyBucketQueue bucket = hot.get(id);
+            if (bucket.isSmall()) {
+                return bucket;
+            }
+            if (--looks == 0) {
+                break;
+            }
+        }
+        return null;
+    }
+
+    private LeakyBucketQueue addHot(BucketState state) {
+        LeakyBucketQueue bucket = newBucket(state, backlog);
+        hot.put(bucket.id(), bucket);
+        partition.hot.add(bucket);
+        return bucket;
+    }
+
+    private void removeHot(LeakyBucketQueue bucket) {
+        hot.remove(bucket.id());
+        partition.hot.remove(bucket);
+        if (slots != null) {
+            slots.remove(bucket.id());
+        }
+    }
+
+    private LeakyBucketQueue newBucket(BucketState state, QueueBacklog counts) {
+        return new LeakyBucketQueue(state, rules, partition.tables.of(state.id()), counts, partition.effects);
+    }
+
+    private void countCold() {
+        cold.takeChangedCounts((tier, number) -> {
+            if (slots != null) {
+                slots.setColdCount(tier, number);
+            }
+        });
+    }
+
+    /**
+     * Releases the requests with a slot that is due, and sends a report if one is due. Returns how many steps
+     * that took.
+     */
+    int releaseInSlots(long nowNanos, int most) {
+        loadContending(nowNanos); // after a restart, the hot buckets need not be the first ones
+        long horizonNanos = nowNanos + rules().lookAheadMs() * NANOS_PER_MS;
+        int steps = 1;
+        for (BucketId id = slots.first(nowNanos); id != null && steps < most; id = slots.first(nowNanos)) {
+            LeakyBucketQueue bucket = hot.get(id);
+            long cost = bucket.headCost();
+            long turnNanos = bucket.headTurnNanos();
+            long atNanos = slots.slotNanos(cost, turnNanos, nowNanos);
+            if (atNanos > horizonNanos) {
+                break;
+            }
+            steps++;
+            if (bucket.isOutdated(rules())) {
+                run(bucket, 0, nowNanos, NO_WORK);
+            } else if (atNanos > bucket.headExpiryNanos()) {
+                stopContending(bucket, nowNanos);
+            } else {
+                slots.take(id, cost, turnNanos, nowNanos);
+                run(bucket, 0, nowNanos, due -> due.releaseHead(atNanos, nowNanos));
+            }
+        }
+        report(backlog.requests(), nowNanos);
+        return steps;
+    }
+
+    /** Stops a bucket from contending for a slot, because its first request expires before it could get one. */
+    private void stopContending(LeakyBucketQueue bucket, long nowNanos) {
+        String tier = contendingTier(bucket);
+        slots.remove(bucket.id());
+        partition.hot.schedule(bucket, bucket.nextExpiryNanos(), bucket.isSmall());
+        loadContending(tier, nowNanos);
+    }
+
+    /** Sends a report of the demand for slots, if one is due. */
+    private void report(long waiting, long nowNanos) {
+        SlotReport report = slots == null ? null : slots.report(waiting, nowNanos);
+        if (report != null) {
+            partition.effects.add(new QueueEffect.Sent(new QueueMessage.Reported(report)));
+        }
+    }
+
+    /** Tells the ledger of the total, if there is one, that nothing waits any more. */
+    void reportLast(long nowNanos) {
+        report(0, nowNanos);
+    }
+
+    /** Adds slots that were granted to this partition. */
+    void receive(SlotGrant grant, long nowNanos) {
+        if (slots != null) {
+            slots.receive(grant, nowNanos);
+        }
+    }
+
+    /** Returns when there is a slot to use or a report to send; {@link Long#MAX_VALUE} without a total. */
+    long slotsDueNanos(long nowNanos) {
+        if (slots == null) {
+            return Long.MAX_VALUE;
+        }
+        BucketId first = slots.first(nowNanos);
+        long slotNanos = Long.MAX_VALUE;
+        if (first != null) {
+            LeakyBucketQueue bucket = hot.get(first);
+            slotNanos = slots.slotNanos(bucket.headCost(), bucket.headTurnNanos(), nowNanos);
+        }
+        long dueNanos = slotNanos == Long.MAX_VALUE ? slotNanos : slotNanos - rules().lookAheadMs() * NANOS_PER_MS;
+        return Math.max(nowNanos, slots.dueNanos(backlog.requests(), dueNanos));
+    }
+
+    /** Returns a time before which no cold bucket is due; {@link Long#MAX_VALUE} if there are none. */
+    long coldDueNanos() {
+        return cold.dueNanos();
+    }
+
+    /**
+     * Puts rules in force, or makes the queue drain if its buckets {@linkplain #canAdopt cannot adopt} them. Some
+     * buckets adopt them now, the others with {@link #catchUp} or when they are used.
+     *
+     * @param current null if the queue was deleted
+     */
+    void adopt(QueueRules current, long nowNanos) {
+        isDraining = !canAdopt(current);
+        if (!isDraining && current != rules()) {
+            change(current, nowNanos);
+        }
+        LeakyBucketQueue only = only();
+        if (isDraining && only != null) {
+            run(only, 0, nowNanos, NO_WORK); // for when it can be removed
+        }
+    }
+
+    private void change(QueueRules current, long nowNanos) {
+        QueueRules before = rules();
+        if (current.equals(before)) {
+            rules = new PacedQueueRules(current, rules.pacing());
+            return;
+        }
+        setRules(PacedQueueRules.of(current));
+        if (!current.hasSamePaceAs(before)) {
+            outdated.addAll(hot.values());
+            cold.startNewEpoch();
+        }
+        saveQueue();
+        catchUp(nowNanos, new WorkBudget(MAX_UPDATES_AT_ONCE));
+    }
+
+    private void setRules(PacedQueueRules newRules) {
+        rules = newRules;
+        if (rules().total() == null) {
+            slots = null;
+        } else if (slots == null) {
+            slots = new PartitionSlots(rules(), partition.messaging.partition(), partition.messaging.expectedDelayMs());
+        } else {
+            slots.setRules(rules());
+        }
+    }
+
+    /** Stores the state of the queue, apart from its buckets. */
+    void saveQueue() {
+        partition.effects.add(new QueueEffect.QueueStored(id(), new QueueState(rules(), cold.epoch())));
+    }
+
+    /** Returns whether some buckets have not adopted the current rules, or a step of the time. */
+    boolean hasOutdated() {
+        return !outdated.isEmpty() || cold.hasStale();
+    }
+
+    /** Makes buckets adopt changed rules, or a step of the time: hot ones first, then those that are due first. */
+    void catchUp(long nowNanos, WorkBudget budget) {
+        while (!outdated.isEmpty() && budget.trySpend()) {
+            LeakyBucketQueue bucket = outdated.remove();
+            if (hot.get(bucket.id()) == bucket) {
+                run(bucket, 0, nowNanos, NO_WORK);
+            }
+        }
+        while (cold.hasStale()) {
+            BucketId id = cold.nextStale(budget);
+            if (id == null) {
+                return;
+            }
+            use(id, false, nowNanos, NO_WORK);
+        }
+    }
+
+    /** Sets the time of all buckets back: of the hot ones now, of the cold ones when they are next loaded. */
+    void stepBack(long nowNanos) {
+        if (slots != null) {
+            slots.stepBack();
+        }
+        if (cold.stepBack(nowNanos)) {
+            saveQueue();
+        }
+        List<LeakyBucketQueue> hotOnes = List.copyOf(hot.values());
+        hotOnes.forEach(bucket -> bucket.stepBack(nowNanos));
+        hotOnes.forEach(bucket -> run(bucket, 0, nowNanos, NO_WORK));
     }
 
     /** Returns the rules in force, or the last ones. */
@@ -60,27 +470,8 @@ final class QueueBuckets {
         return rules.rules();
     }
 
-    PacedQueueRules pacedRules() {
-        return rules;
-    }
-
-    /** Returns the partition's part in the total of the queue; null if it has no total. */
-    PartitionSlots slots() {
-        return slots;
-    }
-
     String id() {
         return rules().id();
-    }
-
-    /** Returns the number of keys in use; 1 for a queue without key. */
-    long size() {
-        return hot.size() + coldBuckets;
-    }
-
-    /** Returns whether the queue was to drain when rules were last {@linkplain #apply applied}. */
-    boolean isDraining() {
-        return isDraining;
     }
 
     /**
@@ -92,11 +483,6 @@ final class QueueBuckets {
      */
     boolean canAdopt(QueueRules current) {
         return current != null && (current == rules() || current.hasSameKeyAs(rules()));
-    }
-
-    /** Returns whether a bucket can be removed: a new one would behave the same, except that it counts from 1. */
-    boolean isRemovable(LeakyBucketQueue bucket) {
-        return (bucket.id().isKeyed() || isDraining) && bucket.isIdle(bucket.nowNanos());
     }
 
     /** Returns whether the queue was to drain and all of its buckets were removed. */
@@ -111,201 +497,45 @@ final class QueueBuckets {
     }
 
     /** Returns the bucket of a queue without key; null if it is not in use, and for a queue with a key. */
-    LeakyBucketQueue only() {
+    private LeakyBucketQueue only() {
         return rules().isKeyed() || hot.isEmpty()
                 ? null
                 : hot.values().iterator().next();
     }
 
-    /** Records how many requests wait in a bucket, and since when. */
-    void recordWaiting(LeakyBucketQueue bucket) {
-        if (bucket.id().isKeyed()) {
-            longest.update(bucket.id(), bucket.waiting(), bucket.oldestEnqueuedAtMs());
+    /** Returns whether as many requests wait, here and elsewhere, as the total permits. */
+    boolean isFull() {
+        return slots != null && slots.isFull(backlog.requests());
+    }
+
+    /** Returns the number of keys in use; 1 for a queue without key. */
+    long size() {
+        return hot.size() + cold.size();
+    }
+
+    long hotSize() {
+        return hot.size();
+    }
+
+    /** Returns what waits in all buckets; it changes with them. */
+    QueueBacklog backlog() {
+        return backlog;
+    }
+
+    /** Returns the buckets with the most waiting requests and those with the longest wait. */
+    List<BucketId> longest() {
+        return longest.ids();
+    }
+
+    /** Returns a bucket for queries; null if there is none. Changes nothing. */
+    LeakyBucketQueue peek(BucketId id) {
+        LeakyBucketQueue bucket = hot.get(id);
+        BucketState state = bucket != null || !id.isKeyed() ? null : states.load(id);
+        if (state == null) {
+            return bucket;
         }
-    }
-
-    QueueState state() {
-        return new QueueState(rules(), cold.epoch());
-    }
-
-    long coldDueNanos() {
-        return coldDueNanos;
-    }
-
-    void updateColdDue() {
-        coldDueNanos = cold.dueNanos();
-    }
-
-    /** Returns whether some buckets have not adopted the current rules, or a step of the time. */
-    boolean hasOutdated() {
-        return !outdated.isEmpty() || hasStale();
-    }
-
-    /** Returns whether some cold buckets have not adopted the current rules, or a step of the time. */
-    boolean hasStale() {
-        return staleWheel() != null;
-    }
-
-    /** Returns one of these cold buckets; null if the budget is spent before one is found. */
-    BucketId nextStale(WorkBudget budget) {
-        return staleWheel().nextStale(budget);
-    }
-
-    private TimingWheel staleWheel() {
-        if (cold.hasStale()) {
-            return cold;
-        }
-        for (TimingWheel wheel : contending.values()) {
-            if (wheel.hasStale()) {
-                return wheel;
-            }
-        }
-        return null;
-    }
-
-    /** Sets the timers of a bucket that is unloaded, and returns their keys. */
-    List<TimerKey> addCold(LeakyBucketQueue bucket, long nowNanos) {
-        coldBuckets++;
-        String tier = slots == null ? null : slots.contendingTier(bucket.id());
-        if (tier == null) {
-            return List.of(cold.add(bucket.id(), bucket.scheduledNanos(), nowNanos));
-        }
-        List<TimerKey> added = new ArrayList<>(2);
-        added.add(contending(tier).add(bucket.id(), bucket.headTurnNanos(), nowNanos));
-        if (bucket.nextExpiryNanos() < Long.MAX_VALUE) {
-            added.add(cold.add(bucket.id(), bucket.nextExpiryNanos(), nowNanos));
-        }
-        slots.setColdCount(tier, contending.get(tier).size());
-        slots.remove(bucket.id());
-        return added;
-    }
-
-    void restoreCold(BucketState state) {
-        coldBuckets++;
-        for (TimerKey timer : state.timers()) {
-            wheel(timer).restore(timer);
-            if (timer.tier() != null) {
-                changedTiers.add(timer.tier());
-            }
-        }
-    }
-
-    /**
-     * Removes the timers of a cold bucket that was loaded. {@link #countCold} must follow once the bucket is scheduled
-     * among the hot ones.
-     */
-    void removeCold(BucketState state) {
-        coldBuckets--;
-        for (TimerKey timer : state.timers()) {
-            wheel(timer).remove(timer);
-            if (timer.tier() != null) {
-                changedTiers.add(timer.tier());
-            }
-        }
-    }
-
-    /** Updates the numbers of cold buckets that contend in the tiers that changed. */
-    void countCold() {
-        for (String tier : changedTiers) {
-            TimingWheel wheel = contending.get(tier);
-            long size = wheel == null ? 0 : wheel.size();
-            if (slots != null) {
-                slots.setColdCount(tier, size);
-            }
-            if (size == 0) {
-                contending.remove(tier);
-            }
-        }
-        changedTiers.clear();
-    }
-
-    private TimingWheel wheel(TimerKey timer) {
-        return timer.tier() == null ? cold : contending(timer.tier());
-    }
-
-    private TimingWheel contending(String tier) {
-        return contending.computeIfAbsent(tier, name -> new TimingWheel(id(), name, timers, cold.epoch()));
-    }
-
-    /** Returns the tiers in which cold buckets contend. */
-    List<String> coldTiers() {
-        return List.copyOf(contending.keySet());
-    }
-
-    /**
-     * Returns a cold bucket that may contend in a tier before all hot ones, to the precision of its timer; null if
-     * there is none, or if the budget is spent before it is found.
-     */
-    BucketId nextContending(String tier, WorkBudget budget) {
-        TimingWheel wheel = contending.get(tier);
-        return wheel == null || slots == null || wheel.firstEndNanos() > slots.firstNanos(tier)
-                ? null
-                : wheel.next(budget);
-    }
-
-    /**
-     * Puts rules in force. Buckets adopt them one by one. If they {@linkplain #canAdopt cannot}, the last rules stay.
-     *
-     * @param current null if the queue was deleted
-     * @return whether the rules changed
-     */
-    boolean apply(QueueRules current) {
-        isDraining = !canAdopt(current);
-        if (isDraining || current == rules()) {
-            return false;
-        }
-        QueueRules before = rules();
-        if (current.equals(before)) {
-            rules = new PacedQueueRules(current, rules.pacing());
-            return false;
-        }
-        setRules(PacedQueueRules.of(current));
-        if (!current.hasSamePaceAs(before)) {
-            outdated.addAll(hot.values());
-            startNewEpoch();
-        }
-        return true;
-    }
-
-    private void startNewEpoch() {
-        cold.startNewEpoch();
-        contending.values().forEach(TimingWheel::startNewEpoch);
-    }
-
-    private void setRules(PacedQueueRules newRules) {
-        rules = newRules;
-        if (rules().total() == null) {
-            slots = null;
-        } else if (slots == null) {
-            slots = new PartitionSlots(rules(), messenger.partition(), messenger.expectedDelayMs());
-        } else {
-            slots.setRules(rules());
-        }
-    }
-
-    /** Makes a bucket adopt the current rules. */
-    void update(LeakyBucketQueue bucket, long nowNanos) {
-        bucket.setRules(rules, nowNanos);
-        if (isDraining) {
-            bucket.delete();
-        }
-    }
-
-    /** Sets the time of the cold buckets back when they are next loaded. Returns whether there are any. */
-    boolean stepBack(long nowNanos) {
-        if (coldBuckets == 0) {
-            return false;
-        }
-        startNewEpoch();
-        steppedBackEpoch = cold.epoch();
-        steppedBackToNanos = nowNanos;
-        return true;
-    }
-
-    /** Sets the time of a loaded bucket back, if its state was written before the time of all buckets was set back. */
-    void stepBack(LeakyBucketQueue bucket, BucketState state) {
-        if (!state.timers().isEmpty() && state.timers().get(0).epoch() < steppedBackEpoch) {
-            bucket.stepBack(steppedBackToNanos);
-        }
+        LeakyBucketQueue read = newBucket(state, new QueueBacklog(more -> {}));
+        cold.stepBack(read, state);
+        return read;
     }
 }

@@ -79,7 +79,7 @@ class ChangedKeyTest {
 
     private static void change(QueueHarness queue, QueueRules rules, long nowMs) {
         queue.rules.put("q", rules);
-        queue.shaper.refresh(nowMs * MS);
+        queue.carryOut(queue.shaper.refresh(nowMs * MS));
     }
 
     static Stream<Arguments> changes() {
@@ -98,7 +98,7 @@ class ChangedKeyTest {
             List<String> from, List<String> to, int hotKeys) {
         QueueHarness queue = filled(slow(from), hotKeys);
         queue.rules.clear();
-        queue.shaper.refresh(0);
+        queue.carryOut(queue.shaper.refresh(0));
         change(queue, fast(to), 0);
         long inOneBucket = REQUESTS / buckets(from);
         long drainedMs = 200 * inOneBucket; // when the slot of its last request ends
@@ -106,10 +106,10 @@ class ChangedKeyTest {
             queue.runUntil(nowMs);
             if (nowMs % 700 == 0) {
                 queue.restart();
-                queue.shaper.refresh(nowMs * MS);
+                queue.carryOut(queue.shaper.refresh(nowMs * MS));
             }
             Admission admission = admission(RequestKind.CONSUME, "new" + nowMs, (int) nowMs, queue.rules.get("q"));
-            Decision expected = queue.shaper.check(admission, nowMs * MS);
+            Decision expected = queue.shaper.queries().check(admission, nowMs * MS);
             Decision decision = queue.send(admission, nowMs);
             assertThat(decision.reason())
                     .as("after %d of %d ms", nowMs, drainedMs)
@@ -164,27 +164,29 @@ class ChangedKeyTest {
             BucketId unkeyed = new BucketId("q", List.of());
             BucketId oldKey = BucketId.of("q", Map.of("a", "a0"));
             for (boolean isRefreshed : new boolean[] {false, true}) {
-                assertThat(queue.shaper.view("q", 0))
+                assertThat(queue.shaper.queries().view("q", 0))
                         .returns(old, QueueView::rules)
                         .returns(true, QueueView::isDeleted)
                         .returns(REQUESTS - 6L, QueueView::waiting)
                         .returns(3L, QueueView::keys);
-                assertThat(queue.shaper.views(10, 0)).containsExactly(queue.shaper.view("q", 0));
-                assertThat(queue.shaper.view(unkeyed, 0)).isEqualTo(queue.shaper.view("q", 0));
-                assertThat(queue.shaper.view(oldKey, 0))
+                assertThat(queue.shaper.queries().views(10, 0))
+                        .containsExactly(queue.shaper.queries().view("q", 0));
+                assertThat(queue.shaper.queries().view(unkeyed, 0))
+                        .isEqualTo(queue.shaper.queries().view("q", 0));
+                assertThat(queue.shaper.queries().view(oldKey, 0))
                         .returns(old, QueueView::rules)
                         .returns(true, QueueView::isDeleted)
                         .returns(REQUESTS / 3 - 2L, QueueView::waiting);
-                assertThat(queue.shaper.view(BucketId.of("q", Map.of("b", "b0")), 0))
+                assertThat(queue.shaper.queries().view(BucketId.of("q", Map.of("b", "b0")), 0))
                         .returns(fast(to), QueueView::rules)
                         .returns(true, QueueView::isDeleted)
                         .returns(0L, QueueView::waiting);
-                queue.shaper.refresh(0);
+                queue.carryOut(queue.shaper.refresh(0));
             }
             queue.runDry();
             assertThat(queue.savedQueues).isEmpty();
-            assertThat(queue.shaper.views(10, 60_000 * MS)).isEmpty();
-            assertThat(queue.shaper.view("q", 60_000 * MS))
+            assertThat(queue.shaper.queries().views(10, 60_000 * MS)).isEmpty();
+            assertThat(queue.shaper.queries().view("q", 60_000 * MS))
                     .returns(fast(to), QueueView::rules)
                     .returns(false, QueueView::isDeleted)
                     .returns(0L, QueueView::waiting);
@@ -226,11 +228,12 @@ class ChangedKeyTest {
             QueueHarness queue = filled(slow(keys.get(0)), 1_000);
             queue.runDry();
             queue.rules.put("q", fast(keys.get(1)));
-            assertThat(queue.shaper.view("q", 60_000 * MS))
+            assertThat(queue.shaper.queries().view("q", 60_000 * MS))
                     .returns(fast(keys.get(1)), QueueView::rules)
                     .returns(false, QueueView::isDeleted);
             Admission admission = admission(RequestKind.CONSUME, "new", 0, fast(keys.get(1)));
-            assertThat(queue.shaper.check(admission, 60_000 * MS).outcome()).isEqualTo(Outcome.QUEUED);
+            assertThat(queue.shaper.queries().check(admission, 60_000 * MS).outcome())
+                    .isEqualTo(Outcome.QUEUED);
             assertThat(queue.send(admission, 60_000).outcome()).isEqualTo(Outcome.QUEUED);
             assertThat(queue.savedQueues.get("q").rules()).isEqualTo(fast(keys.get(1)));
         }
@@ -246,7 +249,7 @@ class ChangedKeyTest {
             queue.runUntil(nowMs);
             if (nowMs % 1_000 == 1) {
                 queue.restart();
-                queue.shaper.refresh(nowMs * MS);
+                queue.carryOut(queue.shaper.refresh(nowMs * MS));
             }
             outcomes.add(send(queue, "new" + nowMs, nowMs, nowMs).outcome());
         }
@@ -288,19 +291,19 @@ class ChangedKeyTest {
                     queue.rules.put("q", last);
                 }
                 if (random.nextInt(3) == 0) {
-                    queue.shaper.refresh(nowMs * MS);
+                    queue.carryOut(queue.shaper.refresh(nowMs * MS));
                 }
-                queue.shaper.views(10, nowMs * MS);
+                queue.shaper.queries().views(10, nowMs * MS);
                 boolean isLate = random.nextInt(20) == 0; // sent before its sender knew the rules in force
                 Admission admission = admission(
                         RequestKind.CONSUME, "r" + i, random.nextInt(12), isLate ? last : queue.rules.get("q"));
-                Decision expected = queue.shaper.check(admission, nowMs * MS);
+                Decision expected = queue.shaper.queries().check(admission, nowMs * MS);
                 assertThat(queue.send(admission, nowMs).reason())
                         .as("seed %d, step %d", seed, i)
                         .isEqualTo(expected.reason());
             }
             queue.rules.clear();
-            queue.shaper.refresh(nowMs * MS);
+            queue.carryOut(queue.shaper.refresh(nowMs * MS));
             queue.runDry();
             queue.decisions.forEach(decision -> seen.add(decision.reason().name()));
             requireEachOnce(queue);

@@ -49,7 +49,7 @@ class DrainedQueueTest {
     }
 
     private static List<String> viewed(QueueHarness queues, int most, long nowMs) {
-        return queues.shaper.views(most, nowMs * MS).stream()
+        return queues.shaper.queries().views(most, nowMs * MS).stream()
                 .map(view -> view.rules().id())
                 .toList();
     }
@@ -61,7 +61,7 @@ class DrainedQueueTest {
             offer(queue, "q", "r" + i, "a", 0);
         }
         queue.rules.clear();
-        queue.shaper.refresh(0);
+        queue.carryOut(queue.shaper.refresh(0));
         queue.runUntil(299);
         assertThat(viewed(queue, 10, 299)).containsExactly("q");
         queue.runUntil(799);
@@ -72,7 +72,7 @@ class DrainedQueueTest {
         assertThat(queue.savedQueues).isEmpty();
         assertThat(queue.saved).isEmpty();
         assertThat(queue.shaper.dueNanos()).isEqualTo(Long.MAX_VALUE);
-        assertThat(queue.shaper.view("q", 800 * MS)).isNull();
+        assertThat(queue.shaper.queries().view("q", 800 * MS)).isNull();
     }
 
     @Test
@@ -82,7 +82,7 @@ class DrainedQueueTest {
             offer(queue, "q", "r" + i, "a", 0);
         }
         queue.rules.clear();
-        queue.shaper.refresh(0);
+        queue.carryOut(queue.shaper.refresh(0));
         queue.runUntil(100);
         queue.releases.clear();
         queue.rules.put("q", unkeyed("q"));
@@ -107,10 +107,10 @@ class DrainedQueueTest {
             offer(queue, "q", "r" + i, "d" + i % 20, 0);
         }
         queue.rules.clear();
-        queue.shaper.refresh(0);
+        queue.carryOut(queue.shaper.refresh(0));
         queue.runUntil(200);
         queue.restart();
-        queue.shaper.refresh(200 * MS);
+        queue.carryOut(queue.shaper.refresh(200 * MS));
         queue.runUntil(499);
         assertThat(queue.releases).hasSize(100);
         assertThat(queue.savedQueues).containsOnlyKeys("q");
@@ -129,7 +129,7 @@ class DrainedQueueTest {
         }
         queue.runUntil(100);
         queue.rules.clear();
-        queue.shaper.refresh(100 * MS);
+        queue.carryOut(queue.shaper.refresh(100 * MS));
         queue.runDry();
         assertThat(queue.releases).hasSize(20);
         assertThat(queue.savedQueues).isEmpty();
@@ -146,8 +146,8 @@ class DrainedQueueTest {
         queue.runUntil(100);
         queue.rules.clear();
         queue.restart();
-        queue.shaper.refresh(1_000 * MS);
-        queue.shaper.tick(1_000 * MS, 1_000); // the ledger is due before a partition reports to it
+        queue.carryOut(queue.shaper.refresh(1_000 * MS));
+        queue.carryOut(queue.shaper.tick(1_000 * MS, 1_000)); // the ledger is due before a partition reports to it
         queue.runDry();
         assertThat(queue.releases).hasSize(20);
         assertThat(queue.savedQueues).isEmpty();
@@ -179,7 +179,7 @@ class DrainedQueueTest {
         queues.rules.clear();
         assertThat(viewed(queues, 10, 5_000)).as("before a refresh").isEmpty();
         queues.restart();
-        queues.shaper.refresh(5_000 * MS);
+        queues.carryOut(queues.shaper.refresh(5_000 * MS));
         assertThat(queues.savedQueues).isEmpty();
         assertThat(queues.saved).isEmpty();
     }
@@ -195,7 +195,7 @@ class DrainedQueueTest {
         queues.runUntil(0);
         queues.rules.keySet().removeIf(id -> id.startsWith("a"));
         assertThat(viewed(queues, 1, 0)).containsExactly("q");
-        queues.shaper.refresh(0);
+        queues.carryOut(queues.shaper.refresh(0));
         assertThat(viewed(queues, 1, 0)).containsExactly("q");
         queues.runUntil(100);
         assertThat(queues.savedQueues).containsOnlyKeys("q");

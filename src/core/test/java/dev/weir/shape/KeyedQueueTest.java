@@ -85,11 +85,11 @@ class KeyedQueueTest {
             if (what == 0) {
                 rules = rules(rules.version() + 1, 1 + random.nextInt(30), 3 + random.nextInt(8), 2_000, FIELD);
                 together.rules.put("q", rules);
-                together.shaper.refresh(nowMs * MS);
+                together.carryOut(together.shaper.refresh(nowMs * MS));
                 QueueRules one = withoutKey(rules);
                 for (QueueHarness each : alone.values()) {
                     each.rules.put("q", one);
-                    each.shaper.refresh(nowMs * MS);
+                    each.carryOut(each.shaper.refresh(nowMs * MS));
                 }
             } else if (what == 1) {
                 together.restart();
@@ -136,7 +136,7 @@ class KeyedQueueTest {
                     "d" + random.nextInt(9));
             for (QueueHarness queue : List.of(hot, cold)) {
                 if (isBack) {
-                    queue.shaper.stepBack(nowMs * MS);
+                    queue.carryOut(queue.shaper.stepBack(nowMs * MS));
                 }
                 send(queue, admission(rules, request), nowMs);
                 queue.runUntil(nowMs);
@@ -171,7 +171,7 @@ class KeyedQueueTest {
     }
 
     private static void send(QueueHarness queue, Admission admission, long nowMs) {
-        queue.shaper.admit(admission, queue.number++, nowMs, nowMs * MS);
+        queue.carryOut(queue.shaper.admit(admission, queue.number++, nowMs, nowMs * MS));
     }
 
     private static void runUntil(QueueHarness together, Map<String, QueueHarness> alone, long nowMs) {
@@ -205,7 +205,9 @@ class KeyedQueueTest {
             boolean isRemoved = queue.outflow() != null && !together.saved.containsKey(bucket);
             if (isRemoved) {
                 seen.add("removed");
-                assertThat(queue.shaper.view("q", 0).waiting()).as(context).isZero();
+                assertThat(queue.shaper.queries().view("q", 0).waiting())
+                        .as(context)
+                        .isZero();
             }
             queue.decisions.clear();
             queue.releases.clear();
@@ -262,7 +264,7 @@ class KeyedQueueTest {
         QueueHarness queue = new QueueHarness(rules);
         for (int nowMs = 0; nowMs < 10_000; nowMs++) {
             queue.runUntil(nowMs);
-            if (queue.shaper.view("q", nowMs * MS).waiting() == 0) {
+            if (queue.shaper.queries().view("q", nowMs * MS).waiting() == 0) {
                 send(queue, admission(rules, request(RequestKind.CONSUME, "r" + nowMs, "c", null, 1, "a")), nowMs);
             }
         }
@@ -282,7 +284,8 @@ class KeyedQueueTest {
             assertThat(decision.httpStatus()).isEqualTo(400);
             assertThat(decision.retryAfterMs()).isNull();
         });
-        assertThat(queue.shaper.check(admission(rules, request), 0).reason()).isEqualTo(Reason.NO_QUEUE_KEY);
+        assertThat(queue.shaper.queries().check(admission(rules, request), 0).reason())
+                .isEqualTo(Reason.NO_QUEUE_KEY);
         assertThat(queue.saved).isEmpty();
     }
 
@@ -306,8 +309,8 @@ class KeyedQueueTest {
         }
         queue.rules.clear();
         queue.restart();
-        queue.shaper.refresh(0);
-        assertThat(queue.shaper.view("q", 0))
+        queue.carryOut(queue.shaper.refresh(0));
+        assertThat(queue.shaper.queries().view("q", 0))
                 .returns(true, QueueView::isDeleted)
                 .returns(8L, QueueView::waiting)
                 .returns(2L, QueueView::keys);
@@ -328,12 +331,12 @@ class KeyedQueueTest {
         queue.runUntil(keys);
         queue.stores.values().forEach(KeyedQueueTest::resetCalls);
         queue.releases.clear();
-        queue.shaper.tick((keys + 5) * MS, 10 * keys); // for keys used one or two seconds ago
+        queue.carryOut(queue.shaper.tick((keys + 5) * MS, 10 * keys)); // for keys used one or two seconds ago
         assertThat(queue.releases).hasSize(10);
         assertThat(queue.stores.values().stream().filter(KeyedQueueTest::wasCalled))
                 .hasSize(10);
         queue.releases.clear();
-        queue.shaper.tick(2 * keys * MS, 5); // all that are left are due; deleting a key is a step too
+        queue.carryOut(queue.shaper.tick(2 * keys * MS, 5)); // all that are left are due; deleting a key is a step too
         assertThat(queue.releases).hasSizeBetween(1, 5);
     }
 
@@ -349,11 +352,13 @@ class KeyedQueueTest {
     void the_view_of_all_keys_is_the_sum_of_the_keys() {
         QueueRules rules = rules(1, 10, 100, 5_000, FIELD);
         QueueHarness queue = new QueueHarness(rules);
-        assertThat(queue.shaper.view("q", 0)).returns(0L, QueueView::waiting).returns(0L, QueueView::keys);
+        assertThat(queue.shaper.queries().view("q", 0))
+                .returns(0L, QueueView::waiting)
+                .returns(0L, QueueView::keys);
         send(queue, admission(rules, request(RequestKind.CONSUME, "r1", "c", "gold", 3, "a")), 10);
         send(queue, admission(rules, request(RequestKind.CONSUME, "r2", "c", "gold", 4, "b")), 20);
         send(queue, admission(rules, request(RequestKind.CONSUME, "r3", "c", null, 5, "b")), 30);
-        QueueView all = queue.shaper.view("q", 130 * MS);
+        QueueView all = queue.shaper.queries().view("q", 130 * MS);
         assertThat(all.waiting()).isEqualTo(3);
         assertThat(all.waitingTokens()).isEqualTo(12);
         assertThat(all.keys()).isEqualTo(2);
@@ -363,7 +368,7 @@ class KeyedQueueTest {
                         new QueueView.TierView("gold", new TierShare(1, 1), 2),
                         new QueueView.TierView(null, new TierShare(0, 1), 1),
                         new QueueView.TierView("silver", new TierShare(0, 3), 0));
-        QueueView b = queue.shaper.view(BucketId.of("q", Map.of(FIELD, "b")), 130 * MS);
+        QueueView b = queue.shaper.queries().view(BucketId.of("q", Map.of(FIELD, "b")), 130 * MS);
         assertThat(b.waiting()).isEqualTo(2);
         assertThat(b.oldestWaitMs()).isEqualTo(110);
         assertThat(b.keys()).isNull();
@@ -394,7 +399,7 @@ class KeyedQueueTest {
         for (int keys : new int[] {2_000, 20_000}) {
             QueueHarness queue = withKeys(keys, 50, rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD));
             assertThat(queue.shaper.hotKeys()).isEqualTo(50);
-            assertThat(queue.shaper.view("q", 0).keys()).isEqualTo(keys);
+            assertThat(queue.shaper.queries().view("q", 0).keys()).isEqualTo(keys);
             assertThat(queue.timers.entries).hasSize(keys - 50);
             queue.runUntil(keys / 10);
             queue.releases.clear();
@@ -430,11 +435,11 @@ class KeyedQueueTest {
     @Test
     void a_restart_reads_no_slots_of_keys_with_few_flows() {
         QueueHarness queue = withKeys(500, 50, rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD));
-        QueueView before = queue.shaper.view("q", 60 * MS);
+        QueueView before = queue.shaper.queries().view("q", 60 * MS);
         resetCalls(queue);
         queue.restart();
         assertThat(calls(queue)).isZero();
-        assertThat(queue.shaper.view("q", 60 * MS)).isEqualTo(before);
+        assertThat(queue.shaper.queries().view("q", 60 * MS)).isEqualTo(before);
     }
 
     /** Half of the steps of each tick are for changed rules. */
@@ -447,15 +452,15 @@ class KeyedQueueTest {
         queue.runUntil(keys / 10);
         queue.releases.clear();
         queue.rules.put("q", fast);
-        queue.shaper.refresh(400 * MS);
+        queue.carryOut(queue.shaper.refresh(400 * MS));
         assertThat(queue.shaper.dueNanos()).isLessThanOrEqualTo(400 * MS);
         BucketId last = BucketId.of("q", Map.of(FIELD, "d" + (keys - 1)));
-        assertThat(queue.shaper.view(last, 400 * MS).rules()).isEqualTo(fast);
-        queue.shaper.tick(400 * MS, 1_000);
+        assertThat(queue.shaper.queries().view(last, 400 * MS).rules()).isEqualTo(fast);
+        queue.carryOut(queue.shaper.tick(400 * MS, 1_000));
         assertThat(queue.releases).hasSizeLessThan(1_500);
         queue.restart(); // continues with the outdated keys
         for (int i = 0; i < 6; i++) {
-            queue.shaper.tick(400 * MS, 1_000);
+            queue.carryOut(queue.shaper.tick(400 * MS, 1_000));
         }
         queue.runUntil(410);
         assertThat(queue.releases).hasSize(2 * keys);
@@ -471,13 +476,13 @@ class KeyedQueueTest {
         queue.runUntil(keys / 10);
         queue.releases.clear();
         queue.rules.put("q", fast);
-        queue.shaper.refresh(400 * MS);
+        queue.carryOut(queue.shaper.refresh(400 * MS));
         for (int i = 0; i < 200; i++) {
             send(queue, admission(fast, request(RequestKind.CONSUME, "new" + i, "c", null, 2, "new" + i)), 400);
         }
-        assertThat(queue.shaper.view("q", 400 * MS).keys()).isEqualTo(keys + 200);
+        assertThat(queue.shaper.queries().view("q", 400 * MS).keys()).isEqualTo(keys + 200);
         for (int i = 0; i < 6; i++) {
-            queue.shaper.tick(400 * MS, 1_000);
+            queue.carryOut(queue.shaper.tick(400 * MS, 1_000));
         }
         queue.runUntil(410);
         assertThat(queue.releases).hasSize(2 * keys + 200);
@@ -494,9 +499,9 @@ class KeyedQueueTest {
         assertThat(queue.saved.get(BucketId.of("q", Map.of(FIELD, "d7"))).contents())
                 .isNull();
         assertThat(queue.shaper.hotKeys()).isEqualTo(1);
-        QueueView before = queue.shaper.view("q", 60 * MS);
+        QueueView before = queue.shaper.queries().view("q", 60 * MS);
         queue.restart();
-        assertThat(queue.shaper.view("q", 60 * MS)).isEqualTo(before);
+        assertThat(queue.shaper.queries().view("q", 60 * MS)).isEqualTo(before);
         queue.runDry();
         assertThat(queue.releases).hasSize(20 * 3 + 40);
         assertThat(queue.saved).isEmpty();

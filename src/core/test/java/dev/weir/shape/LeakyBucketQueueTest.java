@@ -241,7 +241,7 @@ class LeakyBucketQueueTest {
         queue.offer("b", "c", null, 1, 1_500L, 0);
         queue.rules.put("q", new QueueRules("q", 2, 1, 3_000, 1, 100, NO_MAX_WAIT, 5_000, Map.of()));
         queue.offer("c", "c", null, 0);
-        queue.shaper.tick(0, 1_000);
+        queue.carryOut(queue.shaper.tick(0, 1_000));
         assertThat(queue.decisions).extracting(Decision::outcome).containsOnly(Outcome.QUEUED);
         assertThat(queue.takeReleases()).containsExactly("a@0");
         assertThat(queue.shaper.dueNanos()).isEqualTo(1_500 * MS);
@@ -259,7 +259,7 @@ class LeakyBucketQueueTest {
         queue.releases.clear();
         queue.offer("a", "c", null, 10_000);
         queue.restart();
-        queue.shaper.tick(9_000 * MS, 10);
+        queue.carryOut(queue.shaper.tick(9_000 * MS, 10));
         assertThat(queue.releases).extracting(Release::waitMs).containsExactly(0L);
     }
 
@@ -352,7 +352,7 @@ class LeakyBucketQueueTest {
         queue.runUntil(10);
         assertThat(queue.takeReleases()).containsExactly("a@0");
         queue.rules.put("q", rules(10, 1_000, 1, 100, NO_MAX_WAIT, "gold", HIGH));
-        queue.shaper.refresh(20 * MS);
+        queue.carryOut(queue.shaper.refresh(20 * MS));
         queue.runDry();
         // nearly a whole token of the old rate was still in use: it counts as one at the new rate
         assertThat(queue.takeReleases()).containsExactly("g@119", "b@219");
@@ -410,12 +410,12 @@ class LeakyBucketQueueTest {
         for (int i = 0; i < 9; i++) {
             queue.offer("r" + i, "c", null, 1_000);
         }
-        queue.shaper.tick(1_000 * MS, 1_000);
+        queue.carryOut(queue.shaper.tick(1_000 * MS, 1_000));
         assertThat(queue.takeReleases()).containsExactly("r0@1000", "r1@1010", "r2@1020", "r3@1030");
         assertThat(queue.shaper.dueNanos()).isEqualTo(1_005 * MS);
-        queue.shaper.tick(1_020 * MS, 1_000);
+        queue.carryOut(queue.shaper.tick(1_020 * MS, 1_000));
         assertThat(queue.takeReleases()).containsExactly("r4@1040", "r5@1050");
-        queue.shaper.tick(5_000 * MS, 1_000);
+        queue.carryOut(queue.shaper.tick(5_000 * MS, 1_000));
         assertThat(queue.takeReleases()).containsExactly("r6@5000", "r7@5010", "r8@5020");
     }
 
@@ -442,10 +442,10 @@ class LeakyBucketQueueTest {
         for (int i = 0; i < 50; i++) {
             queue.offer("r" + i, "c", null, 0);
         }
-        queue.shaper.tick(0, 20);
+        queue.carryOut(queue.shaper.tick(0, 20));
         assertThat(queue.releases).hasSize(20);
         assertThat(queue.shaper.dueNanos()).isZero();
-        queue.shaper.tick(0, 100);
+        queue.carryOut(queue.shaper.tick(0, 100));
         assertThat(queue.releases).hasSize(50);
         assertThat(queue.shaper.dueNanos()).isEqualTo(Long.MAX_VALUE);
         assertThat(last(queue).outcome()).isEqualTo(Outcome.QUEUED);
@@ -455,7 +455,7 @@ class LeakyBucketQueueTest {
     private static double callsARelease(QueueHarness queue, int releases) {
         long before = calls(queue);
         for (int i = 0; i < releases; i++) {
-            queue.shaper.tick(queue.shaper.dueNanos(), 1);
+            queue.carryOut(queue.shaper.tick(queue.shaper.dueNanos(), 1));
         }
         assertThat(queue.releases).hasSize(releases);
         return (double) (calls(queue) - before) / releases;

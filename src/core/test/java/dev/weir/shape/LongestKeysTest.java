@@ -57,12 +57,12 @@ class LongestKeysTest {
             send(queue, RequestKind.CONSUME, "last", key, nowMs);
         }
         requireTrueFigures(queue, nowMs);
-        assertThat(queue.shaper.view("q", nowMs * MS).longest()).isEqualTo(truth(queue, keys, nowMs));
+        assertThat(queue.shaper.queries().view("q", nowMs * MS).longest()).isEqualTo(truth(queue, keys, nowMs));
     }
 
     /** Checks each listed key against its bucket, however long the list is. */
     private static void requireTrueFigures(QueueHarness queue, long nowMs) {
-        QueueView view = queue.shaper.view("q", nowMs * MS);
+        QueueView view = queue.shaper.queries().view("q", nowMs * MS);
         assertThat(view.longest().size()).isLessThanOrEqualTo(2 * LongestKeys.MAX_LISTED);
         for (KeyView of : view.longest()) {
             assertThat(of).isEqualTo(ofKey(queue, of.key(), nowMs));
@@ -75,7 +75,7 @@ class LongestKeysTest {
     }
 
     private static KeyView ofKey(QueueHarness queue, Map<String, String> key, long nowMs) {
-        QueueView bucket = queue.shaper.view(BucketId.of("q", key), nowMs * MS);
+        QueueView bucket = queue.shaper.queries().view(BucketId.of("q", key), nowMs * MS);
         return new KeyView(key, bucket.waiting(), bucket.waitingTokens(), bucket.oldestWaitMs(), bucket.drainMs());
     }
 
@@ -107,19 +107,19 @@ class LongestKeysTest {
         for (int i = 0; i < 6; i++) {
             send(queue, RequestKind.CONSUME, "r" + i, i % 3 == 0 ? 0 : i, i);
         }
-        List<KeyView> before = queue.shaper.view("q", 10 * MS).longest();
+        List<KeyView> before = queue.shaper.queries().view("q", 10 * MS).longest();
         assertThat(before).hasSize(5);
         queue.restart();
-        assertThat(queue.shaper.view("q", 10 * MS).longest()).isEqualTo(before);
+        assertThat(queue.shaper.queries().view("q", 10 * MS).longest()).isEqualTo(before);
     }
 
     @Test
     void an_empty_key_is_not_listed() {
         QueueHarness queue = new QueueHarness(RULES);
         send(queue, RequestKind.CONSUME, "r", 1, 0);
-        assertThat(queue.shaper.view("q", 0).longest()).hasSize(1);
+        assertThat(queue.shaper.queries().view("q", 0).longest()).hasSize(1);
         queue.runUntil(0);
-        assertThat(queue.shaper.view("q", 0))
+        assertThat(queue.shaper.queries().view("q", 0))
                 .returns(1L, QueueView::keys)
                 .returns(List.of(), QueueView::longest)
                 .returns(0L, QueueView::drainMs);
@@ -138,8 +138,9 @@ class LongestKeysTest {
         QueueView both = partitions
                 .get(0)
                 .shaper
+                .queries()
                 .view("q", 1_000 * MS)
-                .mergedWith(partitions.get(1).shaper.view("q", 1_000 * MS));
+                .mergedWith(partitions.get(1).shaper.queries().view("q", 1_000 * MS));
         List<KeyView> all = new ArrayList<>();
         sizes.keySet().forEach(key -> all.add(ofKey(partitions.get(key % 2), key(key), 1_000)));
         assertThat(both.longest())

@@ -66,7 +66,7 @@ public final class QueueHarness {
     private Shaper newShaper() {
         return new Shaper(
                 rules::get,
-                new Shaper.Stores() {
+                new Shaper.Tables() {
                     @Override
                     public QueueStore of(BucketId bucket) {
                         return stores.computeIfAbsent(
@@ -82,38 +82,8 @@ public final class QueueHarness {
                     }
 
                     @Override
-                    public void save(QueueState state) {
-                        savedQueues.put(state.rules().id(), state);
-                    }
-
-                    @Override
                     public KeyValueTable<TimerKey, BucketId> timers() {
                         return timers;
-                    }
-
-                    @Override
-                    public void save(BucketState state) {
-                        saved.put(state.id(), state);
-                    }
-
-                    @Override
-                    public void delete(BucketId bucket) {
-                        saved.remove(bucket);
-                    }
-
-                    @Override
-                    public void deleteQueue(String queue) {
-                        savedQueues.remove(queue);
-                    }
-
-                    @Override
-                    public void saveLedger(String queue, OutflowState slotsGiven) {
-                        ledgers.put(queue, slotsGiven);
-                    }
-
-                    @Override
-                    public void deleteLedger(String queue) {
-                        ledgers.remove(queue);
                     }
 
                     @Override
@@ -121,18 +91,34 @@ public final class QueueHarness {
                         return idempotencyCache;
                     }
                 },
-                new Outlet() {
-                    @Override
-                    public void emitDecision(Admission of, Decision decision) {
-                        decisions.add(decision);
-                    }
-
-                    @Override
-                    public void emitRelease(Admission of, Release release) {
-                        releases.add(release);
-                    }
-                },
                 hotKeys);
+    }
+
+    /** Does what an operation has its caller do. */
+    public void carryOut(List<QueueEffect> effects) {
+        for (QueueEffect effect : effects) {
+            if (effect instanceof QueueEffect.Decided decided) {
+                decisions.add(decided.decision());
+            } else if (effect instanceof QueueEffect.Released released) {
+                releases.add(released.release());
+            } else if (effect instanceof QueueEffect.BucketStored stored) {
+                putOrRemove(saved, stored.id(), stored.state());
+            } else if (effect instanceof QueueEffect.QueueStored stored) {
+                putOrRemove(savedQueues, stored.queue(), stored.state());
+            } else if (effect instanceof QueueEffect.LedgerStored stored) {
+                putOrRemove(ledgers, stored.queue(), stored.granted());
+            } else {
+                throw new IllegalStateException("a shaper with all keys sends no messages: " + effect);
+            }
+        }
+    }
+
+    public static <K, V> void putOrRemove(Map<K, V> map, K key, V value) {
+        if (value == null) {
+            map.remove(key);
+        } else {
+            map.put(key, value);
+        }
     }
 
     /** Rebuilds the shaper from what it stored. */
@@ -183,20 +169,20 @@ public final class QueueHarness {
     }
 
     public Decision send(Admission admission, long nowMs) {
-        shaper.admit(admission, number++, nowMs, nowMs * MS);
+        carryOut(shaper.admit(admission, number++, nowMs, nowMs * MS));
         return decisions.get(decisions.size() - 1);
     }
 
     /** Advances the virtual clock. Whatever becomes due is processed at its time. */
     void runUntil(long nowMs) {
         while (shaper.dueNanos() <= nowMs * MS) {
-            shaper.tick(shaper.dueNanos(), 1_000);
+            carryOut(shaper.tick(shaper.dueNanos(), 1_000));
         }
     }
 
     void runDry() {
         while (shaper.dueNanos() < Long.MAX_VALUE) {
-            shaper.tick(shaper.dueNanos(), 1_000);
+            carryOut(shaper.tick(shaper.dueNanos(), 1_000));
         }
     }
 

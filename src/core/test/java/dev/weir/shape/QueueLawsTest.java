@@ -71,7 +71,7 @@ class QueueLawsTest {
                     if (random.nextInt(20) == 0) {
                         rules = changedShares(random, rules);
                         queue.rules.put("q", rules);
-                        queue.shaper.refresh(nowMs * MS);
+                        queue.carryOut(queue.shaper.refresh(nowMs * MS));
                     }
                 }
                 default -> {

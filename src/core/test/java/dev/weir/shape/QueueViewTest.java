@@ -45,8 +45,8 @@ class QueueViewTest {
                 rules = rules(random, rules.version() + 1);
                 queue.rules.put("q", rules);
                 unasked.rules.put("q", rules);
-                queue.shaper.refresh(nowMs * MS);
-                unasked.shaper.refresh(nowMs * MS);
+                queue.carryOut(queue.shaper.refresh(nowMs * MS));
+                unasked.carryOut(unasked.shaper.refresh(nowMs * MS));
             }
             RequestKind kind = random.nextInt(6) == 0 ? RequestKind.CANCEL : RequestKind.CONSUME;
             int number = kind == RequestKind.CANCEL ? Math.max(0, step - random.nextInt(20)) : step;
@@ -56,10 +56,10 @@ class QueueViewTest {
             Long deadlineMs = random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(500)) : null;
             Admission admission = QueueHarness.admission(kind, id, client, tier, 1 + random.nextInt(4), deadlineMs);
 
-            queue.shaper.check(admission, (nowMs + random.nextInt(5_000)) * MS); // a clock that is ahead
-            queue.shaper.view("q", (nowMs + random.nextInt(5_000)) * MS);
-            assertThat(queue.shaper.view("q", nowMs * MS)).isEqualTo(bruteForce(queue, rules, nowMs));
-            Decision foretold = queue.shaper.check(admission, nowMs * MS);
+            queue.shaper.queries().check(admission, (nowMs + random.nextInt(5_000)) * MS); // a clock that is ahead
+            queue.shaper.queries().view("q", (nowMs + random.nextInt(5_000)) * MS);
+            assertThat(queue.shaper.queries().view("q", nowMs * MS)).isEqualTo(bruteForce(queue, rules, nowMs));
+            Decision foretold = queue.shaper.queries().check(admission, nowMs * MS);
             int before = queue.decisions.size();
             queue.send(admission, nowMs);
             unasked.send(admission, nowMs);
@@ -121,8 +121,8 @@ class QueueViewTest {
                                         .min()
                                         .getAsLong()),
                 queue.outflow() == null ? 0L : (Long) queue.outflow().sequence(),
-                queue.shaper.view("q", nowMs * MS).nextReleaseAtNanos(),
-                queue.shaper.view("q", nowMs * MS).drainMs());
+                queue.shaper.queries().view("q", nowMs * MS).nextReleaseAtNanos(),
+                queue.shaper.queries().view("q", nowMs * MS).drainMs());
     }
 
     @Test
@@ -134,15 +134,16 @@ class QueueViewTest {
             nowMs += random.nextInt(300);
             queue.runUntil(nowMs - 1);
             queue.offer("r" + i, "c" + random.nextInt(3), null, 1 + random.nextInt(3), null, nowMs);
-            Long next = queue.shaper.view("q", nowMs * MS).nextReleaseAtNanos();
+            Long next = queue.shaper.queries().view("q", nowMs * MS).nextReleaseAtNanos();
             queue.releases.clear();
-            queue.shaper.tick(queue.shaper.dueNanos(), 1);
+            queue.carryOut(queue.shaper.tick(queue.shaper.dueNanos(), 1));
             assertThat(queue.releases).hasSize(1);
             assertThat(queue.releases.get(0).releaseAtNanos()).isEqualTo(next);
             nowMs = Math.max(nowMs, -Math.floorDiv(-next, MS));
         }
         queue.runDry();
-        assertThat(queue.shaper.view("q", nowMs * MS).nextReleaseAtNanos()).isNull();
+        assertThat(queue.shaper.queries().view("q", nowMs * MS).nextReleaseAtNanos())
+                .isNull();
     }
 
     @Test
@@ -161,7 +162,7 @@ class QueueViewTest {
             }
             queue.runUntil(nowMs);
             queue.releases.clear();
-            QueueView view = queue.shaper.view("q", nowMs * MS);
+            QueueView view = queue.shaper.queries().view("q", nowMs * MS);
             queue.runDry();
             if (queue.releases.isEmpty()) {
                 assertThat(view.drainMs()).isZero();
@@ -179,12 +180,12 @@ class QueueViewTest {
     void a_request_above_the_burst_drains_when_it_is_released() {
         QueueHarness queue = new QueueHarness(QueueHarness.rules(10, 1_000, 2, 100, QueueRules.NO_MAX_WAIT));
         queue.offer("a", "c", null, 5, null, 0);
-        assertThat(queue.shaper.view("q", 0).drainMs()).isZero(); // it leaves at once; its slots take 500 ms
+        assertThat(queue.shaper.queries().view("q", 0).drainMs()).isZero(); // it leaves at once; its slots take 500 ms
         queue.runUntil(0);
         queue.offer("b", "c", null, 5, null, 0);
-        assertThat(queue.shaper.view("q", 100 * MS).drainMs()).isEqualTo(400);
+        assertThat(queue.shaper.queries().view("q", 100 * MS).drainMs()).isEqualTo(400);
         queue.offer("c", "c", null, 1, null, 0);
-        assertThat(queue.shaper.view("q", 100 * MS).drainMs()).isEqualTo(800); // at 1,000 + 100 - 200 ms
+        assertThat(queue.shaper.queries().view("q", 100 * MS).drainMs()).isEqualTo(800); // at 1,000 + 100 - 200 ms
     }
 
     private static long ceilMs(long nanos) {
@@ -196,7 +197,7 @@ class QueueViewTest {
         QueueRules rules =
                 QueueHarness.rules(10, 1_000, 1, 100, 5_000, "free", new TierShare(-1, 1), "a", new TierShare(0, 1));
         QueueHarness queue = new QueueHarness(rules);
-        assertThat(queue.shaper.view("q", 0))
+        assertThat(queue.shaper.queries().view("q", 0))
                 .isEqualTo(new QueueView(
                         rules,
                         false,
@@ -210,11 +211,11 @@ class QueueViewTest {
                         null,
                         0));
         Admission admission = QueueHarness.admission(RequestKind.CONSUME, "r", "c", null, 1, null);
-        assertThat(queue.shaper.check(admission, 0).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(queue.shaper.queries().check(admission, 0).outcome()).isEqualTo(Outcome.QUEUED);
         assertThat(queue.saved).isEmpty();
         queue.rules.clear();
-        assertThat(queue.shaper.view("q", 0)).isNull();
-        assertThat(queue.shaper.check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);
+        assertThat(queue.shaper.queries().view("q", 0)).isNull();
+        assertThat(queue.shaper.queries().check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);
     }
 
     @Test
@@ -226,20 +227,20 @@ class QueueViewTest {
         queue.runUntil(0); // one leaves, the next is due at 100 ms
         QueueRules twiceAsFast = QueueHarness.rules(20, 1_000, 1, 2, 5_000);
         queue.rules.put("q", twiceAsFast);
-        QueueView view = queue.shaper.view("q", 0);
+        QueueView view = queue.shaper.queries().view("q", 0);
         assertThat(view.rules()).isEqualTo(twiceAsFast);
         assertThat(view.nextReleaseAtNanos()).isEqualTo(50 * MS);
         Admission admission = QueueHarness.admission(RequestKind.CONSUME, "r", "c", null, 1, null);
-        assertThat(queue.shaper.check(admission, 0).reason()).isEqualTo(Reason.QUEUE_FULL);
-        assertThat(queue.shaper.draining(5, 0)).isEmpty();
+        assertThat(queue.shaper.queries().check(admission, 0).reason()).isEqualTo(Reason.QUEUE_FULL);
+        assertThat(queue.shaper.queries().draining(5, 0)).isEmpty();
         queue.rules.clear();
-        view = queue.shaper.view("q", 0);
+        view = queue.shaper.queries().view("q", 0);
         assertThat(view.isDeleted()).isTrue();
         assertThat(view.waiting()).isEqualTo(2);
-        assertThat(queue.shaper.draining(5, 0)).containsExactly(view);
-        assertThat(queue.shaper.draining(0, 0)).isEmpty();
+        assertThat(queue.shaper.queries().draining(5, 0)).containsExactly(view);
+        assertThat(queue.shaper.queries().draining(0, 0)).isEmpty();
         assertThat(view.nextReleaseAtNanos()).isEqualTo(100 * MS);
-        assertThat(queue.shaper.check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);
+        assertThat(queue.shaper.queries().check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);
         assertThat(queue.shaper.dueNanos()).isEqualTo(100 * MS);
     }
 

@@ -21,7 +21,6 @@ import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot;
-import dev.weir.shape.total.OutflowState;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -36,7 +35,7 @@ class ShaperTest {
     private int saves;
     private final Shaper shaper = new Shaper(
             rules::get,
-            new Shaper.Stores() {
+            new Shaper.Tables() {
                 @Override
                 public QueueStore of(BucketId bucket) {
                     return new QueueStore(
@@ -51,45 +50,26 @@ class ShaperTest {
                 }
 
                 @Override
-                public void save(BucketState state) {
-                    saves++;
-                }
-
-                @Override
-                public void save(QueueState state) {}
-
-                @Override
                 public KeyValueTable<TimerKey, BucketId> timers() {
                     return new HeapQueueStore<>();
                 }
-
-                @Override
-                public void delete(BucketId bucket) {}
-
-                @Override
-                public void deleteQueue(String queue) {}
-
-                @Override
-                public void saveLedger(String queue, OutflowState slotsGiven) {}
-
-                @Override
-                public void deleteLedger(String queue) {}
 
                 @Override
                 public IdempotencyCache idempotencyCache() {
                     return IdempotencyCache.inMemory(1, 0);
                 }
             },
-            new Outlet() {
-                @Override
-                public void emitDecision(Admission of, Decision decision) {}
-
-                @Override
-                public void emitRelease(Admission of, Release release) {
-                    releases.add(release);
-                }
-            },
             1_000);
+
+    private void carryOut(List<QueueEffect> effects) {
+        for (QueueEffect effect : effects) {
+            if (effect instanceof QueueEffect.Released released) {
+                releases.add(released.release());
+            } else if (effect instanceof QueueEffect.BucketStored) {
+                saves++;
+            }
+        }
+    }
 
     private void define(String queue, long limit, long perMs, long burst) {
         rules.put(queue, new QueueRules(queue, 1, limit, perMs, burst, 1_000_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
@@ -109,7 +89,7 @@ class ShaperTest {
                 null,
                 0,
                 new Request.Source(0, id));
-        shaper.admit(Admission.of(request, queue, new PolicyVersion("p", 1), null), id, 0, 0);
+        carryOut(shaper.admit(Admission.of(request, queue, new PolicyVersion("p", 1), null), id, 0, 0));
     }
 
     @Test
@@ -120,12 +100,12 @@ class ShaperTest {
             admit("q" + q, 2 * q);
             admit("q" + q, 2 * q + 1);
         }
-        shaper.tick(0, 10_000);
+        carryOut(shaper.tick(0, 10_000));
         assertThat(releases).hasSize(queues);
         slots.values().forEach(table -> table.calls = 0);
         releases.clear();
         saves = 0;
-        shaper.tick(1_004 * MS, 10_000);
+        carryOut(shaper.tick(1_004 * MS, 10_000));
         assertThat(releases).extracting(Release::queue).containsExactly("q0", "q1", "q2", "q3", "q4");
         assertThat(slots.values().stream().filter(table -> table.calls > 0)).hasSize(5);
         assertThat(saves).isEqualTo(5);
@@ -140,7 +120,7 @@ class ShaperTest {
             admit("busy", i);
         }
         admit("calm", 5_000);
-        shaper.tick(MS, 1_000);
+        carryOut(shaper.tick(MS, 1_000));
         assertThat(releases).extracting(Release::queue).contains("calm");
         assertThat(releases).hasSizeLessThanOrEqualTo(1_000);
     }
@@ -152,7 +132,7 @@ class ShaperTest {
             admit("q", i);
         }
         saves = 0;
-        shaper.tick(0, 1_000);
+        carryOut(shaper.tick(0, 1_000));
         assertThat(releases).hasSize(400);
         assertThat(saves).isEqualTo(1);
     }

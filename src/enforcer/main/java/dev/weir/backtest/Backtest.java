@@ -11,7 +11,7 @@ import dev.weir.event.DecisionResult;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.policy.PolicyTable;
-import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.wire.DecisionJson;
@@ -20,6 +20,7 @@ import dev.weir.wire.ReleaseJson;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Clock;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -31,7 +32,7 @@ import java.util.TreeMap;
 public final class Backtest {
 
     private static final long NANOS_PER_MS = 1_000_000;
-    private static final int STEPS_A_TICK = 1_000;
+    private static final int STEPS_A_TICK = 100;
 
     /** The approximate heap sizes of a state, and of a key of a queue. */
     private static final long STATE_BYTES = 600;
@@ -130,13 +131,12 @@ public final class Backtest {
     }
 
     /** The state of one run: the queues, their clock and the output. */
-    private final class Run implements Outlet {
+    private final class Run {
         final DecisionStats stats = new DecisionStats();
         private final DecisionJson decisions;
         private final ReleaseJson releases;
         private final DecisionContext context = new DecisionContext(null, policies.checksum());
-        private final Shaper shaper =
-                new Shaper(queues::get, new HeapQueues(config.state()), this, HeapQueues.HOT_KEYS);
+        private final Shaper shaper = new Shaper(queues::get, new HeapQueues(config.state()), HeapQueues.HOT_KEYS);
         private long nowMs;
         private long admitted;
 
@@ -156,7 +156,7 @@ public final class Backtest {
 
         private void tick() {
             check();
-            shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
+            carryOut(shaper.tick(shaper.dueNanos(), STEPS_A_TICK));
         }
 
         /** Releases what is due before a time. What is due at that time is released after the requests of that time. */
@@ -179,12 +179,17 @@ public final class Backtest {
 
         void admit(Admission admission) {
             Admission keyed = QueueRules.withKey(admission, queues.get(admission.queue()));
-            shaper.admit(keyed, admitted++, nowMs, nowMs * NANOS_PER_MS);
+            carryOut(shaper.admit(keyed, admitted++, nowMs, nowMs * NANOS_PER_MS));
         }
 
-        @Override
-        public void emitDecision(Admission of, Decision decision) {
-            emitDecision(of.request(), decision);
+        private void carryOut(List<QueueEffect> effects) {
+            for (QueueEffect effect : effects) {
+                if (effect instanceof QueueEffect.Decided decided) {
+                    emitDecision(decided.of().request(), decided.decision());
+                } else if (effect instanceof QueueEffect.Released released) {
+                    emitRelease(released.release());
+                }
+            }
         }
 
         void emitDecision(Request request, Decision decision) {
@@ -198,8 +203,7 @@ public final class Backtest {
             }
         }
 
-        @Override
-        public void emitRelease(Admission of, Release release) {
+        private void emitRelease(Release release) {
             stats.add(release);
             if (releases != null) {
                 try {

@@ -5,15 +5,13 @@ import dev.weir.decision.HeapTable;
 import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.KeyValueTable;
 import dev.weir.shape.BucketState;
-import dev.weir.shape.QueueState;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueStore;
-import dev.weir.shape.total.OutflowState;
 
 /** Queues on the heap, for a backtest. */
-public final class HeapQueues implements Shaper.Stores {
+public final class HeapQueues implements Shaper.Tables {
 
     /** Unlimited: all keys stay on the heap. */
     public static final int HOT_KEYS = Integer.MAX_VALUE;
@@ -37,27 +35,9 @@ public final class HeapQueues implements Shaper.Stores {
     }
 
     @Override
-    public void save(BucketState state) {}
-
-    @Override
-    public void save(QueueState state) {}
-
-    @Override
     public KeyValueTable<TimerKey, BucketId> timers() {
         return new HeapTable<>();
     }
-
-    @Override
-    public void delete(BucketId bucket) {}
-
-    @Override
-    public void deleteQueue(String queue) {}
-
-    @Override
-    public void saveLedger(String queue, OutflowState slotsGiven) {}
-
-    @Override
-    public void deleteLedger(String queue) {}
 
     @Override
     public IdempotencyCache idempotencyCache() {

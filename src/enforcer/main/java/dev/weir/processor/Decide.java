@@ -1,32 +1,21 @@
 package dev.weir.processor;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.Decider;
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.LeaseContext;
 import dev.weir.decision.PolicyState;
-import dev.weir.event.AwaitLease;
-import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
-import dev.weir.policy.PolicyTable;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.StoredIdempotencyCache;
 import dev.weir.storage.StoredStates;
-import dev.weir.storage.WaiterCodec.Waiter;
 import dev.weir.storage.WriteBackStore;
-import java.nio.charset.StandardCharsets;
 import java.util.function.LongSupplier;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
-/**
- * Decides each request, or forwards it to the queue that decides it. A request that needs more of a shared limit than
- * the task's leases hold waits until the ledger responds or its maximum wait has passed.
- */
+/** Passes requests and the responses of ledgers to the {@link DecidingTask}, which decides or forwards to queues. */
 public final class Decide implements Processor<byte[], Object, byte[], Object> {
 
     /**
@@ -42,14 +31,9 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     private final Outlets outlets;
     private final ReplyPartitions replies;
     private final LongSupplier clockSteps;
-    private final TickScheduler ticks = new TickScheduler(this::tick);
+    private final TickScheduler ticks = new TickScheduler(() -> this.task.tick());
     private ProcessorContext<byte[], Object> context;
-    private StoredStates states;
-    private LeaseStore leases;
-    private DecisionSequence sequence;
-    private DecisionForwarder forwarder;
-    private StateMaintenance maintenance;
-    private EarlyCommits early = new EarlyCommits();
+    private DecidingTask task;
 
     /**
      * The names of the stores.
@@ -92,11 +76,23 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     @Override
     public void init(ProcessorContext<byte[], Object> processorContext) {
         context = processorContext;
+        if (task != null) {
+            task.stop();
+        }
+        ticks.open(context);
+        ReplyForwarder toRequesters = new ReplyForwarder(context, outlets.replies, replies, metrics);
+        DecisionForwarder forwarder = new DecisionForwarder(context, outlets, toRequesters, metrics, policies);
+        task = new DecidingTask(context, policies, metrics, openStores(), forwarder, ticks);
+    }
+
+    private DecidingTask.Parts openStores() {
         WriteBackStore<StateKey, PolicyState> store = context.getStateStore(stores.states);
-        IdempotencyCache idempotencyCache =
-                StoredIdempotencyCache.open(context.getStateStore(stores.answers), config.state());
-        states = new StoredStates(store, context.getStateStore(stores.segments), idempotencyCache);
-        sequence = new DecisionSequence(context.getStateStore(stores.order));
+        StoredStates states = new StoredStates(
+                store,
+                context.getStateStore(stores.segments),
+                StoredIdempotencyCache.open(context.getStateStore(stores.answers), config.state()));
+        DecisionSequence sequence = new DecisionSequence(context.getStateStore(stores.order));
+        EarlyCommits early = new EarlyCommits();
         store.beforeFlush(() -> {
             sequence.write();
             early.started(context.currentSystemTimeMs());
@@ -105,114 +101,27 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         long nowMs = context.currentSystemTimeMs();
         String holder =
                 new HolderNames(config.applicationId()).name(context.taskId().partition());
-        leases = new LeaseStore(
+        LeaseStore leases = new LeaseStore(
                 new LeaseSession(holder, nowMs << REQUEST_BITS_A_MS, clockSteps),
                 books,
                 context.getStateStore(stores.waiting),
                 config.leases().terms(),
                 policies::table,
                 nowMs);
-        early = new EarlyCommits();
-        forwarder = new DecisionForwarder(
-                context, outlets, new ReplyForwarder(context, outlets.replies, replies, metrics), metrics, policies);
-        if (maintenance != null) {
-            maintenance.stop();
-        }
-        maintenance = new StateMaintenance(context, config.state(), store, states, books, leases::earliestMs);
-        ticks.open(context);
-        planTick(nowMs);
+        StateMaintenance maintenance =
+                new StateMaintenance(context, config.state(), store, states, books, leases::earliestMs);
+        return new DecidingTask.Parts(states, leases, sequence, maintenance, early);
     }
 
     @Override
     public void process(Record<byte[], Object> record) {
-        long nowMs = context.currentSystemTimeMs();
-        early.resumed(nowMs, leases.roundTripMs());
         if (record.value() instanceof Request request) {
-            decide(
-                    record,
-                    request,
-                    request.source().partition() != context.taskId().partition(),
-                    nowMs);
+            boolean isRouted = request.source().partition() != context.taskId().partition();
+            task.decide(record, request, isRouted);
         } else if (record.value() instanceof RoutedRequest routed) {
-            decide(record, routed.request(), true, nowMs);
+            task.decide(record, routed.request(), true);
         } else {
-            LedgerResponse granted = (LedgerResponse) record.value();
-            leases.respond(granted.key(), granted.response(), nowMs);
+            task.respond((LedgerResponse) record.value());
         }
-        endStep(nowMs);
-    }
-
-    private void tick() {
-        long nowMs = context.currentSystemTimeMs();
-        early.resumed(nowMs, leases.roundTripMs());
-        if (nowMs >= early.dueMs()) {
-            commitEarly(nowMs);
-        }
-        leases.wake(nowMs);
-        endStep(nowMs);
-    }
-
-    private void commitEarly(long nowMs) {
-        if (early.request(nowMs)) {
-            context.commit();
-        }
-    }
-
-    private void planTick(long nowMs) {
-        long dueMs = Math.min(leases.dueMs(), early.dueMs());
-        if (dueMs != Long.MAX_VALUE) {
-            ticks.request(dueMs, nowMs);
-        }
-    }
-
-    /** @param isRouted whether the request is not in the task's own partition, whose offsets order the decisions */
-    private void decide(Record<byte[], Object> record, Request request, boolean isRouted, long nowMs) {
-        maintenance.observe(request.timestampMs());
-        if (!isRouted) {
-            sequence.advanceTo(request.source().offset());
-        }
-        PolicyTable table = policies.table();
-        LeaseContext quota = new LeaseContext(leases, nowMs, true, leases.hasRoom());
-        DecisionResult result = new Decider(states, quota, metrics).decide(request, table);
-        if (result instanceof AwaitLease wait) {
-            metrics.waits(wait.key().policyId());
-            leases.park(
-                    new Waiter(wait.key(), wait.maxWaitMs(), request, CarriedHeaders.from(record.headers())), nowMs);
-        } else {
-            forwarder.forward(record, result, isRouted ? sequence.outOfOrder(table) : sequence.inOrder(table));
-        }
-    }
-
-    private void endStep(long nowMs) {
-        for (var ready = leases.nextReady(nowMs); ready.isPresent(); ready = leases.nextReady(nowMs)) {
-            decideAgain(ready.get(), nowMs);
-        }
-        for (LeaseStore.Message message : leases.endStep(nowMs)) {
-            forwarder.send(message, nowMs);
-            if (message.request().minTokens() > 0 || message.request().isCheck()) { // a request waits for the response
-                commitEarly(nowMs);
-            }
-        }
-        planTick(nowMs);
-    }
-
-    private void decideAgain(LeaseStore.Ready ready, long nowMs) {
-        PolicyTable table = policies.table();
-        LeaseContext quota = new LeaseContext(leases, nowMs, false, nowMs < ready.untilMs());
-        DecisionResult result =
-                new Decider(states, quota, metrics).decide(ready.waiter().request(), table);
-        if (result instanceof AwaitLease wait) {
-            leases.parkAgain(ready, wait);
-        } else {
-            leases.remove();
-            forwarder.forward(record(ready.waiter()), result, sequence.outOfOrder(table));
-        }
-    }
-
-    /** Returns the record that a waiting request was read from, without the value. */
-    private static Record<byte[], Object> record(Waiter waiter) {
-        Request request = waiter.request();
-        byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
-        return new Record<>(key, null, request.timestampMs(), CarriedHeaders.to(waiter.headers()));
     }
 }

@@ -5,6 +5,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
 import dev.weir.lease.LeaseRequest;
+import dev.weir.shape.QueueMessage;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.storage.QueueKeys;
@@ -15,7 +16,7 @@ import org.apache.kafka.streams.processor.api.Record;
 
 /**
  * Forwards the output of {@link Decide}: decisions, their replies, admissions to queues, and messages to ledgers. The sinks of
- * WeirTopology write them to their topics. {@link QueueForwarder} forwards the decisions of queues.
+ * WeirTopology write them to their topics. {@link QueueEffectForwarder} forwards the decisions of queues.
  */
 record DecisionForwarder(
         ProcessorContext<byte[], Object> context,
@@ -41,7 +42,8 @@ record DecisionForwarder(
                     ((Admission) result).withHeadersAndContext(CarriedHeaders.from(record.headers()), taken);
             Admission keyed = QueueRules.withKey(admission, policies.queue(admission.queue()));
             byte[] bucket = QueueKeys.record(BucketId.of(keyed));
-            context.forward(new Record<>(bucket, keyed, record.timestamp()), outlets.admissions());
+            context.forward(
+                    new Record<>(bucket, new QueueMessage.Admitted(keyed), record.timestamp()), outlets.admissions());
         }
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.processor;
 
+import dev.weir.shape.QueueQueries;
 import dev.weir.shape.QueueView;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,7 +14,18 @@ import java.util.concurrent.ConcurrentHashMap;
 /** The queues of this application's tasks by partition. Other threads can query them while the tasks run. */
 public final class QueueRegistry {
 
-    private final Map<Integer, Shape> tasks = new ConcurrentHashMap<>();
+    /**
+     * A read-only query on the queues of a task.
+     *
+     * @param <T> the type of the result
+     */
+    public interface QueueQuery<T> {
+
+        /** @param nowNanos the queue time in nanoseconds */
+        T answer(QueueQueries queues, long nowNanos);
+    }
+
+    private final Map<Integer, QueueTask> tasks = new ConcurrentHashMap<>();
 
     /**
      * Runs a read-only query on the queues of a partition.
@@ -21,8 +33,8 @@ public final class QueueRegistry {
      * @param patience how long to wait for the task to finish its current work
      * @return empty if no task of this application has the partition, or the task is busy for longer
      */
-    public <T> Optional<T> query(int partition, Duration patience, Shape.QueueQuery<T> question) {
-        Shape task = tasks.get(partition);
+    public <T> Optional<T> query(int partition, Duration patience, QueueQuery<T> question) {
+        QueueTask task = tasks.get(partition);
         return task == null ? Optional.empty() : task.query(patience, question);
     }
 
@@ -35,8 +47,8 @@ public final class QueueRegistry {
      */
     public List<QueueView> views(int most, Duration patience) {
         Map<String, QueueView> views = new TreeMap<>();
-        for (Shape task : tasks.values()) {
-            task.query(patience, (shaper, nowNanos) -> shaper.views(most, nowNanos))
+        for (QueueTask task : tasks.values()) {
+            task.query(patience, (queues, nowNanos) -> queues.views(most, nowNanos))
                     .orElse(List.of())
                     .forEach(view -> views.merge(view.rules().id(), view, QueueView::mergedWith));
         }
@@ -52,10 +64,10 @@ public final class QueueRegistry {
     public Optional<List<QueueView>> parts(String queue, Duration patience) {
         long deadlineNanos = System.nanoTime() + patience.toNanos();
         List<QueueView> parts = new ArrayList<>();
-        for (Shape task : tasks.values()) {
+        for (QueueTask task : tasks.values()) {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));
             Optional<Optional<QueueView>> part =
-                    task.query(left, (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, nowNanos)));
+                    task.query(left, (queues, nowNanos) -> Optional.ofNullable(queues.view(queue, nowNanos)));
             if (part.isEmpty()) {
                 return Optional.empty();
             }
@@ -75,9 +87,9 @@ public final class QueueRegistry {
     public Optional<SortedMap<String, QueueView>> draining(int most, Duration patience) {
         long deadlineNanos = System.nanoTime() + patience.toNanos();
         SortedMap<String, QueueView> views = new TreeMap<>();
-        for (Shape task : tasks.values()) {
+        for (QueueTask task : tasks.values()) {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));
-            Optional<List<QueueView>> part = task.query(left, (shaper, nowNanos) -> shaper.draining(most, nowNanos));
+            Optional<List<QueueView>> part = task.query(left, (queues, nowNanos) -> queues.draining(most, nowNanos));
             if (part.isEmpty()) {
                 return Optional.empty();
             }
@@ -86,12 +98,12 @@ public final class QueueRegistry {
         return Optional.of(views);
     }
 
-    void open(int partition, Shape task) {
+    void add(int partition, QueueTask task) {
         tasks.put(partition, task);
     }
 
     /** Removes a task, unless another task has registered for the partition since. */
-    void close(int partition, Shape task) {
+    void remove(int partition, QueueTask task) {
         tasks.remove(partition, task);
     }
 }

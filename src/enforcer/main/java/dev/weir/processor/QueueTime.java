@@ -1,12 +1,12 @@
 package dev.weir.processor;
 
 import dev.weir.shape.QueueClock;
-import dev.weir.storage.QueueMarker;
+import dev.weir.shape.QueueMessage;
 import java.util.UUID;
 
 /**
- * The queue time of an open task: the broker's time, as estimated by a {@link QueueClock} from the {@link QueueMarker}s
- * that the task sends to itself. In all methods, {@code localMs} is the task's clock and {@code appendMs} the broker's
+ * The queue time of an open task: the broker's time, as estimated by a {@link QueueClock} from the markers that
+ * the task sends to itself. In all methods, {@code localMs} is the task's clock and {@code appendMs} the broker's
  * time when it appended a record.
  */
 final class QueueTime {
@@ -45,7 +45,7 @@ final class QueueTime {
     }
 
     /** Synchronizes the time if the marker is from this task. Returns whether the time has stepped back. */
-    boolean readMarker(QueueMarker marker, long appendMs, long localMs) {
+    boolean readMarker(QueueMessage.Marker marker, long appendMs, long localMs) {
         if (!marker.task().equals(task)) {
             clock.observe(appendMs, localMs); // from a previous task of the partition
             return false;
@@ -77,9 +77,9 @@ final class QueueTime {
     }
 
     /** Returns the marker to send now. */
-    QueueMarker nextMarker(int partition, long localMs) {
+    QueueMessage.Marker nextMarker(int partition, long localMs) {
         hasSentMarker = true;
         markerSentMs = localMs;
-        return new QueueMarker(task, localMs, partition);
+        return new QueueMessage.Marker(task, localMs, partition);
     }
 }

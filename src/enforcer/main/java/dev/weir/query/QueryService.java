@@ -20,7 +20,6 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
-import dev.weir.processor.Shape;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueDecisions;
@@ -118,7 +117,7 @@ public final class QueryService implements InstanceQueries {
     public Result<Decision> check(Request request, Map<LedgerQuestion, LeaseResponse.Checked> ledgers) {
         if (request.kind() == RequestKind.CANCEL) {
             Admission cancel = keyed(cancel(request));
-            return query(BucketId.of(cancel), (shaper, nowNanos) -> shaper.check(cancel, nowNanos));
+            return query(BucketId.of(cancel), (open, nowNanos) -> open.check(cancel, nowNanos));
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             PolicyTable table = policies.table();
@@ -201,13 +200,13 @@ public final class QueryService implements InstanceQueries {
     @Override
     public Result<QueueView> key(String id, Map<String, String> key) {
         BucketId bucket = BucketId.of(id, key);
-        return query(bucket, (shaper, nowNanos) -> shaper.view(bucket, nowNanos));
+        return query(bucket, (open, nowNanos) -> open.view(bucket, nowNanos));
     }
 
     /** Returns the decision of the queue. If the queue is on another instance, returns a provisional decision. */
     private Result<Decision> place(Admission admission) {
         Admission keyed = keyed(admission);
-        Result<Decision> answer = query(BucketId.of(keyed), (shaper, nowNanos) -> shaper.check(keyed, nowNanos));
+        Result<Decision> answer = query(BucketId.of(keyed), (open, nowNanos) -> open.check(keyed, nowNanos));
         return answer instanceof Result.Remote
                 ? new Result.Local<>(QueueDecisions.provisional(keyed, policies.queue(keyed.queue()), clock.millis()))
                 : answer;
@@ -217,7 +216,7 @@ public final class QueryService implements InstanceQueries {
         return QueueRules.withKey(admission, policies.queue(admission.queue()));
     }
 
-    private <T> Result<T> query(BucketId bucket, Shape.QueueQuery<T> question) {
+    private <T> Result<T> query(BucketId bucket, QueueRegistry.QueueQuery<T> question) {
         return queueOwners.answer(Stores.QUEUE_STATES, QueueKeys.record(bucket), partition -> queues.<Result<T>>query(
                         partition,
                         PATIENCE,

@@ -4,13 +4,12 @@ import dev.weir.config.WeirConfig;
 import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.KeyValueTable;
 import dev.weir.shape.BucketState;
-import dev.weir.shape.QueueState;
+import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.Slot;
-import dev.weir.shape.total.OutflowState;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -22,7 +21,7 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /** The queues of a task in its stores. */
-public final class StoredQueues implements Shaper.Stores {
+public final class StoredQueues implements Shaper.Tables {
 
     /**
      * The names of the stores.
@@ -108,43 +107,31 @@ public final class StoredQueues implements Shaper.Stores {
         return bytes == null ? null : BucketCodec.decode(bucket, bytes);
     }
 
-    @Override
-    public void save(BucketState state) {
-        states.put(key(state.id()), BucketCodec.encode(state));
+    /** Stores a state, or deletes it. */
+    public void store(QueueEffect.StateStored effect) {
+        if (effect instanceof QueueEffect.BucketStored bucket) {
+            states.put(key(bucket.id()), bucket.state() == null ? null : BucketCodec.encode(bucket.state()));
+        } else if (effect instanceof QueueEffect.QueueStored queue) {
+            writeEnd();
+            Bytes key = Bytes.wrap(QueueKeys.rules(queue.queue()));
+            states.put(key, queue.state() == null ? null : QueueCodec.encode(queue.state()));
+        } else {
+            QueueEffect.LedgerStored ledger = (QueueEffect.LedgerStored) effect;
+            Bytes key = Bytes.wrap(QueueKeys.ledger(ledger.queue()));
+            states.put(key, ledger.granted() == null ? null : QueueCodec.encode(ledger.granted()));
+        }
     }
 
-    @Override
-    public void save(QueueState state) {
+    private void writeEnd() {
         if (!hasEnd) {
             hasEnd = true;
             states.put(END, new byte[0]);
         }
-        states.put(Bytes.wrap(QueueKeys.rules(state.rules().id())), QueueCodec.encode(state));
     }
 
     @Override
     public KeyValueTable<TimerKey, BucketId> timers() {
         return timerTable;
-    }
-
-    @Override
-    public void delete(BucketId bucket) {
-        states.put(key(bucket), null);
-    }
-
-    @Override
-    public void deleteQueue(String queue) {
-        states.put(Bytes.wrap(QueueKeys.rules(queue)), null);
-    }
-
-    @Override
-    public void saveLedger(String queue, OutflowState slotsGiven) {
-        states.put(Bytes.wrap(QueueKeys.ledger(queue)), QueueCodec.encode(slotsGiven));
-    }
-
-    @Override
-    public void deleteLedger(String queue) {
-        states.put(Bytes.wrap(QueueKeys.ledger(queue)), null);
     }
 
     private static Bytes key(BucketId bucket) {

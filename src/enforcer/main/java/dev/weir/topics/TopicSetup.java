@@ -19,6 +19,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.apache.kafka.common.errors.TopicExistsException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
 
 /** Creates missing topics with the settings that Weir requires. Existing topics are not changed. */
 public final class TopicSetup {
@@ -128,7 +129,24 @@ public final class TopicSetup {
                 ends.put(new TopicPartition(topic.name(), partition), OffsetSpec.latest());
             }
         }
-        admin.listOffsets(ends).all().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+        long deadlineNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+        while (!haveLeaders(admin, ends, System.nanoTime() - deadlineNanos > 0)) {
+            Thread.sleep(POLL_MS);
+        }
+    }
+
+    /** Returns whether all leaders answer. A broker that was asked may be the last to learn of a topic. */
+    private static boolean haveLeaders(Admin admin, Map<TopicPartition, OffsetSpec> ends, boolean isLate)
+            throws ExecutionException, InterruptedException, TimeoutException {
+        try {
+            admin.listOffsets(ends).all().get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            return true;
+        } catch (ExecutionException e) {
+            if (isLate || !(e.getCause() instanceof UnknownTopicOrPartitionException)) {
+                throw e;
+            }
+            return false;
+        }
     }
 
     /** Waits until the brokers list the topics. They learn of new topics from the controller with a delay. */

@@ -1,7 +1,6 @@
 package dev.weir.topology;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.processor.CheckPolicies;
@@ -22,16 +21,13 @@ import dev.weir.processor.RequestReader;
 import dev.weir.processor.RequestTimestamps;
 import dev.weir.processor.Shape;
 import dev.weir.processor.UpdatePolicies;
+import dev.weir.shape.QueueMessage;
 import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.total.SlotGrant;
-import dev.weir.shape.total.SlotReport;
 import dev.weir.storage.CacheBudget;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.QueueKeys;
-import dev.weir.storage.QueueMarker;
-import dev.weir.storage.SlotCodec;
+import dev.weir.storage.QueueMessageCodec;
 import dev.weir.storage.StoredQueues;
-import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
@@ -115,8 +111,7 @@ public final class WeirTopology {
     private static final String REPLIES = "replies";
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "shaped";
-    private static final String MARKERS = "markers";
-    private static final String SLOTS = "slots";
+    private static final String QUEUE_MESSAGES = "queue-messages";
     private static final String DEAD_LETTERS = "dead-letters";
     private static final String LEASE_RESPONSES_IN = "lease-responses";
     private static final String READ_LEASE_RESPONSES = "read-leases";
@@ -155,23 +150,24 @@ public final class WeirTopology {
     private static final StreamPartitioner<byte[], LeaseResponseAvro.Addressed> TO_HOLDER =
             (topic, key, answer, partitions) -> Optional.of(Set.of(Math.min(answer.partition(), partitions - 1)));
 
-    private static final StreamPartitioner<byte[], QueueMarker> TO_OWN_PARTITION =
-            (topic, key, marker, partitions) -> Optional.of(Set.of(marker.partition()));
-
     /**
-     * Selects the partition of a slot message. A report goes to the partition that an unkeyed queue with this name
-     * would be on, where the ledger of its total is. A grant goes to the partition that it names.
+     * Selects the partition of a message to queues. A report goes to the partition that an unkeyed queue with this name
+     * would be on, where the ledger of its total is. A grant and a marker go to the partition that they name, and an
+     * admission to that of its key.
      */
-    private static final StreamPartitioner<byte[], Object> TO_LEDGER_OR_HOLDER =
-            (topic, key, message, partitions) -> Optional.of(Set.of(
-                    message instanceof SlotReport report
-                            ? BuiltInPartitioner.partitionForKey(
-                                    QueueKeys.record(new BucketId(report.queue(), List.of())), partitions)
-                            : Math.min(((SlotGrant) message).partition(), partitions - 1)));
+    private static final StreamPartitioner<byte[], QueueMessage> TO_QUEUE = (topic, key, message, partitions) -> {
+        if (message instanceof QueueMessage.Reported reported) {
+            byte[] ledger = QueueKeys.record(new BucketId(reported.report().queue(), List.of()));
+            return Optional.of(Set.of(BuiltInPartitioner.partitionForKey(ledger, partitions)));
+        }
+        if (message instanceof QueueMessage.Granted granted) {
+            return Optional.of(Set.of(Math.min(granted.grant().partition(), partitions - 1)));
+        }
+        return message instanceof QueueMessage.Marker marker
+                ? Optional.of(Set.of(marker.partition()))
+                : Optional.empty();
+    };
 
-    private static final Serializer<Object> SLOT_MESSAGES_OUT = (topic, message) ->
-            message instanceof SlotReport report ? SlotCodec.encode(report) : SlotCodec.encode((SlotGrant) message);
-    private static final Serializer<QueueMarker> MARKER_OUT = (topic, marker) -> marker.encode();
     private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
     private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
 
@@ -284,7 +280,7 @@ public final class WeirTopology {
                         replies(registry, config),
                         toRequester(partitions.replies()),
                         DECIDE)
-                .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, admissions(), DECIDE)
+                .addSink(ADMISSIONS_OUT, topics.admissions(), BYTES_OUT, queueMessages(), TO_QUEUE, DECIDE)
                 .addSink(LEASE_REQUESTS_OUT, topics.leaseRequests(), BYTES_OUT, leaseRequests(), DECIDE)
                 .addSink(MISPLACED, topics.routedRequests(), BYTES_OUT, BYTES_OUT, toTask(placement), READ_REQUESTS)
                 .addSink(
@@ -352,7 +348,7 @@ public final class WeirTopology {
                                         Stores.QUEUE_ALARMS,
                                         Stores.QUEUE_TIMERS,
                                         Stores.QUEUE_IDEMPOTENCY),
-                                new Shape.Outlets(DECISIONS, REPLIES, RELEASES, MARKERS, SLOTS, DEAD_LETTERS),
+                                new Shape.Outlets(DECISIONS, REPLIES, RELEASES, QUEUE_MESSAGES, DEAD_LETTERS),
                                 replies),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
@@ -364,8 +360,7 @@ public final class WeirTopology {
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), SHAPE)
                 .addSink(REPLIES, topics.replies(), BYTES_OUT, replies(registry, config), toRequester(replies), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, config), SHAPE)
-                .addSink(MARKERS, topics.admissions(), BYTES_OUT, MARKER_OUT, TO_OWN_PARTITION, SHAPE)
-                .addSink(SLOTS, topics.admissions(), BYTES_OUT, SLOT_MESSAGES_OUT, TO_LEDGER_OR_HOLDER, SHAPE)
+                .addSink(QUEUE_MESSAGES, topics.admissions(), BYTES_OUT, queueMessages(), TO_QUEUE, SHAPE)
                 .addSource(AS_THE_CONSUMER, LEASE_REQUESTS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
                 .addProcessor(
                         LEND,
@@ -426,9 +421,9 @@ public final class WeirTopology {
         };
     }
 
-    private static Serializer<Admission> admissions() {
-        AdmissionAvro avro = new AdmissionAvro();
-        return (topic, admission) -> avro.encode(admission);
+    private static Serializer<QueueMessage> queueMessages() {
+        QueueMessageCodec codec = new QueueMessageCodec();
+        return (topic, message) -> codec.encode(message);
     }
 
     private static Serializer<Release> releases(Optional<SchemaRegistry> registry, WeirConfig config) {

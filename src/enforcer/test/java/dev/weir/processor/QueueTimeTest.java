@@ -2,7 +2,7 @@ package dev.weir.processor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.storage.QueueMarker;
+import dev.weir.shape.QueueMessage;
 import org.junit.jupiter.api.Test;
 
 class QueueTimeTest {
@@ -20,7 +20,7 @@ class QueueTimeTest {
     @Test
     void only_a_marker_of_the_same_task_synchronizes_it() {
         assertThat(time.isSynchronizing()).isFalse();
-        QueueMarker own = time.nextMarker(0, 50);
+        QueueMessage.Marker own = time.nextMarker(0, 50);
         assertThat(time.isSynchronizing()).isTrue();
         time.readMarker(new QueueTime(1_000).nextMarker(0, 50), 2_000, 60);
         assertThat(time.isSynchronized()).isFalse();

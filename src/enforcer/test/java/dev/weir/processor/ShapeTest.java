@@ -13,10 +13,11 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.QueueMessage;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.storage.DamagedStoreException;
-import dev.weir.storage.QueueMarker;
+import dev.weir.storage.QueueMessageCodec;
 import dev.weir.storage.StoredQueues;
 import dev.weir.wire.AdmissionAvro;
 import java.lang.reflect.Proxy;
@@ -57,8 +58,9 @@ class ShapeTest {
 
     private static final StoredQueues.StoreNames STORES =
             new StoredQueues.StoreNames("states", "slots", "tickets", "alarms", "timers", "answers");
+    private static final QueueMessageCodec CODEC = new QueueMessageCodec();
     private static final Shape.Outlets OUTLETS =
-            new Shape.Outlets("decisions", "replies", "releases", "markers", "slots", "dead-letters");
+            new Shape.Outlets("decisions", "replies", "releases", "messages", "dead-letters");
 
     @TempDir
     private Path directory;
@@ -68,7 +70,7 @@ class ShapeTest {
     private final List<KeyValueStore<Bytes, byte[]>> stores = new ArrayList<>();
     private MockProcessorContext<byte[], Object> context;
     private Shape shape;
-    private final Set<QueueMarker> delivered = new HashSet<>();
+    private final Set<QueueMessage.Marker> delivered = new HashSet<>();
     private long nowMs = 1_000_000; // the broker's clock
     private long aheadMs; // how far the instance's clock is ahead of it
     private long offset;
@@ -148,10 +150,10 @@ class ShapeTest {
 
     /** Delivers the markers that the task has sent to itself. */
     private void deliverMarkers() {
-        for (CapturedForward<? extends byte[], ?> forward : context.forwarded(OUTLETS.markers())) {
-            QueueMarker marker = (QueueMarker) forward.record().value();
+        for (CapturedForward<? extends byte[], ?> forward : context.forwarded(OUTLETS.messages())) {
+            QueueMessage.Marker marker = (QueueMessage.Marker) forward.record().value();
             if (delivered.add(marker)) {
-                append(null, marker.encode());
+                append(null, CODEC.encode(marker));
             }
         }
     }
@@ -324,7 +326,7 @@ class ShapeTest {
             next().getPunctuator().punctuate(nowMs);
         }
         assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
-        assertThat(context.forwarded(OUTLETS.markers())).hasSize(3);
+        assertThat(context.forwarded(OUTLETS.messages())).hasSize(3);
         assertThat(releasesWithin(100)).hasSize(1);
     }
 
@@ -332,10 +334,10 @@ class ShapeTest {
     void the_marker_of_another_task_does_not_start_releases() {
         admit(RequestKind.CONSUME, "a", "c");
         CapturedForward<? extends byte[], ?> sent =
-                context.forwarded(OUTLETS.markers()).get(0);
+                context.forwarded(OUTLETS.messages()).get(0);
         aheadMs = 5_000;
         start();
-        append(null, ((QueueMarker) sent.record().value()).encode());
+        append(null, CODEC.encode((QueueMessage.Marker) sent.record().value()));
         next().getPunctuator().punctuate(nowMs);
         assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
         assertThat(releasesWithin(100)).hasSize(1);
@@ -449,7 +451,7 @@ class ShapeTest {
     }
 
     private QueueView view() {
-        return live.query(0, Duration.ofMinutes(1), (shaper, nowNanos) -> shaper.view("q", nowNanos))
+        return live.query(0, Duration.ofMinutes(1), (queues, nowNanos) -> queues.view("q", nowNanos))
                 .orElseThrow();
     }
 
@@ -464,7 +466,7 @@ class ShapeTest {
         long released = taken(OUTLETS.releases(), Release.class).size();
         assertThat(view().released()).isEqualTo(released).isPositive();
         assertThat(view().waiting()).isEqualTo(5 - released);
-        assertThat(live.query(1, Duration.ZERO, (shaper, nowNanos) -> "another partition"))
+        assertThat(live.query(1, Duration.ZERO, (queues, nowNanos) -> "another partition"))
                 .isEmpty();
     }
 
@@ -476,9 +478,7 @@ class ShapeTest {
         before.close();
         assertThat(view().waiting()).isEqualTo(1);
         shape.close();
-        assertThat(live.query(0, Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
-                .isEmpty();
-        assertThat(before.query(Duration.ofMinutes(1), (shaper, nowNanos) -> "here"))
+        assertThat(live.query(0, Duration.ofMinutes(1), (queues, nowNanos) -> "here"))
                 .isEmpty();
     }
 

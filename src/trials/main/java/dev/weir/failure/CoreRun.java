@@ -9,7 +9,7 @@ import dev.weir.event.DecisionResult;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.policy.PolicyTable;
-import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.QueueRules;
 import java.util.ArrayList;
@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 
 /** A run of several tasks without a broker. Queues drain by the times that are passed to it. */
-public final class CoreRun implements Outlet {
+public final class CoreRun {
 
     private static final long NANOS_PER_MS = 1_000_000;
     private static final int STEPS_A_TICK = 1_000;
@@ -37,7 +37,7 @@ public final class CoreRun implements Outlet {
         this.policies = policies;
         this.config = config;
         this.queues = queues;
-        shaper = new Shaper(queues::get, new HeapQueues(config), this, HeapQueues.HOT_KEYS);
+        shaper = new Shaper(queues::get, new HeapQueues(config), HeapQueues.HOT_KEYS);
     }
 
     /**
@@ -53,7 +53,7 @@ public final class CoreRun implements Outlet {
                 .decide(request);
         if (ruling instanceof Admission admission) {
             Admission keyed = QueueRules.withKey(admission, queues.get(admission.queue()));
-            shaper.admit(keyed.withHeadersAndContext(List.of(), context), admitted++, nowMs, nowNanos);
+            carryOut(shaper.admit(keyed.withHeadersAndContext(List.of(), context), admitted++, nowMs, nowNanos));
         } else {
             decisions.add(((Decision) ruling).withContext(context));
         }
@@ -72,19 +72,19 @@ public final class CoreRun implements Outlet {
         return releases;
     }
 
-    @Override
-    public void emitDecision(Admission of, Decision decision) {
-        decisions.add(decision.withContext(of.context()));
-    }
-
-    @Override
-    public void emitRelease(Admission of, Release release) {
-        releases.add(release);
+    private void carryOut(List<QueueEffect> effects) {
+        for (QueueEffect effect : effects) {
+            if (effect instanceof QueueEffect.Decided decided) {
+                decisions.add(decided.decision().withContext(decided.of().context()));
+            } else if (effect instanceof QueueEffect.Released released) {
+                releases.add(released.release());
+            }
+        }
     }
 
     private void tick(long untilNanos) {
         while (shaper.dueNanos() < untilNanos) {
-            shaper.tick(shaper.dueNanos(), STEPS_A_TICK);
+            carryOut(shaper.tick(shaper.dueNanos(), STEPS_A_TICK));
         }
     }
 }

@@ -162,7 +162,7 @@ final class RestartCheck {
         return queues.query(
                         task.slot.partition(),
                         Duration.ZERO,
-                        (shaper, nowNanos) -> Optional.ofNullable(shaper.view(queue, LATER_NANOS)))
+                        (open, nowNanos) -> Optional.ofNullable(open.view(queue, LATER_NANOS)))
                 .orElseThrow()
                 .orElse(null);
     }

@@ -2,7 +2,6 @@ package dev.weir.simulation;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.PolicyLedger;
-import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
@@ -21,17 +20,14 @@ import dev.weir.processor.RequestPlacement;
 import dev.weir.processor.RequestReader;
 import dev.weir.processor.RoutedRequest;
 import dev.weir.processor.Shape;
-import dev.weir.shape.total.SlotGrant;
-import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.QueueMessage;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.LeaseCodec;
-import dev.weir.storage.QueueMarker;
-import dev.weir.storage.SlotCodec;
+import dev.weir.storage.QueueMessageCodec;
 import dev.weir.storage.StoredQueues;
 import dev.weir.storage.WriteBackStore;
 import dev.weir.topology.Stores;
-import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
@@ -87,12 +83,12 @@ final class SimulatedTask {
     private static final String REPLIES = SimulatedTaskSlot.TOPICS.replies();
 
     static final Shape.Outlets SHAPE_OUTLETS =
-            new Shape.Outlets(DECISIONS, REPLIES, RELEASES, ADMISSIONS, ADMISSIONS, DEAD_LETTERS);
+            new Shape.Outlets(DECISIONS, REPLIES, RELEASES, ADMISSIONS, DEAD_LETTERS);
 
     private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
 
     private static final DecisionCodec DECISION = new DecisionCodec();
-    private static final AdmissionAvro ADMISSION = new AdmissionAvro();
+    private static final QueueMessageCodec QUEUE_MESSAGE = new QueueMessageCodec();
     private static final ReleaseCodec RELEASE = new ReleaseCodec();
     private static final LeaseRequestAvro ASK = new LeaseRequestAvro();
     private static final LeaseResponseAvro GRANT = new LeaseResponseAvro();
@@ -382,11 +378,10 @@ final class SimulatedTask {
         Integer partition = null;
         if (value instanceof LeaseResponseAvro.Addressed answer) {
             partition = answer.partition();
-        } else if (value instanceof QueueMarker marker) {
+        } else if (value instanceof QueueMessage.Marker marker) {
             partition = marker.partition();
-        }
-        if (value instanceof SlotGrant grant) {
-            partition = grant.partition();
+        } else if (value instanceof QueueMessage.Granted granted) {
+            partition = granted.grant().partition();
         }
         return new Output(topic, partition);
     }
@@ -434,9 +429,14 @@ final class SimulatedTask {
             decided(decision.source());
             return DECISION.encode(decision);
         }
-        if (value instanceof Admission admission) {
-            decided(admission.request().source());
-            return ADMISSION.encode(admission);
+        if (value instanceof QueueMessage.Granted granted) {
+            return QUEUE_MESSAGE.encode(new QueueMessage.Granted(flaw.given(granted.grant())));
+        }
+        if (value instanceof QueueMessage message) {
+            if (message instanceof QueueMessage.Admitted admitted) {
+                decided(admitted.admission().request().source());
+            }
+            return QUEUE_MESSAGE.encode(message);
         }
         if (value instanceof LeaseRequestAvro.Addressed question) {
             return ASK.encode(new LeaseRequestAvro.Addressed(flaw.asked(question.request()), question.partition()));
@@ -444,15 +444,6 @@ final class SimulatedTask {
         if (value instanceof LeaseResponseAvro.Addressed answer) {
             return GRANT.encode(new LeaseResponseAvro.Addressed(
                     flaw.granted(answer.response()), answer.holder(), answer.partition()));
-        }
-        if (value instanceof QueueMarker marker) {
-            return marker.encode();
-        }
-        if (value instanceof SlotReport report) {
-            return SlotCodec.encode(report);
-        }
-        if (value instanceof SlotGrant grant) {
-            return SlotCodec.encode(flaw.given(grant));
         }
         return value instanceof Release release
                 ? RELEASE.encode(flaw.written(release, instance.nowMs() * NANOS_PER_MS))

@@ -58,6 +58,12 @@ public final class TimerQueue<K> {
         return () -> soonestFirst.descendingSet().stream().map(Timer::key).iterator();
     }
 
+    /** Returns when a key is due; {@link Long#MAX_VALUE} if its timer is not set. */
+    public long nanos(K key) {
+        Timer<K> timer = byKey.get(key);
+        return timer == null ? Long.MAX_VALUE : timer.nanos;
+    }
+
     /** Returns when the first key is due; {@link Long#MAX_VALUE} if no timer is set. */
     public long firstNanos() {
         return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().nanos;

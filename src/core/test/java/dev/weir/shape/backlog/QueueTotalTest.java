@@ -4,6 +4,7 @@ import static dev.weir.shape.QueueHarness.MS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.KeyValueTable;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.PolicyVersion;
@@ -13,16 +14,15 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.HeapQueueStore;
-import dev.weir.shape.Outlet;
+import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueHarness;
+import dev.weir.shape.QueueMessage;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.shape.total.SlotContenders;
-import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotLedger;
-import dev.weir.shape.total.SlotMessenger;
 import dev.weir.shape.total.SlotReport;
 import dev.weir.testing.Effort;
 import java.util.ArrayList;
@@ -70,7 +70,7 @@ class QueueTotalTest {
         long requests;
         long mostHot;
 
-        private record Message(long atMs, long order, int partition, Object content) {}
+        private record Message(long atMs, long order, int partition, QueueMessage content) {}
 
         World(long seed, int partitions, int maxDelayMs, QueueRules rules) {
             this(seed, partitions, maxDelayMs, rules, 1_000);
@@ -92,7 +92,7 @@ class QueueTotalTest {
         }
 
         private Shaper shaper(int partition) {
-            Shaper.Stores stores = new Shaper.Stores() {
+            Shaper.Tables own = new Shaper.Tables() {
                 @Override
                 public QueueStore of(BucketId bucket) {
                     return tables.get(partition)
@@ -108,38 +108,8 @@ class QueueTotalTest {
                 }
 
                 @Override
-                public void save(QueueState state) {
-                    queues.get(partition).put(state.rules().id(), state);
-                }
-
-                @Override
-                public dev.weir.decision.KeyValueTable<TimerKey, BucketId> timers() {
+                public KeyValueTable<TimerKey, BucketId> timers() {
                     return timers.get(partition);
-                }
-
-                @Override
-                public void save(BucketState state) {
-                    saved.get(partition).put(state.id(), state);
-                }
-
-                @Override
-                public void delete(BucketId bucket) {
-                    saved.get(partition).remove(bucket);
-                }
-
-                @Override
-                public void deleteQueue(String queue) {
-                    queues.get(partition).remove(queue);
-                }
-
-                @Override
-                public void saveLedger(String queue, OutflowState slotsGiven) {
-                    ledgers.get(partition).put(queue, slotsGiven);
-                }
-
-                @Override
-                public void deleteLedger(String queue) {
-                    ledgers.get(partition).remove(queue);
                 }
 
                 @Override
@@ -147,42 +117,39 @@ class QueueTotalTest {
                     return IdempotencyCache.inMemory(0, 0);
                 }
             };
-            Outlet outlet = new Outlet() {
-                @Override
-                public void emitDecision(Admission of, Decision decision) {
-                    decisions.add(decision);
-                }
-
-                @Override
-                public void emitRelease(Admission of, Release release) {
-                    releases.add(release);
-                }
-            };
-            SlotMessenger messenger = new SlotMessenger() {
-                @Override
-                public int partition() {
-                    return partition;
-                }
-
-                @Override
-                public long expectedDelayMs() {
-                    return 100;
-                }
-
-                @Override
-                public void report(SlotReport report) {
-                    send(0, report);
-                }
-
-                @Override
-                public void grant(SlotGrant grant) {
-                    send(grant.partition(), grant);
-                }
-            };
-            return new Shaper(id -> rules, stores, outlet, messenger, hotKeys);
+            return new Shaper(id -> rules, own, new Shaper.Messaging(partition, 100), hotKeys);
         }
 
-        private void send(int partition, Object content) {
+        private void carryOut(int partition, List<QueueEffect> effects) {
+            for (QueueEffect effect : effects) {
+                if (effect instanceof QueueEffect.Decided decided) {
+                    decisions.add(decided.decision());
+                } else if (effect instanceof QueueEffect.Released released) {
+                    releases.add(released.release());
+                } else if (effect instanceof QueueEffect.BucketStored stored) {
+                    QueueHarness.putOrRemove(saved.get(partition), stored.id(), stored.state());
+                } else if (effect instanceof QueueEffect.QueueStored stored) {
+                    QueueHarness.putOrRemove(queues.get(partition), stored.queue(), stored.state());
+                } else if (effect instanceof QueueEffect.LedgerStored stored) {
+                    QueueHarness.putOrRemove(ledgers.get(partition), stored.queue(), stored.granted());
+                } else if (effect instanceof QueueEffect.Sent sent) {
+                    send(
+                            sent.message() instanceof QueueMessage.Granted granted
+                                    ? granted.grant().partition()
+                                    : 0,
+                            sent.message());
+                }
+            }
+        }
+
+        /** Puts changed rules in force. */
+        void refresh() {
+            for (int i = 0; i < shapers.size(); i++) {
+                carryOut(i, shapers.get(i).refresh(nowMs * MS));
+            }
+        }
+
+        private void send(int partition, QueueMessage content) {
             if (!losesMessages || random.nextInt(10) > 0) {
                 long atMs = nowMs + minDelayMs + random.nextInt(maxDelayMs);
                 arrivals.merge(partition, atMs, Math::max); // messages to one partition arrive in order
@@ -208,7 +175,9 @@ class QueueTotalTest {
             Admission admission =
                     Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(rules.keyOf(request));
             int partition = Math.floorMod(key.hashCode(), shapers.size());
-            shapers.get(partition).admit(admission, requests, nanos(partition) / MS, nanos(partition));
+            carryOut(
+                    partition,
+                    shapers.get(partition).admit(admission, requests, nanos(partition) / MS, nanos(partition)));
         }
 
         /** Restarts a partition, which loses what it has in memory. */
@@ -233,10 +202,8 @@ class QueueTotalTest {
                     Shaper to = shapers.get(message.partition);
                     if (paused.contains(message.partition)) {
                         late.add(message);
-                    } else if (message.content instanceof SlotReport report) {
-                        to.receive(report, nanos(message.partition));
                     } else {
-                        to.receive((SlotGrant) message.content, nanos(message.partition));
+                        carryOut(message.partition, to.receive(message.content, 0, nowMs, nanos(message.partition)));
                     }
                 }
                 underWay.addAll(late);
@@ -244,7 +211,7 @@ class QueueTotalTest {
                     Shaper shaper = shapers.get(i);
                     mostHot = Math.max(mostHot, shaper.hotKeys());
                     for (int turns = 0; shaper.dueNanos() <= nanos(i) && turns < 100 && !paused.contains(i); turns++) {
-                        shaper.tick(nanos(i), 5_000);
+                        carryOut(i, shaper.tick(nanos(i), 5_000));
                     }
                 }
             }
@@ -534,7 +501,7 @@ class QueueTotalTest {
         }
         world.run(3_000);
         world.aheadMs.put(0, 0L);
-        world.shapers.get(0).stepBack(world.nowMs * MS);
+        world.carryOut(0, world.shapers.get(0).stepBack(world.nowMs * MS));
         world.releases.clear();
         world.run(40_000);
         long since = world.releases.stream()
@@ -553,13 +520,13 @@ class QueueTotalTest {
         }
         world.run(2_000);
         world.rules = withTotal(rules(100, null, Map.of("paid", new TierShare(1, 1))), 2, total(20));
-        world.shapers.get(0).refresh(world.nowMs * MS);
+        world.carryOut(0, world.shapers.get(0).refresh(world.nowMs * MS));
         world.run(2_000);
         assertThat(world.releasedBetween(3_000, 4_000)).isBetween(19L, 20L);
         assertThat(world.releases.subList(world.releases.size() - 20, world.releases.size()))
                 .allMatch(release -> release.tier().equals("paid"));
         world.rules = withTotal(world.rules, 3, null);
-        world.shapers.get(0).refresh(world.nowMs * MS);
+        world.carryOut(0, world.shapers.get(0).refresh(world.nowMs * MS));
         world.run(200);
         assertThat(world.releases).hasSize(200);
     }
@@ -600,15 +567,15 @@ class QueueTotalTest {
         }
         world.run(3_000);
         world.rules = withTotal(world.rules, 2, total(300));
-        world.shapers.forEach(shaper -> shaper.refresh(world.nowMs * MS));
+        world.refresh();
         world.run(3_000);
         assertThat(world.releasedBetween(4_000, 6_000)).isBetween(590L, 600L);
         world.rules = withTotal(world.rules, 3, total(50));
-        world.shapers.forEach(shaper -> shaper.refresh(world.nowMs * MS));
+        world.refresh();
         world.run(3_000);
         assertThat(world.releasedBetween(7_000, 9_000)).isBetween(95L, 100L);
         world.rules = withTotal(world.rules, 4, null);
-        world.shapers.forEach(shaper -> shaper.refresh(world.nowMs * MS));
+        world.refresh();
         world.run(1_100);
         assertThat(world.releasedBetween(9_000, 10_000))
                 .as("each key at its own pace")
@@ -638,7 +605,7 @@ class QueueTotalTest {
         }
         world.run(1_000);
         world.rules = null;
-        world.shapers.forEach(shaper -> shaper.refresh(world.nowMs * MS));
+        world.refresh();
         world.restart(0);
         world.run(10_000);
         assertThat(world.releases).hasSize(900);
@@ -816,7 +783,7 @@ class QueueTotalTest {
             harness.send(toPaced("paced" + i, "k" + i), 0);
         }
         for (int i = 0; i < 60; i++) {
-            harness.shaper.tick(i * 10 * MS, 100);
+            harness.carryOut(harness.shaper.tick(i * 10 * MS, 100));
         }
         assertThat(harness.releases)
                 .filteredOn(release -> release.queue().equals("paced"))

@@ -5,11 +5,11 @@ import java.util.Comparator;
 import java.util.TreeSet;
 
 /**
- * The due times of the buckets on the heap: the bucket that is due first, and the one due last among those that can be
- * unloaded. Each call takes O(log n). Unlike {@link TimerQueue}, it creates no objects besides the nodes of its trees,
- * since there is a timer for each key on the heap.
+ * The buckets on the heap, of all queues of a partition: how many, the one that is due first, and the one due last
+ * among those that can be unloaded. Each call takes O(log n). Unlike {@link TimerQueue}, it creates no objects besides
+ * the nodes of its trees, since there is a timer for each key on the heap.
  */
-final class HotTimers {
+final class HotBuckets {
 
     private static final Comparator<LeakyBucketQueue> SOONEST_FIRST = Comparator.comparingLong(
                     LeakyBucketQueue::scheduledNanos)
@@ -18,14 +18,30 @@ final class HotTimers {
     private final TreeSet<LeakyBucketQueue> soonestFirst = new TreeSet<>(SOONEST_FIRST);
     private final TreeSet<LeakyBucketQueue> unloadable = new TreeSet<>(SOONEST_FIRST);
     private long nextOrder;
+    private long keys;
+
+    /** Adds a bucket without a schedule. */
+    void add(LeakyBucketQueue bucket) {
+        keys += bucket.id().isKeyed() ? 1 : 0;
+    }
+
+    /** Removes a bucket and its schedule. */
+    void remove(LeakyBucketQueue bucket) {
+        keys -= bucket.id().isKeyed() ? 1 : 0;
+        unschedule(bucket);
+    }
 
     /**
      * Schedules a bucket, replacing its earlier schedule.
      *
+     * @param nanos when it is due; {@link Long#MAX_VALUE} if it has nothing to do
      * @param mayCool whether the bucket can be unloaded
      */
     void schedule(LeakyBucketQueue bucket, long nanos, boolean mayCool) {
-        cancel(bucket);
+        unschedule(bucket);
+        if (nanos == Long.MAX_VALUE) {
+            return;
+        }
         bucket.scheduleAt(nanos, nextOrder++);
         soonestFirst.add(bucket);
         if (mayCool) {
@@ -33,10 +49,14 @@ final class HotTimers {
         }
     }
 
-    /** Cancels the schedule of a bucket, if there is one. */
-    void cancel(LeakyBucketQueue bucket) {
+    private void unschedule(LeakyBucketQueue bucket) {
         soonestFirst.remove(bucket);
         unloadable.remove(bucket);
+    }
+
+    /** Returns how many buckets with a key are on the heap. */
+    long keys() {
+        return keys;
     }
 
     /** Returns when the first bucket is due; {@link Long#MAX_VALUE} if none is scheduled. */
@@ -44,9 +64,9 @@ final class HotTimers {
         return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().scheduledNanos();
     }
 
-    /** Returns the bucket that is due first. There must be one. */
-    LeakyBucketQueue first() {
-        return soonestFirst.first();
+    /** Returns the bucket that is due first; null if none is due. */
+    LeakyBucketQueue due(long nowNanos) {
+        return dueNanos() > nowNanos ? null : soonestFirst.first();
     }
 
     /** Returns the bucket that is due last among those that can be unloaded; null if there is none. */

@@ -1,0 +1,62 @@
+package dev.weir.shape;
+
+import dev.weir.shape.backlog.BucketId;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The stored states of buckets, as they will be when the effects of the current operation have been carried out. A
+ * bucket that was used is stored once, at the end of the operation, if its state changed.
+ */
+final class BucketStates {
+
+    private final Shaper.Tables tables;
+    private final EffectLog effects;
+    private final Map<BucketId, BucketState> pending = new HashMap<>(); // null if it is deleted
+    private final Set<LeakyBucketQueue> used = new LinkedHashSet<>();
+
+    BucketStates(Shaper.Tables tables, EffectLog effects) {
+        this.tables = tables;
+        this.effects = effects;
+    }
+
+    /** Returns the state of a bucket with a key that is not on the heap; null if there is none. */
+    BucketState load(BucketId id) {
+        return pending.containsKey(id) ? pending.get(id) : tables.load(id);
+    }
+
+    /** Stores a bucket at the end of the operation, unless it is unloaded or deleted before. */
+    void markUsed(LeakyBucketQueue bucket) {
+        used.add(bucket);
+    }
+
+    /** Stores a bucket that leaves the heap. */
+    void unload(LeakyBucketQueue bucket, List<TimerKey> timers) {
+        used.remove(bucket);
+        store(bucket.id(), bucket.state().withTimers(timers));
+    }
+
+    void delete(LeakyBucketQueue bucket) {
+        used.remove(bucket);
+        store(bucket.id(), null);
+    }
+
+    private void store(BucketId id, BucketState state) {
+        pending.put(id, state);
+        effects.add(new QueueEffect.BucketStored(id, state));
+    }
+
+    /** Ends the operation. */
+    void storeUsed() {
+        for (LeakyBucketQueue bucket : used) {
+            if (bucket.testAndClearChanged()) {
+                effects.add(new QueueEffect.BucketStored(bucket.id(), bucket.state()));
+            }
+        }
+        used.clear();
+        pending.clear();
+    }
+}

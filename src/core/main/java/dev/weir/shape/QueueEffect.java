@@ -1,0 +1,55 @@
+package dev.weir.shape;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.Release;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.total.OutflowState;
+
+/**
+ * What an operation of a {@link Shaper} has its caller do. The effects of an operation must be carried out in their
+ * order, all of them or, if the process ends, none, together with the changes of the {@link Shaper.Tables}.
+ */
+public sealed interface QueueEffect {
+
+    /**
+     * Emit a decision.
+     *
+     * @param of the request that is answered
+     */
+    record Decided(Admission of, Decision decision) implements QueueEffect {}
+
+    /**
+     * Emit a release.
+     *
+     * @param of the request that is released
+     */
+    record Released(Admission of, Release release) implements QueueEffect {}
+
+    /** Send a message. It may arrive late, or not at all. */
+    record Sent(QueueMessage message) implements QueueEffect {}
+
+    /** Store a state, or delete it. */
+    sealed interface StateStored extends QueueEffect {}
+
+    /**
+     * Store the state of a bucket with key fields, or of the only bucket of a queue.
+     *
+     * @param state null to delete it
+     */
+    record BucketStored(BucketId id, BucketState state) implements StateStored {}
+
+    /**
+     * Store the state of a queue.
+     *
+     * @param state null to delete it; the queue has no buckets then
+     */
+    record QueueStored(String queue, QueueState state) implements StateStored {}
+
+    /**
+     * Store what the ledger of a queue's total has granted.
+     *
+     * @param granted null to delete it
+     */
+    record LedgerStored(String queue, OutflowState granted) implements StateStored {}
+}

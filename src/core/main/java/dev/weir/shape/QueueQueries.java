@@ -1,0 +1,208 @@
+package dev.weir.shape;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Reason;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.QueueBacklog;
+import dev.weir.shape.backlog.QueueDecisions;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueTotal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Predicate;
+
+/** Questions about the queues of a {@link Shaper}. They change nothing. */
+public final class QueueQueries {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private final Shaper.RulesSource rules;
+    private final PartitionBuckets buckets;
+    private final EffectLog answers;
+
+    QueueQueries(Shaper.RulesSource rules, PartitionBuckets buckets, EffectLog answers) {
+        this.rules = rules;
+        this.buckets = buckets;
+        this.answers = answers;
+    }
+
+    /** Returns how a request that arrives now would be answered. */
+    public Decision check(Admission admission, long nowNanos) {
+        if (admission.repeated()) {
+            return answers.repeatedDecision(admission, nowNanos / NANOS_PER_MS);
+        }
+        QueueRules inForce = rules.of(admission.queue());
+        QueueRules current = admitting(inForce, inUse(admission.queue(), inForce, nowNanos));
+        Decision fault = fault(admission, current, nowNanos);
+        if (fault != null) {
+            return fault;
+        }
+        LeakyBucketQueue bucket = peekBucket(BucketId.of(admission), current, nowNanos);
+        return bucket == null ? noQueue(admission, nowNanos) : bucket.check(admission, current, nowNanos);
+    }
+
+    /**
+     * Returns the current state of the part of a queue that is here; null if there is no such queue, or if it was
+     * deleted and is no longer in use. If the queue drains because it got another key, returns the state of the old
+     * buckets.
+     */
+    public QueueView view(String id, long nowNanos) {
+        QueueRules inForce = rules.of(id);
+        QueueBuckets queue = inUse(id, inForce, nowNanos);
+        QueueRules current = admitting(inForce, queue);
+        QueueRules last = current != null ? current : queue == null ? null : queue.rules();
+        if (last == null) {
+            return null;
+        }
+        if (!last.isKeyed()) {
+            return peekBucket(new BucketId(id, List.of()), current, nowNanos).view(current, nowNanos);
+        }
+        if (queue == null) {
+            return QueueView.ofNoBuckets(last);
+        }
+        List<QueueView.KeyView> longest = new ArrayList<>();
+        for (BucketId bucket : queue.longest()) {
+            longest.add(queue.peek(bucket).viewOfKey(current, nowNanos));
+        }
+        return combinedView(queue, last, current == null, longest, nowNanos);
+    }
+
+    /**
+     * Returns the current state of a bucket, null if there is no such queue. If the queue has no key, but here it
+     * drains because it had one, returns the state of the old buckets.
+     */
+    public QueueView view(BucketId id, long nowNanos) {
+        QueueRules inForce = rules.of(id.queue());
+        QueueBuckets queue = inUse(id.queue(), inForce, nowNanos);
+        QueueRules current = admitting(inForce, queue);
+        if (current == null && (queue == null || queue.rules().isKeyed() && !id.isKeyed())) {
+            return view(id.queue(), nowNanos);
+        }
+        LeakyBucketQueue bucket = peekBucket(id, inForce, nowNanos);
+        return bucket == null ? null : bucket.view(current, nowNanos);
+    }
+
+    /**
+     * Returns the current states of the first {@code most} queues in use, by id, without those that had to drain and in
+     * which nothing waits.
+     */
+    public List<QueueView> views(int most, long nowNanos) {
+        return views(queue -> hasWaiting(queue) || queue.canAdopt(rules.of(queue.id())), most, nowNanos);
+    }
+
+    /**
+     * Returns the current states of the first {@code most} queues, by id, that are not in force and in which requests
+     * wait.
+     */
+    public List<QueueView> draining(int most, long nowNanos) {
+        return views(queue -> hasWaiting(queue) && rules.of(queue.id()) == null, most, nowNanos);
+    }
+
+    private List<QueueView> views(Predicate<QueueBuckets> isShown, int most, long nowNanos) {
+        return buckets.queues().values().stream()
+                .filter(isShown)
+                .map(queue -> view(queue.id(), nowNanos))
+                .filter(Objects::nonNull) // unless it was deleted since
+                .limit(most)
+                .toList();
+    }
+
+    private static boolean hasWaiting(QueueBuckets queue) {
+        return queue.backlog().requests() > 0;
+    }
+
+    /**
+     * Returns the queue; null if there is none, or if it had to drain and is no longer in use, but not removed yet.
+     *
+     * @param inForce the rules in force, null if the queue was deleted
+     */
+    private QueueBuckets inUse(String id, QueueRules inForce, long nowNanos) {
+        QueueBuckets queue = buckets.queue(id);
+        return queue == null || !queue.canAdopt(inForce) && queue.isUnused(nowNanos) ? null : queue;
+    }
+
+    /**
+     * Returns the rules by which requests are admitted: those in force, or null while a queue drains that was deleted
+     * or got another key.
+     *
+     * @param queue the queue that is in use, null if there is none
+     */
+    static QueueRules admitting(QueueRules inForce, QueueBuckets queue) {
+        return queue == null || queue.canAdopt(inForce) ? inForce : null;
+    }
+
+    /** Returns the denial of a request that cannot be admitted to a bucket of an existing queue; null if it can. */
+    Decision fault(Admission admission, QueueRules current, long nowNanos) {
+        if (current == null) {
+            return null;
+        }
+        Map<String, String> key = current.keyOf(admission.request());
+        if (key.size() < current.key().size()) {
+            Set<String> known = key.keySet();
+            String missing = current.key().stream()
+                    .filter(field -> !known.contains(field))
+                    .findFirst()
+                    .orElseThrow();
+            return QueueDecisions.noKey(admission, missing, nowNanos / NANOS_PER_MS);
+        }
+        if (!key.equals(admission.key())) {
+            return noQueue(admission, nowNanos); // sent before its sender knew the key fields, to the wrong partition
+        }
+        QueueBuckets queue = buckets.queue(admission.queue());
+        boolean isFull = queue != null && current.total() != null && queue.isFull() && !isCancel(admission);
+        return isFull ? full(admission, current.total(), nowNanos) : null;
+    }
+
+    /** Returns a denial whose retry time is that of the next slot, after which there may be room. */
+    private static Decision full(Admission admission, QueueTotal total, long nowNanos) {
+        return QueueDecisions.denied(
+                admission,
+                Reason.QUEUE_FULL,
+                LimitStatus.of("total.capacity", total.capacity()),
+                total.drainMs(1),
+                nowNanos / NANOS_PER_MS);
+    }
+
+    static Decision noQueue(Admission admission, long nowNanos) {
+        long nowMs = nowNanos / NANOS_PER_MS;
+        return isCancel(admission)
+                ? QueueDecisions.cancelResult(admission, false, nowMs)
+                : QueueDecisions.noQueue(admission, nowMs);
+    }
+
+    static boolean isCancel(Admission admission) {
+        return admission.request().kind() == RequestKind.CANCEL;
+    }
+
+    /** Returns a bucket for queries. If it does not exist, returns an empty one that is not stored. */
+    private LeakyBucketQueue peekBucket(BucketId id, QueueRules current, long nowNanos) {
+        QueueBuckets queue = buckets.queue(id.queue());
+        LeakyBucketQueue bucket = queue == null ? null : queue.peek(id);
+        return bucket == null && current != null ? buckets.fresh(id, current, nowNanos) : bucket;
+    }
+
+    private static QueueView combinedView(
+            QueueBuckets queue, QueueRules rules, boolean isDeleted, List<QueueView.KeyView> longest, long nowNanos) {
+        QueueBacklog backlog = queue.backlog();
+        Long sinceMs = backlog.oldestEnqueuedAtMs();
+        return new QueueView(
+                rules,
+                isDeleted,
+                backlog.requests(),
+                backlog.tokens(),
+                QueueView.tiers(rules, backlog.requestsByTier()),
+                sinceMs == null ? null : (Long) Math.max(0, nowNanos / NANOS_PER_MS - sinceMs),
+                null,
+                null,
+                queue.size(),
+                queue.hotSize(),
+                QueueView.drainMs(rules, backlog.tokens(), longest),
+                LongestKeys.of(longest));
+    }
+}

@@ -1,0 +1,96 @@
+package dev.weir.shape;
+
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.total.OutflowState;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotLedger;
+import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.TimerQueue;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The ledgers of those totals of queues whose ledger is on this partition, from the first report to the last grant. */
+final class SlotLedgers {
+
+    private final Shaper.RulesSource rules;
+    private final EffectLog effects;
+    private final Map<String, SlotLedger> ledgers = new TreeMap<>();
+    private final TimerQueue<String> timers = new TimerQueue<>();
+
+    SlotLedgers(Shaper.RulesSource rules, EffectLog effects) {
+        this.rules = rules;
+        this.effects = effects;
+    }
+
+    void restore(String queue, OutflowState granted) {
+        SlotLedger ledger = new SlotLedger(queue, granted);
+        ledgers.put(queue, ledger);
+        timers.set(queue, ledger.dueNanos());
+    }
+
+    /** Returns when the latest of the restored states was written, in nanoseconds; 0 if there are none. */
+    long lastWriteNanos() {
+        return ledgers.values().stream()
+                .mapToLong(ledger -> ledger.state().clockNanos())
+                .max()
+                .orElse(0);
+    }
+
+    boolean isEmpty() {
+        return ledgers.isEmpty();
+    }
+
+    void receive(SlotReport report, long nowNanos) {
+        SlotLedger ledger =
+                ledgers.computeIfAbsent(report.queue(), queue -> new SlotLedger(queue, SlotLedger.fresh(nowNanos)));
+        ledger.report(report, rules.of(report.queue()), nowNanos);
+        timers.set(report.queue(), Math.max(nowNanos, ledger.dueNanos()));
+    }
+
+    /** Grants the slots that are due. */
+    void grantDue(long nowNanos) {
+        while (timers.firstNanos() <= nowNanos) {
+            grant(timers.first(), nowNanos);
+        }
+    }
+
+    private void grant(String queue, long nowNanos) {
+        SlotLedger ledger = ledgers.get(queue);
+        QueueRules current = rules.of(queue);
+        if (current != null && current.total() != null) {
+            ledger.setRules(current.total(), current.tiers());
+        }
+        for (SlotGrant grant : ledger.grant(nowNanos)) {
+            effects.add(new QueueEffect.Sent(new QueueMessage.Granted(grant)));
+        }
+        settle(queue, ledger, nowNanos);
+    }
+
+    /** Sets the time of all ledgers back. */
+    void stepBack(long nowNanos) {
+        for (String queue : List.copyOf(ledgers.keySet())) {
+            SlotLedger ledger = ledgers.get(queue);
+            ledger.stepBack(nowNanos);
+            settle(queue, ledger, nowNanos);
+        }
+    }
+
+    private void settle(String queue, SlotLedger ledger, long nowNanos) {
+        if (ledger.isIdle(nowNanos)) {
+            ledgers.remove(queue);
+            timers.cancel(queue);
+            effects.add(new QueueEffect.LedgerStored(queue, null));
+            return;
+        }
+        if (ledger.testAndClearChanged()) {
+            effects.add(new QueueEffect.LedgerStored(queue, ledger.state()));
+        }
+        timers.set(queue, Math.max(nowNanos, ledger.dueNanos()));
+    }
+
+    /** Returns when the next slots are due to be granted; {@link Long#MAX_VALUE} if there are no ledgers. */
+    long dueNanos() {
+        return timers.firstNanos();
+    }
+}

@@ -1,0 +1,168 @@
+package dev.weir.processor;
+
+import dev.weir.decision.Decider;
+import dev.weir.decision.LeaseContext;
+import dev.weir.event.AwaitLease;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Request;
+import dev.weir.policy.PolicyTable;
+import dev.weir.storage.StoredStates;
+import dev.weir.storage.WaiterCodec.Waiter;
+import java.nio.charset.StandardCharsets;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+
+/**
+ * The decisions of an open task, in steps: a step decides a request, or handles the response of a ledger or a timer,
+ * then decides the waiting requests that have become ready and sends messages to ledgers.
+ *
+ * <pre>
+ *              a lease suffices                              the ledger has responded, or the wait is over
+ *   request ────────────────────▶ decided ◀───────────────────────────────────────────────────────── waiting
+ *      │                                                                                                ▲
+ *      └────────────────────────────────────────────────────────────────────────────────────────────────┘
+ *                           needs more of a shared limit than the task's leases hold
+ * </pre>
+ */
+final class DecidingTask {
+
+    private final ProcessorContext<?, ?> context;
+    private final PolicyRegistry policies;
+    private final EnforcerMetrics metrics;
+    private final Parts parts;
+    private final DecisionForwarder forwarder;
+    private final TickScheduler ticks;
+
+    /**
+     * What a task has of its own.
+     *
+     * @param early decides when it commits early
+     */
+    record Parts(
+            StoredStates states,
+            LeaseStore leases,
+            DecisionSequence sequence,
+            StateMaintenance maintenance,
+            EarlyCommits early) {}
+
+    /**
+     * Opens the task.
+     *
+     * @param ticks calls {@link #tick}
+     */
+    DecidingTask(
+            ProcessorContext<?, ?> context,
+            PolicyRegistry policies,
+            EnforcerMetrics metrics,
+            Parts parts,
+            DecisionForwarder forwarder,
+            TickScheduler ticks) {
+        this.context = context;
+        this.policies = policies;
+        this.metrics = metrics;
+        this.parts = parts;
+        this.forwarder = forwarder;
+        this.ticks = ticks;
+        planTick(context.currentSystemTimeMs());
+    }
+
+    /**
+     * Decides a request.
+     *
+     * @param record its record; the value is not read
+     * @param isRouted whether it is not in the task's own partition, whose offsets order the decisions
+     */
+    void decide(Record<byte[], Object> record, Request request, boolean isRouted) {
+        long nowMs = beginStep();
+        parts.maintenance.observe(request.timestampMs());
+        if (!isRouted) {
+            parts.sequence.advanceTo(request.source().offset());
+        }
+        PolicyTable table = policies.table();
+        LeaseContext quota = new LeaseContext(parts.leases, nowMs, true, parts.leases.hasRoom());
+        DecisionResult result = new Decider(parts.states, quota, metrics).decide(request, table);
+        if (result instanceof AwaitLease wait) {
+            metrics.waits(wait.key().policyId());
+            parts.leases.park(
+                    new Waiter(wait.key(), wait.maxWaitMs(), request, CarriedHeaders.from(record.headers())), nowMs);
+        } else {
+            forwarder.forward(
+                    record, result, isRouted ? parts.sequence.outOfOrder(table) : parts.sequence.inOrder(table));
+        }
+        endStep(nowMs);
+    }
+
+    /** Handles the response of a ledger. */
+    void respond(LedgerResponse response) {
+        long nowMs = beginStep();
+        parts.leases.respond(response.key(), response.response(), nowMs);
+        endStep(nowMs);
+    }
+
+    /** Handles the timers that are due. */
+    void tick() {
+        long nowMs = beginStep();
+        if (nowMs >= parts.early.dueMs()) {
+            commitEarly(nowMs);
+        }
+        parts.leases.wake(nowMs);
+        endStep(nowMs);
+    }
+
+    private long beginStep() {
+        long nowMs = context.currentSystemTimeMs();
+        parts.early.resumed(nowMs, parts.leases.roundTripMs());
+        return nowMs;
+    }
+
+    private void endStep(long nowMs) {
+        for (var ready = parts.leases.nextReady(nowMs); ready.isPresent(); ready = parts.leases.nextReady(nowMs)) {
+            decideAgain(ready.get(), nowMs);
+        }
+        for (LeaseStore.Message message : parts.leases.endStep(nowMs)) {
+            forwarder.send(message, nowMs);
+            if (message.request().minTokens() > 0 || message.request().isCheck()) { // a request waits for the response
+                commitEarly(nowMs);
+            }
+        }
+        planTick(nowMs);
+    }
+
+    private void decideAgain(LeaseStore.Ready ready, long nowMs) {
+        PolicyTable table = policies.table();
+        LeaseContext quota = new LeaseContext(parts.leases, nowMs, false, nowMs < ready.untilMs());
+        Request request = ready.waiter().request();
+        DecisionResult result = new Decider(parts.states, quota, metrics).decide(request, table);
+        if (result instanceof AwaitLease wait) {
+            parts.leases.parkAgain(ready, wait);
+        } else {
+            parts.leases.remove();
+            forwarder.forward(record(ready.waiter()), result, parts.sequence.outOfOrder(table));
+        }
+    }
+
+    /** Returns the record that a waiting request was read from, without the value. */
+    private static Record<byte[], Object> record(Waiter waiter) {
+        Request request = waiter.request();
+        byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
+        return new Record<>(key, null, request.timestampMs(), CarriedHeaders.to(waiter.headers()));
+    }
+
+    private void commitEarly(long nowMs) {
+        if (parts.early.request(nowMs)) {
+            context.commit();
+        }
+    }
+
+    private void planTick(long nowMs) {
+        long dueMs = Math.min(parts.leases.dueMs(), parts.early.dueMs());
+        if (dueMs != Long.MAX_VALUE) {
+            ticks.request(dueMs, nowMs);
+        }
+    }
+
+    /** Stops the schedules, which would otherwise survive when a failed task is initialized again. */
+    void stop() {
+        parts.maintenance.stop();
+    }
+}

@@ -1,0 +1,107 @@
+package dev.weir.processor;
+
+import dev.weir.config.WeirConfig;
+import dev.weir.decision.PolicyLedger;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.SegmentStore;
+import dev.weir.policy.Policy;
+import dev.weir.storage.LeaseCodec;
+import dev.weir.storage.StateCleaner;
+import dev.weir.storage.StoredSegments;
+import dev.weir.storage.StoredStates;
+import dev.weir.wire.KeyCodec;
+import java.util.function.IntFunction;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.processor.Cancellable;
+import org.apache.kafka.streams.processor.PunctuationType;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/** The ledgers of an open task. A ledger exists from the first lease of a key until it is purged long after the last. */
+final class LendingTask {
+
+    /** How long a holder waits before it repeats a request for a policy that is not in force here, or no longer. */
+    private static final long RETRY_UNKNOWN_MS = 500;
+
+    private final PolicyRegistry policies;
+    private final LeaseTerms defaultTerms;
+    private final KeyValueStore<Bytes, byte[]> ledgers;
+    private final KeyValueStore<Bytes, byte[]> segments;
+    private final StateCleaner cleaner;
+    private final Cancellable cleaning;
+
+    /** Opens the task. */
+    LendingTask(ProcessorContext<?, ?> context, PolicyRegistry policies, WeirConfig config, Lend.StoreNames stores) {
+        this.policies = policies;
+        defaultTerms = config.leases().terms();
+        ledgers = context.getStateStore(stores.ledgers());
+        segments = context.getStateStore(stores.segments());
+        WeirConfig.State state = config.state();
+        cleaner = new StateCleaner(
+                ledgers, this::purge, state.cleanupKeys(), state.retention().toMillis());
+        cleaning = context.schedule(state.cleanupInterval(), PunctuationType.WALL_CLOCK_TIME, cleaner::run);
+    }
+
+    /**
+     * Handles a message of a holder by the version of the policy that is in force at the ledger's time.
+     *
+     * @param atMs the broker's time when it appended the message
+     * @return null if nothing was requested or asked
+     */
+    LeaseResponse handle(StateKey key, LeaseRequest request, long atMs) {
+        cleaner.observe(atMs);
+        Bytes storeKey = Bytes.wrap(KeyCodec.encode(key));
+        IntFunction<SegmentStore> segmentStores = segmentStores(storeKey);
+        byte[] stored = ledgers.get(storeKey);
+        PolicyLedger ledger = stored == null ? null : LeaseCodec.decodeLedger(stored, segmentStores);
+        long nowMs = ledger == null ? atMs : Math.max(atMs, ledger.ledger().clockMs());
+        Policy policy = policies.table().inForce(key.policyId(), nowMs);
+        boolean isKnown = policy != null && policy.countsUnder(key);
+        if (ledger == null && !isKnown) {
+            return refuseUnknownPolicy(request, atMs);
+        }
+        if (!isKnown) {
+            LeaseRequest report = LeaseRequest.report(request.holder(), request.reports(), request.settled());
+            ledgers.put(storeKey, LeaseCodec.encode(ledger.handleReport(report, defaultTerms, atMs)));
+            return refuseUnknownPolicy(request, atMs);
+        }
+        PolicyLedger now = ledger == null
+                ? PolicyLedger.open(policy, nowMs, segmentStores)
+                : ledger.migrateTo(policy, nowMs, segmentStores);
+        PolicyLedger.Result result = now.handle(request, policy, policy.terms(defaultTerms), atMs, segmentStores);
+        boolean isQuestion = !request.requestsLease() && request.settled() == 0;
+        if (ledger != null || !isQuestion) { // a question about nothing stores nothing
+            ledgers.put(storeKey, LeaseCodec.encode(result.ledger()));
+        }
+        return result.response();
+    }
+
+    /** @return null if nothing was requested or asked */
+    private static LeaseResponse refuseUnknownPolicy(LeaseRequest request, long atMs) {
+        if (request.requestsLease()) {
+            return new LeaseResponse.Refused(request.number(), atMs, 0, RETRY_UNKNOWN_MS, false);
+        }
+        return request.isCheck() ? new LeaseResponse.Checked(request.number(), atMs, 0, RETRY_UNKNOWN_MS, false) : null;
+    }
+
+    /** Deletes a ledger, or as much of it as the bound on deletes permits. */
+    private void purge(Bytes key, byte[] ledger) {
+        PolicyLedger left = LeaseCodec.decodeLedger(ledger, segmentStores(key));
+        for (int i = 0; left != null && i < StoredStates.MAX_DELETES; i++) {
+            left = left.purge();
+        }
+        ledgers.put(key, left == null ? null : LeaseCodec.encode(left));
+    }
+
+    private IntFunction<SegmentStore> segmentStores(Bytes key) {
+        return logId -> new StoredSegments(segments, key.get(), logId, () -> {});
+    }
+
+    /** Stops the schedule, which would otherwise survive when a failed task is initialized again. */
+    void stop() {
+        cleaning.cancel();
+    }
+}

@@ -1,0 +1,67 @@
+package dev.weir.processor;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.Release;
+import dev.weir.shape.QueueEffect;
+import dev.weir.shape.QueueMessage;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.storage.StoredQueues;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.kafka.streams.processor.api.ProcessorContext;
+import org.apache.kafka.streams.processor.api.Record;
+
+/**
+ * Carries out the effects of a task's queues: stores states, and forwards the rest with queue time as the timestamp;
+ * decisions, their replies and releases have the key and headers of their request.
+ *
+ * @param rules returns the rules of a queue by its id, null if it was deleted
+ */
+record QueueEffectForwarder(
+        ProcessorContext<byte[], Object> context,
+        Shape.Outlets outlets,
+        ReplyForwarder replies,
+        EnforcerMetrics metrics,
+        Function<String, QueueRules> rules,
+        StoredQueues queues) {
+
+    /** @param nowMs the queue time in milliseconds */
+    void carryOut(List<QueueEffect> effects, long nowMs) {
+        for (QueueEffect effect : effects) {
+            if (effect instanceof QueueEffect.StateStored stored) {
+                queues.store(stored);
+            } else if (effect instanceof QueueEffect.Decided decided) {
+                decide(decided.of(), decided.decision(), nowMs);
+            } else if (effect instanceof QueueEffect.Released released) {
+                release(released.of(), released.release(), nowMs);
+            } else {
+                send(((QueueEffect.Sent) effect).message(), nowMs);
+            }
+        }
+    }
+
+    /** Sends a message to the task of another partition, or of this one, which reads it after the next commit. */
+    void send(QueueMessage message, long nowMs) {
+        context.forward(new Record<>(null, message, nowMs), outlets.messages());
+    }
+
+    private void decide(Admission of, Decision decision, long nowMs) {
+        metrics.decidedByQueue(decision);
+        Decision decided = decision.withContext(of.context());
+        Record<byte[], Object> record = record(of, decided, nowMs);
+        context.forward(record, outlets.decisions());
+        replies.forward(record, decided);
+    }
+
+    private void release(Admission of, Release release, long nowMs) {
+        metrics.released(release, rules.apply(release.queue()), nowMs);
+        context.forward(record(of, release, nowMs), outlets.releases());
+    }
+
+    private static Record<byte[], Object> record(Admission of, Object value, long nowMs) {
+        byte[] key = of.request().client().getBytes(StandardCharsets.UTF_8);
+        return new Record<>(key, value, nowMs, CarriedHeaders.to(of.headers()));
+    }
+}
