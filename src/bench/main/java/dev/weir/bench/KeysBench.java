@@ -193,7 +193,6 @@ public final class KeysBench {
         private void open() {
             queues = stores.open();
             shaper = new Shaper(queue -> rules, queues, hotKeys);
-            queues.restore(shaper);
         }
 
         /**

@@ -27,6 +27,8 @@ import dev.weir.shape.total.OutflowState;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -41,6 +43,15 @@ import java.util.function.Supplier;
  *                    cancel  │  └──────────────────────▶ evicted        offer of a higher priority, queue full
  *                            └─────────────────────────▶ withdrawn
  * </pre>
+ *
+ * <p>Laws, for any sequence of operations:
+ * <ul>
+ *   <li>each admitted request ends once, by one of the four arrows
+ *   <li>over each interval, releases cost at most burst + rate × time, see {@link Pacing}
+ *   <li>release times and sequence numbers ascend; no release is before its request arrived or after it expires
+ *   <li>at each release, nothing of a higher priority waits; within a tier, flows share by start-time fair queueing
+ *   <li>a bucket that is restored from its state and slots behaves as if it had not been
+ * </ul>
  *
  * <p>Time is an argument and never decreases, unless it {@linkplain #stepBack steps back}.
  *
@@ -73,8 +84,7 @@ final class LeakyBucketQueue {
     private boolean isSummarized; // whether the last saved state lists what waits
 
     /**
-     * Creates a bucket from its stored state. If the state has no summary of what waits, the requests must be
-     * {@linkplain #restore restored} afterwards.
+     * Creates a bucket from its stored state. If the state has no summary of what waits, nothing does.
      *
      * @param queueRules the rules of its queue; if the state was counted by another rate, that rate applies at first
      * @param backlog counts what waits in all buckets of the queue; this bucket updates it
@@ -98,14 +108,11 @@ final class LeakyBucketQueue {
         return new BucketState(id, paced.rules().limit(), paced.rules().perMs(), outflow, contents, List.of());
     }
 
-    /** Restores the request in a slot. The slots of each flow must be restored in order. */
-    void restore(long position, Waiting waiting) {
-        room.restore(position, waiting);
-    }
-
-    /** Starts work after everything is restored. Flows start in the order of their heads' arrival. */
-    void resume() {
-        room.resume();
+    /** Restores what waits from the slots, if the state that it was created from had no summary of it. */
+    void restore(Consumer<BiConsumer<Place, Waiting>> slots) {
+        if (!isSummarized) {
+            room.restore(slots);
+        }
     }
 
     /** Returns the state to store. It includes a summary of what waits if that {@linkplain #isSmall is small}. */

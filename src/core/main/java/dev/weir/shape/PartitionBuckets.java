@@ -3,8 +3,6 @@ package dev.weir.shape;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.TimerQueue;
@@ -56,11 +54,7 @@ final class PartitionBuckets {
         queues.get(state.id().queue()).restore(state);
     }
 
-    void restore(BucketId id, Place place, Waiting request) {
-        queues.get(id.queue()).restore(id, place, request);
-    }
-
-    /** Starts work after everything is restored. */
+    /** Starts work after all queues and buckets are restored. */
     void resume() {
         for (QueueBuckets queue : queues.values()) {
             queue.resume();

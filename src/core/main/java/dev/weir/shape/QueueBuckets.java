@@ -3,8 +3,6 @@ package dev.weir.shape;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
@@ -100,15 +98,10 @@ final class QueueBuckets {
         }
     }
 
-    /** Restores a request that waits in a restored bucket. */
-    void restore(BucketId id, Place place, Waiting request) {
-        hot.get(id).restore(place.position(), request);
-    }
-
-    /** Starts work after everything is restored. */
+    /** Starts work after all buckets are restored. */
     void resume() {
         for (LeakyBucketQueue bucket : hot.values()) {
-            bucket.resume();
+            bucket.restore(requests -> partition.tables.readWaiting(bucket.id(), requests));
             recordWaiting(bucket);
             schedule(bucket, 0);
         }

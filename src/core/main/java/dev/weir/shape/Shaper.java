@@ -10,8 +10,9 @@ import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WorkBudget;
-import dev.weir.shape.total.OutflowState;
 import java.util.List;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 
 /**
  * All queues of one partition, or of all partitions. Each queue is one leaky bucket, or one per key.
@@ -59,6 +60,12 @@ public final class Shaper {
 
         /** Returns the cache of the queues' answers to requests that may be repeated. */
         IdempotencyCache idempotencyCache();
+
+        /** Passes on what was stored last of each queue, bucket and ledger; each queue before its buckets. */
+        void readStates(Consumer<QueueEffect.StateStored> states);
+
+        /** Passes on the requests that wait in a bucket; those of one flow in the order of their positions. */
+        void readWaiting(BucketId bucket, BiConsumer<Place, Waiting> requests);
     }
 
     /**
@@ -78,7 +85,7 @@ public final class Shaper {
     private final boolean hasAllKeys;
 
     /**
-     * Creates a shaper that has all keys. It sends no messages.
+     * Restores a shaper that has all keys. It sends no messages.
      *
      * @param hotKeys the most keys on the heap, 1 or more
      */
@@ -87,7 +94,7 @@ public final class Shaper {
     }
 
     /**
-     * Creates a shaper that has the keys of one partition.
+     * Restores a shaper that has the keys of one partition.
      *
      * @param hotKeys the most keys on the heap, 1 or more
      */
@@ -104,37 +111,19 @@ public final class Shaper {
                 new QueueBuckets.Partition(tables, states, effects, new HotBuckets(), messaging), hotKeys);
         ledgers = new SlotLedgers(rules, effects);
         queries = new QueueQueries(rules, buckets, effects);
-    }
-
-    /** Restores the ledger of a queue's total. */
-    public void restore(String queue, OutflowState granted) {
-        ledgers.restore(queue, granted);
-    }
-
-    /** Restores a queue. Must precede its buckets. */
-    public void restore(QueueState state) {
-        buckets.restore(state);
-    }
-
-    /**
-     * Restores a bucket. If its state has no summary of what waits in it, {@link #restore(BucketId, Place, Waiting)}
-     * must follow for each request.
-     */
-    public void restore(BucketState state) {
-        buckets.restore(state);
-    }
-
-    /**
-     * Restores a request that waits in a restored bucket. The requests of one flow must be restored in the order of
-     * their positions.
-     */
-    public void restore(BucketId id, Place place, Waiting request) {
-        buckets.restore(id, place, request);
-    }
-
-    /** Starts work after everything is restored. */
-    public void resume() {
+        tables.readStates(this::restore);
         buckets.resume();
+    }
+
+    private void restore(QueueEffect.StateStored stored) {
+        if (stored instanceof QueueEffect.QueueStored queue) {
+            buckets.restore(queue.state());
+        } else if (stored instanceof QueueEffect.BucketStored bucket) {
+            buckets.restore(bucket.state());
+        } else {
+            QueueEffect.LedgerStored ledger = (QueueEffect.LedgerStored) stored;
+            ledgers.restore(ledger.queue(), ledger.granted());
+        }
     }
 
     /**

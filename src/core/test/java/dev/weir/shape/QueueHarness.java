@@ -24,6 +24,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 
 /** A shaper on the heap with its queues, with short methods for tests, and its output. */
 public final class QueueHarness {
@@ -90,6 +92,24 @@ public final class QueueHarness {
                     public IdempotencyCache idempotencyCache() {
                         return idempotencyCache;
                     }
+
+                    @Override
+                    public void readStates(Consumer<QueueEffect.StateStored> read) {
+                        savedQueues.forEach((id, state) -> read.accept(new QueueEffect.QueueStored(id, state)));
+                        new TreeMap<>(saved)
+                                .forEach((id, state) -> read.accept(new QueueEffect.BucketStored(id, state)));
+                        ledgers.forEach((id, granted) -> read.accept(new QueueEffect.LedgerStored(id, granted)));
+                    }
+
+                    @Override
+                    public void readWaiting(BucketId bucket, BiConsumer<Place, Waiting> requests) {
+                        ((HeapQueueStore<Place, Slot>) of(bucket).slots())
+                                .entries.entrySet().stream()
+                                        .filter(entry -> entry.getValue() instanceof Waiting)
+                                        .sorted(Comparator.comparing(
+                                                entry -> entry.getKey().position()))
+                                        .forEach(entry -> requests.accept(entry.getKey(), (Waiting) entry.getValue()));
+                    }
                 },
                 hotKeys);
     }
@@ -124,23 +144,6 @@ public final class QueueHarness {
     /** Rebuilds the shaper from what it stored. */
     void restart() {
         shaper = newShaper();
-        savedQueues.values().forEach(shaper::restore);
-        new TreeMap<>(saved).values().forEach(shaper::restore);
-        saved.forEach((bucket, state) -> {
-            if (state.contents() == null) {
-                restoreSlots(bucket);
-            }
-        });
-        ledgers.forEach(shaper::restore);
-        shaper.resume();
-    }
-
-    private void restoreSlots(BucketId bucket) {
-        ((HeapQueueStore<Place, Slot>) stores.get(bucket).slots())
-                .entries.entrySet().stream()
-                        .filter(entry -> entry.getValue() instanceof Waiting)
-                        .sorted(Comparator.comparing(entry -> entry.getKey().position()))
-                        .forEach(entry -> shaper.restore(bucket, entry.getKey(), (Waiting) entry.getValue()));
     }
 
     static Admission admission(RequestKind kind, String id, String client, String tier, long cost, Long deadlineMs) {

@@ -25,6 +25,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 class ShaperTest {
@@ -58,6 +60,12 @@ class ShaperTest {
                 public IdempotencyCache idempotencyCache() {
                     return IdempotencyCache.inMemory(1, 0);
                 }
+
+                @Override
+                public void readStates(Consumer<QueueEffect.StateStored> states) {}
+
+                @Override
+                public void readWaiting(BucketId bucket, BiConsumer<Place, Slot.Waiting> requests) {}
             },
             1_000);
 

@@ -5,10 +5,14 @@ import dev.weir.decision.HeapTable;
 import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.KeyValueTable;
 import dev.weir.shape.BucketState;
+import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueStore;
+import dev.weir.shape.backlog.Slot;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 
 /** Queues on the heap, for a backtest. */
 public final class HeapQueues implements Shaper.Tables {
@@ -43,4 +47,10 @@ public final class HeapQueues implements Shaper.Tables {
     public IdempotencyCache idempotencyCache() {
         return idempotencyCache;
     }
+
+    @Override
+    public void readStates(Consumer<QueueEffect.StateStored> states) {}
+
+    @Override
+    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot.Waiting> requests) {}
 }

@@ -61,7 +61,6 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
                 queues,
                 new Shaper.Messaging(partition, MESSAGE_DELAY_MS),
                 config.shaping().hotKeys());
-        queues.restore(shaper);
         ReplyForwarder toRequesters = new ReplyForwarder(context, outlets.replies, replies, metrics);
         QueueEffectForwarder forwarder =
                 new QueueEffectForwarder(context, outlets, toRequesters, metrics, policies::queue, queues);

@@ -5,14 +5,16 @@ import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.KeyValueTable;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.QueueEffect;
+import dev.weir.shape.QueueState;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.Slot;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsConfig;
@@ -144,47 +146,43 @@ public final class StoredQueues implements Shaper.Tables {
     }
 
     /**
-     * Restores a new shaper. Reads the state of every bucket once, and the slots of the buckets whose states do not
-     * list the waiting requests. RocksDbIterator does not check the iterator's status, so a scan that meets an
-     * unreadable block ends as if there were no more entries. Therefore each scan is checked for completeness.
+     * Passes on the states. RocksDbIterator does not check the iterator's status, so a scan that meets an unreadable
+     * block ends as if there were no more entries. Therefore each scan is checked for completeness.
      *
      * @throws DamagedStoreException if entries are missing
      */
-    public void restore(Shaper shaper) {
-        List<BucketId> unlisted = new ArrayList<>();
+    @Override
+    public void readStates(Consumer<QueueEffect.StateStored> read) {
         try (KeyValueIterator<Bytes, byte[]> all = states.all()) {
             while (all.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = all.next();
-                restore(entry.key.get(), entry.value, shaper, unlisted);
+                readState(entry.key.get(), entry.value, read);
             }
         }
         if (isExact && !hasEnd && states.get(END) != null) {
             throw new DamagedStoreException("the store of queues is damaged: some states cannot be read");
         }
-        unlisted.forEach(bucket -> restoreSlots(bucket, shaper));
-        shaper.resume();
     }
 
-    /** Restores one entry. The entry of a queue sorts before those of its buckets. */
-    private void restore(byte[] key, byte[] value, Shaper shaper, List<BucketId> unlisted) {
+    /** Reads one entry. The entry of a queue sorts before those of its buckets. */
+    private void readState(byte[] key, byte[] value, Consumer<QueueEffect.StateStored> read) {
         if (QueueKeys.isEnd(key)) {
             hasEnd = true;
             return;
         }
         if (QueueKeys.isLedger(key)) {
-            shaper.restore(QueueKeys.readQueue(key), QueueCodec.decodeOutflow(value));
+            read.accept(new QueueEffect.LedgerStored(QueueKeys.readQueue(key), QueueCodec.decodeOutflow(value)));
             return;
         }
         BucketId bucket = QueueKeys.readBucket(key);
         if (bucket == null) {
-            shaper.restore(QueueCodec.decodeQueue(value));
+            QueueState queue = QueueCodec.decodeQueue(value);
+            read.accept(new QueueEffect.QueueStored(queue.rules().id(), queue));
             return;
         }
         BucketState state = BucketCodec.decode(bucket, value);
-        shaper.restore(isExact || hasTimers(state) ? state : state.withTimers(List.of()));
-        if (state.contents() == null) {
-            unlisted.add(bucket);
-        }
+        boolean isComplete = isExact || hasTimers(state);
+        read.accept(new QueueEffect.BucketStored(bucket, isComplete ? state : state.withTimers(List.of())));
     }
 
     /** Returns false if a crash left a state without its timers, which is possible without exactly-once. */
@@ -192,13 +190,15 @@ public final class StoredQueues implements Shaper.Tables {
         return state.timers().stream().allMatch(timer -> timerTable.get(timer) != null);
     }
 
-    private void restoreSlots(BucketId bucket, Shaper shaper) {
+    /** @throws DamagedStoreException if entries are missing */
+    @Override
+    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot.Waiting> requests) {
         long withTicket = 0;
         try (KeyValueIterator<Bytes, byte[]> all = slots.range(key(bucket), end(bucket))) {
             while (all.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = all.next();
                 if (codec.decodeSlot(entry.value) instanceof Slot.Waiting waiting) {
-                    shaper.restore(bucket, QueueKeys.readSlot(entry.key.get()).place(), waiting);
+                    requests.accept(QueueKeys.readSlot(entry.key.get()).place(), waiting);
                     withTicket += waiting.hasTicket() ? 1 : 0;
                 }
             }

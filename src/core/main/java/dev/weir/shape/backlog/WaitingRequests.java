@@ -11,6 +11,8 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 
 /**
  * The waiting requests of a bucket, in each order that is needed: which leaves next, which expires next, which is
@@ -28,13 +30,11 @@ public final class WaitingRequests {
     private final ExpiryTimers expiryTimers;
     private final FairScheduler scheduler;
     private boolean isChanged;
-    private Map<Flow, FlowQueue> restored; // null unless slots are being restored
 
     /**
-     * Creates the waiting requests of a bucket. Without a summary, all slots must be
-     * {@linkplain #restore restored} afterwards.
+     * Creates the waiting requests of a bucket.
      *
-     * @param contents a summary of what waits, which the backlog already counts; null if it is restored from the slots
+     * @param contents a summary of what waits, which the backlog already counts; null to start without requests
      * @param backlog counts what waits in all buckets of the queue; this one updates it
      */
     public WaitingRequests(QueueRules rules, BucketContents contents, QueueStore store, QueueBacklog backlog) {
@@ -80,25 +80,21 @@ public final class WaitingRequests {
         return changed;
     }
 
-    /** Restores the request in a slot. The slots of each flow must be restored in order. */
-    public void restore(long position, Waiting waiting) {
-        if (restored == null) {
-            restored = new HashMap<>();
-        }
-        restored.computeIfAbsent(waiting.flow(), flow -> new FlowQueue(flow, store.slots()))
-                .restore(position, waiting);
-        if (waiting.expiryTimer() != null) {
-            expiryTimers.restore(waiting.expiryTimer());
-        }
-    }
-
-    /** Completes the restore. Flows start in the order of their heads' arrival. */
-    public void resume() {
-        if (restored == null) {
-            return;
-        }
+    /**
+     * Restores all requests from the slots. Flows start in the order of their heads' arrival.
+     *
+     * @param slots passes on the requests, those of each flow in order
+     */
+    public void restore(Consumer<BiConsumer<Place, Waiting>> slots) {
+        Map<Flow, FlowQueue> restored = new HashMap<>();
+        slots.accept((place, waiting) -> {
+            restored.computeIfAbsent(waiting.flow(), flow -> new FlowQueue(flow, store.slots()))
+                    .restore(place.position(), waiting);
+            if (waiting.expiryTimer() != null) {
+                expiryTimers.restore(waiting.expiryTimer());
+            }
+        });
         List<FlowQueue> all = new ArrayList<>(restored.values());
-        restored = null;
         all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
         for (FlowQueue line : all) {
             flowTable.add(line);
