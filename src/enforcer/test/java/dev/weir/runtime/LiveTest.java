@@ -54,7 +54,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the enforcer with a real broker. */
-@Tag("slow")
+@Tag("full")
 class LiveTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

@@ -45,7 +45,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Tests a shared limit whose holders and ledger run on machines with different clocks. Requests and lease requests have
  * timestamps of the broker's clock.
  */
-@Tag("slow")
+@Tag("full")
 class SkewedClocksTest {
 
     private static final long START_MS = Instant.parse("2026-01-01T00:00:00Z").toEpochMilli();
