@@ -242,6 +242,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
                     null,
                     request.queue(),
                     request.limitOverride(),
+                    request.policyId(),
                     request.timestampMs(),
                     request.source());
         }

@@ -20,7 +20,7 @@ public final class ByAvro {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
-    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 3);
+    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 4);
     private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 7);
     private static final AvroBytes<dev.weir.avro.LeaseUsage> LEASE_USAGE =
             new AvroBytes<>(new dev.weir.avro.LeaseUsage(), 0);
@@ -54,6 +54,7 @@ public final class ByAvro {
                 null,
                 request.queue(),
                 request.limitOverride(),
+                request.policyId(),
                 request.timestampMs(),
                 request.source());
     }
@@ -71,6 +72,7 @@ public final class ByAvro {
                 .setPayload(AvroBytes.toBuffer(request.payload()))
                 .setQueue(request.queue())
                 .setLimitOverride(override(request.limitOverride()))
+                .setPolicyId(request.policyId())
                 .build());
     }
 

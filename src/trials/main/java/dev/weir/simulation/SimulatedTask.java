@@ -425,6 +425,7 @@ final class SimulatedTask {
                 r.payload(),
                 r.queue(),
                 r.limitOverride(),
+                r.policyId(),
                 timestampMs,
                 r.source());
     }
