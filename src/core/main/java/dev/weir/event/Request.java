@@ -119,6 +119,25 @@ public record Request(
                 source);
     }
 
+    /** Returns this request without its payload. */
+    public Request withoutPayload() {
+        return new Request(
+                requestId,
+                client,
+                kind,
+                tier,
+                cost,
+                sizeBytes,
+                attributes,
+                deadlineMs,
+                null,
+                queue,
+                limitOverride,
+                policyId,
+                timestampMs,
+                source);
+    }
+
     /** Returns this request at another time. */
     public Request withTimestampMs(long other) {
         return new Request(

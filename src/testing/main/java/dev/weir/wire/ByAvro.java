@@ -38,25 +38,7 @@ public final class ByAvro {
     /** Returns whether two requests are equal, including their payloads. */
     public static boolean same(Request one, Request other) {
         return Arrays.equals(one.payload(), other.payload())
-                && withoutPayload(one).equals(withoutPayload(other));
-    }
-
-    private static Request withoutPayload(Request request) {
-        return new Request(
-                request.requestId(),
-                request.client(),
-                request.kind(),
-                request.tier(),
-                request.cost(),
-                request.sizeBytes(),
-                request.attributes(),
-                request.deadlineMs(),
-                null,
-                request.queue(),
-                request.limitOverride(),
-                request.policyId(),
-                request.timestampMs(),
-                request.source());
+                && one.withoutPayload().equals(other.withoutPayload());
     }
 
     public static byte[] encode(Request request) {
