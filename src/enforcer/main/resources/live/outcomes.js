@@ -29,6 +29,7 @@ const WORDS = {
   TOO_LARGE: () => 'Larger than the policy’s max-size: reduce the size.',
   IDEMPOTENCY_MISMATCH: () => 'The requestId was used for a request with other content: use a new requestId.',
   SHARED_LIMIT_REFUND: () => 'A SETTLE of a shared limit cannot be negative.',
+  POLICY_NOT_APPLICABLE: d => `Nothing was freed: the policy ${d.limitedBy} does not apply to such requests.`,
   SHAPED: d => `Waits in ${d.queue}${place(d)}.`,
   QUEUE_FULL: d => `The queue ${d.queue ?? ''} is full, and no request of a lower priority waits in it${again(d)}`,
   TOO_LATE: d => `It would leave ${d.queue ?? 'the queue'} after its deadline or max-wait${again(d)}`,

@@ -16,7 +16,16 @@ class BenchDecideTest {
     @Test
     void decide_compares_decisions_with_the_pass_through() {
         CapturedRun result = BenchShell.run(
-                "decide", "--format=json", "--clients", "50", "--rounds", "1", "--turn", "PT1S", "--warm-up", "1000");
+                "decide",
+                "--format=json",
+                "--clients",
+                "50",
+                "--rounds",
+                "1",
+                "--turn",
+                "1s",
+                "--warm-up-requests",
+                "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("pass-through +[1-9][0-9,]* .* 1\\.00\n")
@@ -26,7 +35,7 @@ class BenchDecideTest {
 
     @Test
     void latency_compares_each_reader_of_decisions_with_one_of_the_pass_through() {
-        CapturedRun result = BenchShell.run("latency", "--rates=200", "--rounds=1", "--seconds=1", "--warm-up=0");
+        CapturedRun result = BenchShell.run("latency", "--rates=200", "--rounds=1", "--turn=1s", "--warm-up=0s");
         assertThat(result.exit()).as(result.err()).isZero();
         for (String level : List.of("read_uncommitted", "read_committed")) {
             assertThat(result.out())
@@ -38,7 +47,7 @@ class BenchDecideTest {
 
     @Test
     void http_compares_an_instance_with_a_server_that_allows_everything() {
-        CapturedRun result = BenchShell.run("http", "--connections=4", "--rounds=1", "--seconds=1", "--warm-up=0");
+        CapturedRun result = BenchShell.run("http", "--connections=4", "--rounds=1", "--turn=1s", "--warm-up=0s");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("an HTTP server that allows everything +[1-9][0-9,]*( +[0-9.,]+){2} +1\\.00\n")
@@ -67,7 +76,7 @@ class BenchDecideTest {
     @Test
     void share_compares_a_shared_limit_with_a_local_one() {
         CapturedRun result = BenchShell.run(
-                "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=PT1S", "--warm-up=1000");
+                "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=1s", "--warm-up-requests=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("own +[1-9][0-9,.]* .* 1\\.00\n")

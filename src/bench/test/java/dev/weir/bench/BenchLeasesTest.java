@@ -14,7 +14,7 @@ class BenchLeasesTest {
 
     @Test
     void leases_prints_the_use_of_a_shared_limit() {
-        CapturedRun result = BenchShell.run("leases", "--of=EVEN", "--per=PT1S", "--seconds=3", "--warm-up=2");
+        CapturedRun result = BenchShell.run("leases", "--of=EVEN", "--per=1s", "--turn=3s", "--warm-up=2s");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out()).containsPattern("twice 1,000/s, 8 equal partitions" + EIGHT_FIGURES);
     }
@@ -22,7 +22,7 @@ class BenchLeasesTest {
     @Test
     void leases_measures_on_several_busy_brokers() {
         CapturedRun result = BenchShell.run(
-                "leases", "--of=QUARTER", "--per=PT1S", "--brokers=2", "--busy=1", "--seconds=3", "--warm-up=1");
+                "leases", "--of=QUARTER", "--per=1s", "--brokers=2", "--busy=1", "--turn=3s", "--warm-up=1s");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .contains("1 s, 2 brokers", "busy threads: 1")

@@ -16,7 +16,8 @@ class BenchTest {
 
     @Test
     void shape_releases_waiting_requests_and_prints_pacing_errors() {
-        CapturedRun result = BenchShell.run("shape", "--queues=20", "--rounds=0", "--warm-up=500", "--pacing=PT0.3S");
+        CapturedRun result =
+                BenchShell.run("shape", "--queues=20", "--rounds=0", "--warm-up-releases=500", "--pacing=300ms");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.err()).contains("20 queues: warm");
         assertThat(result.out())
@@ -28,7 +29,7 @@ class BenchTest {
     @Test
     void keys_prints_releases_and_cost_of_a_queue_with_a_key() {
         CapturedRun result =
-                BenchShell.run("keys", "--keys=1,50", "--waiting=1,3", "--most=100", "--hot-keys=20", "--turn=PT0.2S");
+                BenchShell.run("keys", "--keys=1,50", "--waiting=1,3", "--most=100", "--hot-keys=20", "--turn=200ms");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("1 key, 3 waiting +[1-9][0-9.,]* .*\\n")
@@ -56,7 +57,7 @@ class BenchTest {
     @Test
     void measurements_are_printed_as_json() throws Exception {
         CapturedRun result =
-                BenchShell.run("peers", "--json", "--only=Limit.*guavaByClock", "--rounds", "1", "--turn", "PT0.01S");
+                BenchShell.run("peers", "--json", "--only=Limit.*guavaByClock", "--rounds", "1", "--turn", "10ms");
         assertThat(result.exit()).as(result.err()).isZero();
         JsonNode table = new ObjectMapper().readTree(result.out());
         assertThat(table.get("measure").asText()).isEqualTo("peers");
@@ -68,7 +69,7 @@ class BenchTest {
     }
 
     private static void measure(Path page, String only) {
-        CapturedRun result = BenchShell.run("peers", only, "--rounds=1", "--turn=PT0.01S", "--report", page.toString());
+        CapturedRun result = BenchShell.run("peers", only, "--rounds=1", "--turn=10ms", "--report", page.toString());
         assertThat(result.exit()).as(result.err()).isZero();
     }
 }

@@ -14,7 +14,7 @@ class GrowthBenchTest {
     @Test
     void each_size_is_compared_with_the_smallest() {
         CapturedRun result = BenchShell.run(
-                "growth", "--of", "LAYERS,CLIENTS", "--most", "2", "--keys", "500", "--rounds=1", "--turn=PT0.01S");
+                "growth", "--of", "LAYERS,CLIENTS", "--most", "2", "--keys", "500", "--rounds=1", "--turn=10ms");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("a decision, by layers .*ns.*\n  1" + FIGURES + "1\\.00\n  2" + FIGURES + "[0-9.,]+\n")

@@ -391,6 +391,7 @@ final class DecisionAttempt implements WritableLeases {
                 null,
                 null,
                 request.limitOverride(),
+                request.policyId(),
                 nowMs,
                 Request.Source.NONE);
     }

@@ -38,6 +38,7 @@ public final class RequestBuilder {
     private byte[] payload;
     private String queue;
     private LimitOverride limitOverride;
+    private String policyId;
 
     private RequestBuilder(String client) {
         this.client = client;
@@ -175,6 +176,19 @@ public final class RequestBuilder {
     }
 
     /**
+     * Sets the policy whose limits a {@link RequestKind#RESET} frees. If it does not apply to the request, the request is
+     * denied with {@link dev.weir.event.Reason#POLICY_NOT_APPLICABLE}. By default, a RESET frees the limits of all policies
+     * that apply. Requests of other kinds must not have it.
+     *
+     * @param value the id of the policy; null for all
+     * @return this builder
+     */
+    public RequestBuilder policyId(String value) {
+        policyId = value;
+        return this;
+    }
+
+    /**
      * Returns the request, with the current time as its timestamp.
      *
      * @return a new request
@@ -194,6 +208,7 @@ public final class RequestBuilder {
                 payload,
                 queue,
                 limitOverride,
+                policyId,
                 System.currentTimeMillis(),
                 NOWHERE);
     }

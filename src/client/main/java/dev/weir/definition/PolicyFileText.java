@@ -10,6 +10,7 @@ import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -20,11 +21,14 @@ import java.util.stream.Collectors;
  */
 public final class PolicyFileText {
 
-    /** The maximum length of a policy file, in characters and bytes. */
+    /** The maximum length of a policy file, in bytes of UTF-8. */
     public static final int MAX_LENGTH = DocumentReader.MAX_LENGTH;
 
     /** A longer mapping or list is written on several lines, so that people can read it. */
     private static final int MAX_LINE = 100;
+
+    /** YAML readers accept a longer key only after a question mark: with its escapes, it has more than 1,024 characters. */
+    private static final int MAX_SIMPLE_KEY = 1_000;
 
     /** Words and durations, which no YAML reader takes for another type. */
     private static final Pattern PLAIN = Pattern.compile("[A-Za-z][A-Za-z0-9._-]*|[0-9]+(ms|s|m|h|d)");
@@ -88,6 +92,32 @@ public final class PolicyFileText {
         return yaml.toString();
     }
 
+    /**
+     * Returns why {@link PolicyFile} cannot read a file of valid definitions: it is too long, or has too many of them.
+     *
+     * @param text the text of the file
+     * @param policies the number of policies in it
+     * @param queues the number of queues in it
+     * @return what it has and what a policy file can have; empty if it can be read
+     */
+    public static Optional<String> excess(String text, int policies, int queues) {
+        long bytes = text.codePoints().mapToLong(PolicyFileText::utf8Bytes).sum();
+        if (bytes > MAX_LENGTH) {
+            return excess(bytes, "bytes", MAX_LENGTH);
+        }
+        return policies > PolicyFile.MAX_POLICIES
+                ? excess(policies, "policies", PolicyFile.MAX_POLICIES)
+                : queues > PolicyFile.MAX_QUEUES ? excess(queues, "queues", PolicyFile.MAX_QUEUES) : Optional.empty();
+    }
+
+    private static Optional<String> excess(long count, String what, int maximum) {
+        return Optional.of("the file has %d %s, and a policy file can have %d".formatted(count, what, maximum));
+    }
+
+    private static int utf8Bytes(int codePoint) {
+        return codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x10000 ? 3 : 4;
+    }
+
     private static void write(String key, List<Entry> entries, StringBuilder yaml) {
         yaml.append(key).append(entries.isEmpty() ? ": []\n" : ":\n");
         for (Entry entry : entries) {
@@ -120,12 +150,12 @@ public final class PolicyFileText {
                     .append('\n'));
         } else {
             yaml.append('\n');
-            value.fields().forEach((key, field) -> yaml.append(indent)
-                    .append("  ")
-                    .append(scalar(key))
-                    .append(": ")
-                    .append(flow(field))
-                    .append('\n'));
+            value.fields().forEach((name, field) -> {
+                String key = scalar(name);
+                String start = key.length() <= MAX_SIMPLE_KEY ? key : "? " + key + "\n" + indent + "  ";
+                yaml.append(indent).append("  ").append(start).append(':');
+                writeValue(field, indent + "  ", yaml);
+            });
         }
     }
 
@@ -134,11 +164,15 @@ public final class PolicyFileText {
         return switch (value.kind()) {
             case MAPPING ->
                 value.fields().entrySet().stream()
-                        .map(field -> scalar(field.getKey()) + ": " + flow(field.getValue()))
+                        .map(field -> flowKey(scalar(field.getKey())) + ": " + flow(field.getValue()))
                         .collect(Collectors.joining(", ", "{", "}"));
             case LIST -> value.items().stream().map(PolicyFileText::flow).collect(Collectors.joining(", ", "[", "]"));
             default -> scalarOrNull(value);
         };
+    }
+
+    private static String flowKey(String key) {
+        return key.length() <= MAX_SIMPLE_KEY ? key : "? " + key + " ";
     }
 
     /** Returns null unless the value is a scalar. Numbers and booleans have no quotes in JSON. */

@@ -186,7 +186,7 @@ final class PolicyReader {
         if (name.isEmpty()) {
             throw new IllegalArgumentException("must be the name of a field, is ''");
         }
-        return name;
+        return RequestMatcher.requireField(name);
     }
 
     private static List<Policy.Term> terms(YamlTree tree, String word) {

@@ -4,6 +4,7 @@ import dev.weir.definition.PeriodReader.Duration;
 import dev.weir.limit.Limit;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Policy;
+import dev.weir.policy.RequestRules;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
 import dev.weir.shape.backlog.TierShare;
@@ -101,7 +102,12 @@ final class QueueReader {
             return Map.of();
         }
         Map<String, TierShare> tiers = new LinkedHashMap<>();
-        written.forEach((tier, share) -> tiers.put(tier, share(share)));
+        written.forEach((tier, share) -> {
+            if (RequestRules.isTooLong(tier)) {
+                share.fault("a tier must have at most " + RequestRules.MAX_NAME_LENGTH + " characters");
+            }
+            tiers.put(tier, share(share));
+        });
         return tiers;
     }
 

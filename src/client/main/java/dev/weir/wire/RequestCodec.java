@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 public final class RequestCodec {
 
     /** The fingerprint of the schema version that is written and read field by field. Avro reads earlier versions. */
-    private static final long SCHEMA = 0x722B8BD5BF72E2F6L;
+    private static final long SCHEMA = 0x8BBF198DB3319A13L;
 
     /** How many bytes of an unknown format the message shows. */
     private static final int SHOWN_BYTES = 8;
@@ -50,7 +50,7 @@ public final class RequestCodec {
      * @param registry the schema registry; empty for none
      */
     public RequestCodec(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 3, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 4, registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -62,7 +62,7 @@ public final class RequestCodec {
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public RequestCodec(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 3, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 4, registry);
         header = avro.header(registry, topic);
     }
 
@@ -89,6 +89,7 @@ public final class RequestCodec {
             out.write(override.limit());
             out.write(override.windowMs());
         }
+        out.writeOptional(request.policyId());
         return out.end();
     }
 
@@ -175,6 +176,7 @@ public final class RequestCodec {
                 in.readPresent() ? in.readBytes() : null,
                 in.readPresent() ? in.readWord(words) : null,
                 in.readPresent() ? new LimitOverride(in.readLong(), in.readLong()) : null,
+                in.readPresent() ? in.readWord(words) : null,
                 timestampMs,
                 source);
     }
@@ -196,6 +198,7 @@ public final class RequestCodec {
                 AvroBytes.toArray(event.getPayload()),
                 event.getQueue(),
                 override(event.getLimitOverride()),
+                event.getPolicyId(),
                 timestampMs,
                 source);
     }

@@ -179,6 +179,7 @@ public final class RequestJson {
         byte[] payload;
         String queue;
         LimitOverride limitOverride;
+        String policyId;
         long timestampMs;
         int partition;
         long offset;
@@ -212,6 +213,7 @@ public final class RequestJson {
                 case "payload" -> payload = isNull ? null : base64(json);
                 case "queue" -> queue = isNull ? null : string(field, json);
                 case "limitOverride" -> limitOverride = isNull ? null : limitOverride(json);
+                case "policyId" -> policyId = isNull ? null : string(field, json);
                 case "timestamp" -> timestampMs = wholeNumber(field, json);
                 case "partition" -> partition = partition(wholeNumber(field, json));
                 case "offset" -> offset = wholeNumber(field, json);
@@ -238,6 +240,7 @@ public final class RequestJson {
                     payload,
                     queue,
                     limitOverride,
+                    policyId,
                     timestampMs,
                     new Request.Source(partition, offset));
         }

@@ -34,7 +34,7 @@ class JsonTest {
         Request request = RequestJson.read(
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"timestamp\":1000,\"tier\":\"free\","
                         + "\"cost\":-5,\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\"},\"deadline\":2000,"
-                        + "\"payload\":\"AQID\",\"limitOverride\":{\"windowMs\":60000,\"limit\":0},"
+                        + "\"payload\":\"AQID\",\"limitOverride\":{\"windowMs\":60000,\"limit\":0},\"policyId\":\"p\","
                         + "\"partition\":3,\"offset\":14}",
                 5,
                 SOURCE);
@@ -52,6 +52,7 @@ class JsonTest {
                         new byte[] {1, 2, 3},
                         null,
                         new LimitOverride(0, 60_000),
+                        "p",
                         1_000,
                         new Request.Source(3, 14)));
     }

@@ -30,6 +30,7 @@ class RequestCodecTest {
             new byte[] {1, 2, 3},
             null,
             new LimitOverride(Long.MAX_VALUE, 60_000),
+            "per-minute",
             1_000,
             SOURCE);
 
@@ -37,7 +38,7 @@ class RequestCodecTest {
 
     @Test
     void a_request_survives_a_round_trip() throws UnreadableException {
-        for (Request request : List.of(FULL, FULL.withLimitOverride(null))) {
+        for (Request request : List.of(FULL, FULL.withLimitOverride(null), FULL.withPolicyId(null))) {
             Request read = avro.decode(avro.encode(request), 1_000, SOURCE);
             assertThat(read)
                     .usingRecursiveComparison()

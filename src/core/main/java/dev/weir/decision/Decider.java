@@ -26,7 +26,7 @@ import java.util.List;
  *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
  *   charged    =  all limits, if not refused                           (CONSUME, SETTLE; PEEK never)
  *                 the limits that count denied requests, if refused but not rejected
- *   freed      =  all limits, shared ones for all who share them        (RESET)
+ *   freed      =  all limits, shared ones for all who share them        (RESET; of one policy if it names one)
  *   binding    =  refused: the refusing limit with the longest retry;  else the limit with the least remaining
  *                 of the policies that do not only observe
  *   observed   ⟺  not refused, and some observing policy would refuse
@@ -64,11 +64,13 @@ import java.util.List;
  *
  * <p><b>Observing.</b> A policy that observes has no effect on the decision, except that it names the policy if its
  * limits do not permit the request. It is checked and charged at its own time, after and as if it passed all others.
- * Its idempotency is ignored. If only such policies apply, the decision is that for no policy.
+ * Its idempotency is ignored. If only such policies apply, the decision is that for no policy,
+ * except that of a RESET which names one.
  */
 public final class Decider {
 
     private static final int OK = 200;
+    private static final int NOT_FOUND = 404;
     private static final int TOO_LARGE = 413;
     private static final int UNPROCESSABLE = 422;
     private static final int TOO_MANY = 429;
@@ -127,7 +129,7 @@ public final class Decider {
         PoliciesInForce inForce = PoliciesInForce.of(request, policies, states, shared);
         Policy[] applicable = inForce.policies();
         if (applicable.length == 0) {
-            return Decision.unmatched(request);
+            return request.policyId() == null ? Decision.unmatched(request) : notApplicable(request);
         }
         long windowMs = IdempotencyCheck.windowMs(request, applicable);
         if (windowMs == 0) {
@@ -176,7 +178,7 @@ public final class Decider {
                     ? new RetryForecast(states, shared, policies).withChanges(request, denied, inForce, nowMs)
                     : denied;
         }
-        if (checks.enforcing().length == 0) {
+        if (checks.enforcing().length == 0 && request.policyId() == null) {
             return Decision.unmatched(request).withObservedBy(observedBy);
         }
         boolean usesLeases = checks.usesLeases() && request.kind() == RequestKind.CONSUME && request.cost() > 0;
@@ -238,9 +240,16 @@ public final class Decider {
         return onExceed instanceof OnExceed.Deny deny ? deny.httpStatus() : TOO_MANY;
     }
 
+    /** Returns the denial of a RESET of a policy that does not apply. */
+    private static Decision notApplicable(Request request) {
+        return Decision.denied(request, Reason.POLICY_NOT_APPLICABLE, NOT_FOUND, request.timestampMs())
+                .withLimit(null, LimitStatus.of(request.policyId(), null));
+    }
+
     private static Decision permission(Request request, PolicyChecks checks, long delayMs, long nowMs) {
         Reason reason = delayMs > 0 ? Reason.THROTTLED : permissionReason(request.kind());
-        BindingLimit binding = BindingLimit.leastRemaining(checks.enforcing(), reason);
+        PolicyCheck[] named = checks.enforcing().length == 0 ? checks.all() : checks.enforcing(); // an observing RESET
+        BindingLimit binding = BindingLimit.leastRemaining(named, reason);
         Long delay = checks.throttles() && !request.kind().isCorrection() ? (Long) delayMs : null;
         return decision(request, Outcome.ALLOWED, binding, delay, false, OK, nowMs)
                 .withLimits(EnforcedLimits.of(checks.enforcing()));

@@ -98,7 +98,7 @@ final class LocalCheck extends PolicyCheck {
     }
 
     private LimitTimeline timeline(int index) {
-        return new LimitTimeline(state.accounts().get(index), state.delayed(), override);
+        return new LimitTimeline(state.accounts().get(index), state.delayedOf(index), override);
     }
 
     /** Returns whether another policy delays the request, so that this one charges it later. */
@@ -331,7 +331,7 @@ final class LocalCheck extends PolicyCheck {
     private boolean chargeAtStart() {
         boolean counts = countsAnything();
         if (counts) {
-            state = state.withDelayed(new DelayedCharge(clockMs, request.cost(), override));
+            state = state.withDelayed(clockMs, request.cost(), override);
         }
         return counts;
     }

@@ -24,6 +24,8 @@ import java.util.Arrays;
  *
  * <p>A policy that only observes, both at that time and at the last charge of its key, does not raise the time.
  *
+ * <p>A RESET that names a policy is for that one alone, and decided at its time.
+ *
  * @param policies at most one per layer
  * @param atMs the time that selected them, not before the request's
  */
@@ -32,16 +34,24 @@ record PoliciesInForce(Policy[] policies, long atMs) {
 
     static PoliciesInForce of(Request request, PolicyTable table, PolicyStates states, QuotaSource shared) {
         long atMs = request.timestampMs();
-        Policy[] policies = table.applicableAt(request, atMs);
+        Policy[] policies = addressed(request, table.applicableAt(request, atMs));
         while (table.changesAfter(atMs)) {
             long latestMs = latestChargeMs(request, policies, atMs, table, states, shared);
             if (latestMs <= atMs) {
                 break;
             }
             atMs = latestMs;
-            policies = table.applicableAt(request, atMs);
+            policies = addressed(request, table.applicableAt(request, atMs));
         }
         return new PoliciesInForce(policies, atMs);
+    }
+
+    private static Policy[] addressed(Request request, Policy[] policies) {
+        return request.policyId() == null
+                ? policies
+                : Arrays.stream(policies)
+                        .filter(policy -> policy.isAddressedBy(request))
+                        .toArray(Policy[]::new);
     }
 
     /**

@@ -1,5 +1,6 @@
 package dev.weir.decision;
 
+import dev.weir.event.LimitOverride;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
@@ -90,7 +91,29 @@ public record PolicyState(
             }
         }
         List<LimitAccount<?>> kept = List.copyOf(left.subList(0, Math.min(left.size(), Policy.MAX_LIMITS)));
-        return with(next, kept, segmentStores);
+        PolicyState migrated = with(next, kept, segmentStores);
+        if (delayed.isEmpty()) {
+            return migrated;
+        }
+        int[] sources = new int[next.length + kept.size()];
+        for (int i = 0; i < next.length; i++) {
+            sources[i] = pairs.containsKey(i) ? indexOf(usages.get(pairs.get(i))) : DelayedCharge.NO_SOURCE;
+        }
+        for (int i = 0; i < kept.size(); i++) {
+            sources[next.length + i] = indexOf(kept.get(i));
+        }
+        return migrated.withDelayed(
+                delayed.stream().map(charge -> charge.migrated(sources)).toList());
+    }
+
+    @SuppressWarnings("ReferenceEquality") // two accounts can be equal
+    private int indexOf(LimitAccount<?> account) {
+        List<LimitAccount<?>> all = allAccounts();
+        int index = 0;
+        while (all.get(index) != account) {
+            index++;
+        }
+        return index;
     }
 
     /** Returns whether a limit of the policy continues usage under other terms. */
@@ -171,8 +194,17 @@ public record PolicyState(
         return new PolicyState(lastChargeMs, lastDelayMs, accounts, suspended, retiredLogs, charges);
     }
 
-    /** Returns this state with another charge of a delayed request. */
-    PolicyState withDelayed(DelayedCharge charge) {
+    /**
+     * Returns this state with the charge of a delayed request. It changes neither suspended accounts nor those of unlimited
+     * limits, also if these count usage by the time at which it starts.
+     */
+    PolicyState withDelayed(long startMs, long cost, LimitOverride override) {
+        long uncounted = 0;
+        for (int i = 0; i < accounts.size() + suspended.size(); i++) {
+            boolean counts = i < accounts.size() && accounts.get(i).limit().countsUsage();
+            uncounted |= counts ? 0 : 1L << i;
+        }
+        DelayedCharge charge = new DelayedCharge(startMs, cost, override, uncounted);
         int at = delayed.size();
         while (at > 0 && delayed.get(at - 1).startMs() > charge.startMs()) {
             at--;
@@ -180,6 +212,13 @@ public record PolicyState(
         List<DelayedCharge> all = new ArrayList<>(delayed);
         all.add(at, charge);
         return withDelayed(List.copyOf(all));
+    }
+
+    /** Returns the charges of delayed requests to one of the accounts. */
+    List<DelayedCharge> delayedOf(int index) {
+        return delayed.stream().allMatch(charge -> charge.counts(index))
+                ? delayed
+                : delayed.stream().filter(charge -> charge.counts(index)).toList();
     }
 
     /** Returns whether a delayed request has started at {@code atMs}, so that {@link #startedBy} differs. */
@@ -197,18 +236,24 @@ public record PolicyState(
         return new PolicyState(
                 lastChargeMs,
                 lastDelayMs,
-                mapped(accounts, account -> charged(account, charges)),
-                mapped(suspended, account -> charged(account, charges)),
+                charged(accounts, 0, charges),
+                charged(suspended, accounts.size(), charges),
                 retiredLogs,
                 List.copyOf(delayed.subList(started, delayed.size())));
     }
 
-    private static LimitAccount<?> charged(LimitAccount<?> account, List<DelayedCharge> charges) {
-        LimitAccount<?> after = account;
-        for (DelayedCharge charge : charges) {
-            after = charge.chargeTo(after);
+    /** @param offset the index of the first of the accounts */
+    private static List<LimitAccount<?>> charged(
+            List<LimitAccount<?>> accounts, int offset, List<DelayedCharge> charges) {
+        List<LimitAccount<?>> charged = new ArrayList<>(accounts.size());
+        for (int i = 0; i < accounts.size(); i++) {
+            LimitAccount<?> after = accounts.get(i);
+            for (DelayedCharge charge : charges) {
+                after = charge.counts(offset + i) ? charge.chargeTo(after) : after;
+            }
+            charged.add(after);
         }
-        return after;
+        return List.copyOf(charged);
     }
 
     /** Returns a copy to which charges can be tried: they do not change the segments of this state. */

@@ -79,7 +79,7 @@ public final class UsageReport {
         boolean waits = aheadMs > 0 && throttles;
         List<PolicyUsage.LimitUsage> limits = new ArrayList<>();
         for (int i = 0; i < now.accounts().size(); i++) {
-            LimitTimeline timeline = new LimitTimeline(now.accounts().get(i), now.delayed(), null);
+            LimitTimeline timeline = new LimitTimeline(now.accounts().get(i), now.delayedOf(i), null);
             limits.add(limitUsage(policy.terms().get(i).label(), timeline, clockMs, aheadMs, waits));
         }
         return new PolicyUsage(

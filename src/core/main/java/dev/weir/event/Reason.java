@@ -10,7 +10,7 @@ public enum Reason {
     NO_POLICY,
     /** A {@link RequestKind#SETTLE} was charged. */
     SETTLED,
-    /** A {@link RequestKind#RESET} freed the usage of all limits that apply. */
+    /** A {@link RequestKind#RESET} freed the usage of all limits that apply, or of those of the policy that it names. */
     USAGE_RESET,
     /** A limit does not permit the cost at present. */
     LIMIT_EXCEEDED,
@@ -27,6 +27,8 @@ public enum Reason {
     IDEMPOTENCY_MISMATCH,
     /** A {@link RequestKind#SETTLE} with a negative cost applies to a shared limit, which permits no refunds. */
     SHARED_LIMIT_REFUND,
+    /** The policy that a {@link RequestKind#RESET} names does not exist or does not apply to it. Nothing was freed. */
+    POLICY_NOT_APPLICABLE,
     /** The request waits in a queue. */
     SHAPED,
     /** The queue is full, and no request of a lower priority waits in it. */

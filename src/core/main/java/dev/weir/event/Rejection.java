@@ -43,6 +43,8 @@ public enum Rejection {
     NEGATIVE_SIZE,
     /** The limit or the window of a {@link LimitOverride} is out of its range. */
     INVALID_LIMIT_OVERRIDE,
+    /** The policyId of a {@link RequestKind#RESET} is not a valid id, or the request is of another kind. */
+    INVALID_POLICY_ID,
     /** The payload exceeds {@code requests.max-payload}. */
     PAYLOAD_TOO_LARGE,
     /** There are more attributes, or longer ones, than the configuration allows. */

@@ -16,6 +16,8 @@ import java.util.Map;
  * @param payload copied unchanged to the release; null if there is none
  * @param queue the queue from which a {@link RequestKind#CANCEL} withdraws the request; null for other kinds
  * @param limitOverride the limit of this request, where policies allow one; null if it has none
+ * @param policyId the only policy whose limits a {@link RequestKind#RESET} frees; null for all policies that apply, and
+ *     for other kinds
  * @param timestampMs the timestamp of the request, in milliseconds since the epoch
  * @param source the position at which the request was read
  */
@@ -32,10 +34,11 @@ public record Request(
         byte[] payload,
         String queue,
         LimitOverride limitOverride,
+        String policyId,
         long timestampMs,
         Source source) {
 
-    /** Creates a request without a limit of its own. */
+    /** Creates a request without a limit of its own, for all policies that apply. */
     public Request(
             String requestId,
             String client,
@@ -60,6 +63,7 @@ public record Request(
                 deadlineMs,
                 payload,
                 queue,
+                null,
                 null,
                 timestampMs,
                 source);
@@ -91,6 +95,7 @@ public record Request(
                 payload,
                 queue,
                 limitOverride,
+                policyId,
                 timestampMs,
                 source);
     }
@@ -109,6 +114,26 @@ public record Request(
                 payload,
                 queue,
                 limitOverride,
+                policyId,
+                timestampMs,
+                source);
+    }
+
+    /** Returns this request without its payload. */
+    public Request withoutPayload() {
+        return new Request(
+                requestId,
+                client,
+                kind,
+                tier,
+                cost,
+                sizeBytes,
+                attributes,
+                deadlineMs,
+                null,
+                queue,
+                limitOverride,
+                policyId,
                 timestampMs,
                 source);
     }
@@ -127,6 +152,7 @@ public record Request(
                 payload,
                 queue,
                 limitOverride,
+                policyId,
                 other,
                 source);
     }
@@ -144,6 +170,26 @@ public record Request(
                 deadlineMs,
                 payload,
                 queue,
+                other,
+                policyId,
+                timestampMs,
+                source);
+    }
+
+    /** Returns this request for one policy; null for all that apply. */
+    public Request withPolicyId(String other) {
+        return new Request(
+                requestId,
+                client,
+                kind,
+                tier,
+                cost,
+                sizeBytes,
+                attributes,
+                deadlineMs,
+                payload,
+                queue,
+                limitOverride,
                 other,
                 timestampMs,
                 source);

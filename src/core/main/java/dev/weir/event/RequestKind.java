@@ -15,7 +15,8 @@ public enum RequestKind {
     CANCEL,
     /**
      * Frees all usage of the limits that apply to a request with this tier and these attributes. Shared limits are freed
-     * for all who share them. The cost is ignored.
+     * for all who share them. With a {@linkplain Request#policyId policyId}, only the limits of that policy are freed,
+     * and it alone decides; if it does not apply, the request is denied. The cost is ignored.
      */
     RESET;
 

@@ -11,16 +11,17 @@ import java.util.TreeMap;
  * The SHA-256 hash of a request's content, by which a repeat is compared with the first request without storing that
  * request. Finding two contents with the same hash is infeasible, even for a client that chooses both.
  *
- * <p>The content is the cost, the tier, the size, the attributes, the payload and the limit override. It excludes the
- * client, the kind and the requestId, which form the {@link RequestKey}, and what a producer may change when it sends a
+ * <p>The content is the cost, the tier, the size, the attributes, the payload, the limit override and the policyId. It excludes
+ * the client, the kind and the requestId, which form the {@link RequestKey}, and what a producer may change when it sends a
  * request again: the timestamp, the deadline and the headers. An unknown size counts as 0, as it does for policies.
  */
 // The hashed bytes are unambiguous: each part has a fixed size or is preceded by its length, and a missing part has the
 // length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.
 //
-//   cost  size  tier  number of attributes  (name  value) in the order of the names  payload  override
+//   cost  size  tier  number of attributes  (name  value) in the order of the names  payload  override  policyId
 //
-// A request without an override adds nothing for it: its hash is the same as before requests could have one.
+// A request without an override or a policyId adds nothing for it. A policyId begins with the length -1, which no
+// override does.
 public record ContentHash(long first, long second, long third, long fourth) {
 
     private static final int MISSING = -1;
@@ -55,6 +56,12 @@ public record ContentHash(long first, long second, long third, long fourth) {
                     .putLong(override.limit())
                     .putLong(override.windowMs())
                     .flip());
+        }
+        if (request.policyId() != null) {
+            ByteBuffer policy = ByteBuffer.allocate(Integer.BYTES + bytes(request.policyId()));
+            put(null, policy);
+            put(request.policyId(), policy);
+            digest.update(policy.flip());
         }
         ByteBuffer hash = ByteBuffer.wrap(digest.digest());
         return new ContentHash(hash.getLong(), hash.getLong(), hash.getLong(), hash.getLong());

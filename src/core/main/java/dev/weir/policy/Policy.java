@@ -185,6 +185,11 @@ public record Policy(
         return name != null && NAME.matcher(name).matches();
     }
 
+    /** Returns whether the request is for this policy if it applies: a RESET can name the only one that it is for. */
+    public boolean isAddressedBy(Request request) {
+        return request.policyId() == null || request.policyId().equals(id);
+    }
+
     /** Returns the limits of the terms. */
     public List<Limit<?>> limits() {
         return terms.stream().<Limit<?>>map(Term::limit).toList();

@@ -18,6 +18,9 @@ public final class RequestMatcher {
     /** The most fields of a policy. */
     public static final int MAX_FIELDS = 32;
 
+    /** The longest name of a field, in Unicode code points. */
+    public static final int MAX_FIELD_LENGTH = 1024;
+
     /** The most patterns of one field. */
     public static final int MAX_PATTERNS = 1000;
 
@@ -68,13 +71,14 @@ public final class RequestMatcher {
 
     /**
      * @param conditions the patterns of each field, one of which must match
-     * @throws IllegalArgumentException if there are too many fields or patterns, or a field has none
+     * @throws IllegalArgumentException if there are too many fields or patterns, a field has none, or its name is too long
      */
     public RequestMatcher(Map<String, List<Glob>> conditions) {
         if (conditions.size() > MAX_FIELDS) {
             throw new IllegalArgumentException("a policy matches on at most " + MAX_FIELDS + " fields");
         }
         conditions.forEach((field, globs) -> {
+            requireField(field);
             if (globs.isEmpty() || globs.size() > MAX_PATTERNS) {
                 throw new IllegalArgumentException(
                         field + " must have 1 to " + MAX_PATTERNS + " values, has " + globs.size());
@@ -85,6 +89,19 @@ public final class RequestMatcher {
                 .map(condition ->
                         new Condition(condition.getKey(), condition.getValue().toArray(Glob[]::new)))
                 .toArray(Condition[]::new);
+    }
+
+    /**
+     * Returns the name of a field.
+     *
+     * @throws IllegalArgumentException if it is longer than {@value #MAX_FIELD_LENGTH} code points
+     */
+    public static String requireField(String name) {
+        if (name.codePointCount(0, name.length()) > MAX_FIELD_LENGTH) {
+            throw new IllegalArgumentException("the name of a field must have at most " + MAX_FIELD_LENGTH
+                    + " characters, has " + name.codePointCount(0, name.length()));
+        }
+        return name;
     }
 
     /** Returns the patterns of each field, with fields in alphabetical order. */

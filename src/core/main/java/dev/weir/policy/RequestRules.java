@@ -85,6 +85,16 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
                     "queue must be the one named in the QUEUED decision, "
                             + (request.queue() == null ? "has no value" : "is '" + request.queue() + "'"));
         }
+        if (request.policyId() != null && request.kind() != RequestKind.RESET) {
+            return violation(
+                    Rejection.INVALID_POLICY_ID,
+                    "policyId is for requests of the kind RESET, this is a " + request.kind());
+        }
+        if (request.policyId() != null && !Policy.isName(request.policyId())) {
+            return violation(
+                    Rejection.INVALID_POLICY_ID,
+                    "policyId must be 1 to 128 letters, digits or . _ -, is '" + request.policyId() + "'");
+        }
         return checkAttributes(request.attributes());
     }
 

@@ -11,19 +11,30 @@ import java.util.List;
  * @param id the id of the bucket
  * @param limit the tokens per {@code perMs} in the rules by which {@code outflow} is counted
  * @param perMs the time for {@code limit}, in milliseconds
+ * @param burst the burst in those rules, in tokens
  * @param outflow what the bucket has released
  * @param contents a summary of what waits; null if it must be restored from the slots, and for a queue without key
  * @param timers the timers of a cold bucket; empty if the bucket is hot
  */
 public record BucketState(
-        BucketId id, long limit, long perMs, OutflowState outflow, BucketContents contents, List<TimerKey> timers) {
+        BucketId id,
+        long limit,
+        long perMs,
+        long burst,
+        OutflowState outflow,
+        BucketContents contents,
+        List<TimerKey> timers) {
 
+    /** @throws IllegalArgumentException if a cold bucket has no summary of what waits */
     public BucketState {
         timers = List.copyOf(timers);
+        if (contents == null && !timers.isEmpty()) {
+            throw new IllegalArgumentException("the state of the cold bucket " + id + " does not list what waits");
+        }
     }
 
     /** Returns this state as that of a cold bucket with these timers, or of a hot bucket if there are none. */
     public BucketState withTimers(List<TimerKey> newTimers) {
-        return new BucketState(id, limit, perMs, outflow, contents, newTimers);
+        return new BucketState(id, limit, perMs, burst, outflow, contents, newTimers);
     }
 }

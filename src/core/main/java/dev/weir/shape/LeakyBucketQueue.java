@@ -50,7 +50,8 @@ import java.util.function.Supplier;
  *   <li>over each interval, releases cost at most burst + rate × time, see {@link Pacing}
  *   <li>release times and sequence numbers ascend; no release is before its request arrived or after it expires
  *   <li>at each release, nothing of a higher priority waits; within a tier, flows share by start-time fair queueing
- *   <li>a bucket that is restored from its state and slots behaves as if it had not been
+ *   <li>a bucket that is restored behaves as if it had not been; unless its state did not list what waits: then its flows
+ *       start equal, in the order of arrival
  * </ul>
  *
  * <p>Time is an argument and never decreases, unless it {@linkplain #stepBack steps back}.
@@ -86,14 +87,14 @@ final class LeakyBucketQueue {
     /**
      * Creates a bucket from its stored state. If the state has no summary of what waits, nothing does.
      *
-     * @param queueRules the rules of its queue; if the state was counted by another rate, that rate applies at first
+     * @param queueRules the rules of its queue; if the state was counted by another pace, that pace applies at first
      * @param backlog counts what waits in all buckets of the queue; this bucket updates it
      */
     LeakyBucketQueue(
             BucketState state, PacedQueueRules queueRules, QueueStore store, QueueBacklog backlog, EffectLog effects) {
         id = state.id();
         this.effects = effects;
-        PacedQueueRules counted = queueRules.withRate(state.limit(), state.perMs());
+        PacedQueueRules counted = queueRules.withPace(state.limit(), state.perMs(), state.burst());
         rules = counted.rules();
         pacing = counted.pacing();
         outflow = state.outflow();
@@ -105,7 +106,8 @@ final class LeakyBucketQueue {
     static BucketState fresh(BucketId id, PacedQueueRules paced, long nowNanos) {
         OutflowState outflow = new OutflowState(paced.pacing().fresh(nowNanos), nowNanos, 0, nowNanos);
         BucketContents contents = id.isKeyed() ? BucketContents.EMPTY : null;
-        return new BucketState(id, paced.rules().limit(), paced.rules().perMs(), outflow, contents, List.of());
+        QueueRules rules = paced.rules();
+        return new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), outflow, contents, List.of());
     }
 
     /** Restores what waits from the slots, if the state that it was created from had no summary of it. */
@@ -118,7 +120,7 @@ final class LeakyBucketQueue {
     /** Returns the state to store. It includes a summary of what waits if that {@linkplain #isSmall is small}. */
     BucketState state() {
         BucketContents contents = isSmall() ? room.contents() : null;
-        return new BucketState(id, rules.limit(), rules.perMs(), outflow, contents, List.of());
+        return new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), outflow, contents, List.of());
     }
 
     /** Returns whether the bucket has a key and few enough flows for its state to list them. */

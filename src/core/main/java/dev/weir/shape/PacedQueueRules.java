@@ -15,8 +15,9 @@ record PacedQueueRules(QueueRules rules, Pacing pacing) {
         return new PacedQueueRules(rules, rules.pacing());
     }
 
-    /** Returns the same rules with another rate; this object if the rate is the same. */
-    PacedQueueRules withRate(long limit, long perMs) {
-        return limit == rules.limit() && perMs == rules.perMs() ? this : of(rules.withRate(limit, perMs));
+    /** Returns the same rules with another rate and burst; this object if these are the same. */
+    PacedQueueRules withPace(long limit, long perMs, long burst) {
+        boolean isSame = limit == rules.limit() && perMs == rules.perMs() && burst == rules.burst();
+        return isSame ? this : of(rules.withPace(limit, perMs, burst));
     }
 }

@@ -24,7 +24,7 @@ final class PartitionBuckets {
     /** The most steps that one bucket takes before others get their turn. */
     private static final int STEPS_PER_TURN = 500;
 
-    /** The most buckets that are unloaded at once, more than are loaded at once. */
+    /** The most buckets that are unloaded at once. Those that are still too many leave after the next operation. */
     private static final int MAX_UNLOADS = 2_000;
 
     private final QueueBuckets.Partition shared;
@@ -137,6 +137,7 @@ final class PartitionBuckets {
 
     /** Sets the time of all buckets back. */
     void stepBack(long nowNanos) {
+        outdatedSinceNanos = Math.min(outdatedSinceNanos, nowNanos);
         for (QueueBuckets queue : List.copyOf(queues.values())) {
             queue.stepBack(nowNanos);
             settle(queue, nowNanos);

@@ -30,7 +30,8 @@ import java.util.function.LongConsumer;
  *
  * <p>Laws, after each operation: every bucket in which requests wait, or whose past releases matter, is either hot or
  * cold; a hot one is scheduled for when it has something to do, or contends for a slot; a cold one has a timer no later
- * than that; its stored state is that of its last run.
+ * than that, and its state lists what waits; the stored state of each is that of its last run. After a change of rules
+ * or a step of the time, those that have not been run since are outdated: {@link #catchUp} runs them.
  *
  * <p>The bucket of a queue without key is hot as long as the queue exists. A queue that was deleted, or has got another
  * key, drains and is removed with its last bucket. So the buckets of a queue always have the same key fields.
@@ -193,9 +194,12 @@ final class QueueBuckets {
         }
     }
 
-    /** Loads a cold bucket; returns null if there is none. */
+    /**
+     * Loads a cold bucket; returns null if there is none. Without exactly-once, a crash can leave a timer of a bucket
+     * that is hot.
+     */
     private LeakyBucketQueue load(BucketId id, long nowNanos) {
-        BucketState state = id.isKeyed() ? states.load(id) : null;
+        BucketState state = id.isKeyed() && !hot.containsKey(id) ? states.load(id) : null;
         if (state == null) {
             return null;
         }
@@ -212,7 +216,7 @@ final class QueueBuckets {
     /**
      * Loads a cold bucket that may be due. There must be one.
      *
-     * @return the bucket, null if the budget is spent before one is found
+     * @return the bucket, null if none is found before the budget is spent
      */
     LeakyBucketQueue loadDue(long nowNanos, WorkBudget budget) {
         BucketId id = cold.next(budget);
@@ -237,11 +241,15 @@ final class QueueBuckets {
         }
     }
 
-    /** Unloads a hot bucket. */
+    /** Unloads a hot bucket, unless it has to stay because, by the rules in force, its state cannot list what waits. */
     void unload(LeakyBucketQueue bucket, long nowNanos) {
         if (bucket.isOutdated(rules())) {
             adoptRules(bucket, nowNanos);
             schedule(bucket, 0); // otherwise its timer would be that of the previous rules
+            states.markUsed(bucket);
+        }
+        if (!bucket.isSmall()) {
+            return;
         }
         String tier = contendingTier(bucket);
         List<TimerKey> timers = tier == null

@@ -136,7 +136,7 @@ public final class Shaper {
     public List<QueueEffect> admit(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
         if (admission.repeated()) {
             effects.decideRepeat(admission, nowNanos / NANOS_PER_MS);
-            return end();
+            return end(nowNanos);
         }
         QueueRules inForce = rules.of(admission.queue());
         buckets.adopt(admission.queue(), inForce, nowNanos);
@@ -144,7 +144,7 @@ public final class Shaper {
         Decision fault = queries.fault(admission, current, nowNanos);
         if (fault != null) {
             effects.decide(admission, fault);
-            return end();
+            return end(nowNanos);
         }
         boolean isCancel = QueueQueries.isCancel(admission);
         boolean isFound = buckets.use(BucketId.of(admission), current, nowNanos, bucket -> {
@@ -157,7 +157,7 @@ public final class Shaper {
         if (!isFound) {
             effects.decide(admission, QueueQueries.noQueue(admission, nowNanos));
         }
-        return end();
+        return end(nowNanos);
     }
 
     /**
@@ -171,7 +171,7 @@ public final class Shaper {
             return admit(admitted.admission(), number, sentAtMs, nowNanos);
         }
         receive(message, nowNanos);
-        return end();
+        return end(nowNanos);
     }
 
     private void receive(QueueMessage message, long nowNanos) {
@@ -186,7 +186,7 @@ public final class Shaper {
     public List<QueueEffect> stepBack(long nowNanos) {
         buckets.stepBack(nowNanos);
         ledgers.stepBack(nowNanos);
-        return end();
+        return end(nowNanos);
     }
 
     /**
@@ -195,7 +195,7 @@ public final class Shaper {
      */
     public List<QueueEffect> refresh(long nowNanos) {
         List.copyOf(buckets.queues().keySet()).forEach(id -> buckets.adopt(id, rules.of(id), nowNanos));
-        return end();
+        return end(nowNanos);
     }
 
     /**
@@ -213,18 +213,20 @@ public final class Shaper {
         left -= buckets.workInSlots(nowNanos, (left + 1) / 2);
         left = buckets.work(nowNanos, left);
         buckets.workInSlots(nowNanos, left);
-        deliver(nowNanos);
-        return end();
+        return end(nowNanos);
     }
 
     /** If all keys are here, messages arrive as soon as the current work is done. */
     private void deliver(long nowNanos) {
-        if (hasAllKeys) {
-            effects.takeMessages().forEach(message -> receive(message, nowNanos));
+        List<QueueMessage> arriving = hasAllKeys ? effects.takeMessages() : List.of();
+        while (!arriving.isEmpty()) {
+            arriving.forEach(message -> receive(message, nowNanos));
+            arriving = effects.takeMessages();
         }
     }
 
-    private List<QueueEffect> end() {
+    private List<QueueEffect> end(long nowNanos) {
+        deliver(nowNanos);
         states.storeUsed();
         return effects.take();
     }

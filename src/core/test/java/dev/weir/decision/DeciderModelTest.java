@@ -99,7 +99,8 @@ class DeciderModelTest {
             long nowMs = random.nextInt(50);
             for (int j = 0; j < REQUESTS; j++) {
                 nowMs += random.nextInt(3) == 0 ? random.nextInt(12) : 0;
-                Request request = randomRequest(random, nowMs - (random.nextInt(10) == 0 ? random.nextInt(20) : 0));
+                long atMs = nowMs - (random.nextInt(10) == 0 ? random.nextInt(20) : 0);
+                Request request = addressed(randomRequest(random, atMs), policies, random);
                 Expected expected = decideByTheRules(request, policies);
                 Decision decision = (Decision) Decider.local(states).decide(request, table);
                 assertThat(Expected.of(decision))
@@ -151,7 +152,15 @@ class DeciderModelTest {
         usage(policy, request).lastMs = state == null ? Long.MIN_VALUE : state.lastChargeMs();
     }
 
-    private Expected decideByTheRules(Request request, List<Policy> policies) {
+    private Expected decideByTheRules(Request request, List<Policy> all) {
+        String only = request.policyId();
+        List<Policy> policies = all.stream()
+                .filter(policy -> only == null || only.equals(policy.id()))
+                .toList();
+        if (policies.isEmpty()) {
+            Reason reason = Reason.POLICY_NOT_APPLICABLE;
+            return new Expected(Outcome.DENIED, reason, only, null, null, false, false, 404, request.timestampMs());
+        }
         long nowMs = request.timestampMs();
         for (Policy policy : policies) {
             nowMs = policy.observes() ? nowMs : Math.max(nowMs, usage(policy, request).lastMs);
@@ -201,8 +210,9 @@ class DeciderModelTest {
             boolean banned = longest.policy.onExceed() instanceof OnExceed.ShadowBan;
             return denied(longest, request, banned, banned ? 200 : 429);
         }
-        Part least = leastRemaining(parts);
-        if (policies.stream().allMatch(Policy::observes)) {
+        boolean observes = policies.stream().allMatch(Policy::observes);
+        Part least = leastRemaining(parts, observes && only != null);
+        if (observes && only == null) {
             return new Expected(
                     Outcome.ALLOWED, Reason.NO_POLICY, null, null, 0L, observed, false, 200, request.timestampMs());
         }
@@ -211,7 +221,7 @@ class DeciderModelTest {
                 Outcome.ALLOWED,
                 reason,
                 least == null ? null : least.label(),
-                least == null ? null : (Long) Math.max(0, least.model.available(nowMs)),
+                least == null ? null : (Long) Math.max(0, least.model.available(least.atMs)),
                 0L,
                 observed,
                 false,
@@ -286,10 +296,10 @@ class DeciderModelTest {
         return longest;
     }
 
-    private static Part leastRemaining(List<Part> parts) {
+    private static Part leastRemaining(List<Part> parts, boolean observing) {
         Part least = null;
         for (Part part : parts) {
-            boolean eligible = !part.policy.observes() && !(part.limit instanceof Unlimited);
+            boolean eligible = part.policy.observes() == observing && !(part.limit instanceof Unlimited);
             if (eligible
                     && (least == null
                             || Math.max(0, part.model.available(part.atMs))
@@ -312,6 +322,15 @@ class DeciderModelTest {
                 shadowBanned,
                 httpStatus,
                 part.atMs);
+    }
+
+    /** Returns a request that, if it is a RESET, sometimes names a policy, which may not exist. */
+    private static Request addressed(Request request, List<Policy> policies, Random random) {
+        if (request.kind() != RequestKind.RESET || random.nextBoolean()) {
+            return request;
+        }
+        Policy any = policies.get(random.nextInt(policies.size()));
+        return request.withPolicyId(random.nextInt(4) == 0 ? "other" : any.id());
     }
 
     private static Request randomRequest(Random random, long timestampMs) {
@@ -338,6 +357,7 @@ class DeciderModelTest {
                 null,
                 null,
                 random.nextBoolean() ? null : new LimitOverride(random.nextLong(16), 1 + random.nextLong(4)),
+                null,
                 Math.max(0, timestampMs),
                 new Request.Source(0, 0));
     }

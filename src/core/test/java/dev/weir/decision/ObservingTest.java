@@ -346,6 +346,7 @@ class ObservingTest {
                 null,
                 null,
                 random.nextInt(4) > 0 ? null : new LimitOverride(random.nextLong(8), 40),
+                kind == RequestKind.RESET && random.nextBoolean() ? "p" + (1 + random.nextInt(3)) : null,
                 atMs,
                 new Request.Source(0, 0));
     }

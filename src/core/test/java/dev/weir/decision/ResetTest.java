@@ -8,6 +8,7 @@ import static dev.weir.decision.Samples.keyed;
 import static dev.weir.decision.Samples.log;
 import static dev.weir.decision.Samples.maxSize;
 import static dev.weir.decision.Samples.onExceed;
+import static dev.weir.decision.Samples.peek;
 import static dev.weir.decision.Samples.policy;
 import static dev.weir.decision.Samples.sized;
 import static dev.weir.decision.Samples.table;
@@ -113,6 +114,70 @@ class ResetTest {
         assertThat(decide(consume(3, NOW), all).outcome()).isEqualTo(Outcome.DENIED);
         assertThat(decide(reset(NOW), all).reason()).as("nothing else applies").isEqualTo(Reason.USAGE_RESET);
         assertThat(decide(consume(5, NOW), all).outcome()).isEqualTo(Outcome.ALLOWED);
+    }
+
+    private static Request reset(String policyId) {
+        return reset(NOW).withPolicyId(policyId);
+    }
+
+    @Test
+    void a_named_policy_is_freed_alone() {
+        Policy all = inLayer("all", keyed(List.of(), policy("all", window(5, 10_000))));
+        Policy own = policy("own", window(3, 10_000));
+        decide(consume(3, NOW), own, all);
+        assertThat(decide(reset("own"), own, all))
+                .returns(Reason.USAGE_RESET, Decision::reason)
+                .returns("own", Decision::policyId)
+                .returns(3L, Decision::remaining)
+                .satisfies(freed -> assertThat(freed.limits()).hasSize(1));
+        assertThat(decide(peek(3, NOW), all, own).policyId())
+                .as("3 of 5 are still used by all")
+                .isEqualTo("all");
+        assertThat(decide(consume(2, NOW), own, all).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(decide(reset("all"), own, all).remaining()).isEqualTo(5);
+        assertThat(decide(peek(2, NOW), own, all).policyId())
+                .as("2 of 3 are still used by own")
+                .isEqualTo("own");
+    }
+
+    @Test
+    void a_named_policy_can_be_one_that_observes() {
+        Policy trial = onExceed(OnExceed.OBSERVE, inLayer("trial", policy("trial", window(3, 10_000))));
+        Policy own = policy("own", window(5, 10_000));
+        decide(consume(3, NOW), own, trial);
+        assertThat(decide(reset("trial"), own, trial))
+                .returns(Reason.USAGE_RESET, Decision::reason)
+                .returns("trial", Decision::policyId)
+                .returns(3L, Decision::remaining);
+        assertThat(decide(consume(2, NOW), own, trial).observed()).isFalse();
+        assertThat(decide(consume(1, NOW), own, trial).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
+    void a_policy_that_does_not_apply_is_named_and_nothing_changes() {
+        Policy other = policy("other", "other", 0, Samples.match("tier", "gold"), window(3, 10_000));
+        Policy own = policy("own", window(3, 10_000));
+        decide(consume(3, NOW), own);
+        for (String name : List.of("other", "unknown")) {
+            assertThat(decide(reset(name), own, other))
+                    .returns(Outcome.DENIED, Decision::outcome)
+                    .returns(Reason.POLICY_NOT_APPLICABLE, Decision::reason)
+                    .returns(404, Decision::httpStatus)
+                    .returns(name, Decision::limitedBy)
+                    .returns(null, Decision::policyId)
+                    .returns(null, Decision::retryAfterMs)
+                    .returns(NOW, Decision::decidedAtMs);
+        }
+        assertThat(decide(consume(1, NOW), own).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
+    void a_repeated_reset_of_another_policy_is_a_mismatch() {
+        Policy day = inLayer("day", Samples.idempotent(60_000, policy("day", window(5, 10_000))));
+        Policy own = Samples.idempotent(60_000, policy("own", window(3, 10_000)));
+        assertThat(decide(reset("own"), own, day).reason()).isEqualTo(Reason.USAGE_RESET);
+        assertThat(decide(reset("own"), own, day).repeated()).isTrue();
+        assertThat(decide(reset("day"), own, day).reason()).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
     }
 
     @Test

@@ -230,6 +230,7 @@ public final class Samples {
                 request.payload(),
                 null,
                 request.limitOverride(),
+                request.policyId(),
                 request.timestampMs(),
                 request.source());
     }

@@ -33,6 +33,7 @@ import dev.weir.limit.Unlimited;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
@@ -156,6 +157,113 @@ class SuspendedLimitTest {
         Policy suspended = onExceed(new OnExceed.Throttle(60_000), policy("p", new Unlimited()));
         decide(consume(9, NOW + 10), suspended);
         assertThat(decide(consume(1, NOW + 10), policy).delayMs()).isEqualTo(4_990);
+    }
+
+    /** Delays all requests of this cost but the first, by a second each. */
+    private static Policy pace(String id, long cost) {
+        return inLayer(id, onExceed(new OnExceed.Throttle(60_000), policy(id, gcra(cost, 1_000, cost))));
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void a_request_that_is_delayed_while_one_limit_is_unlimited_is_not_charged_to_it(Limit<?> limit) {
+        Limit<?> other = window(1_000_000, 3_600_000);
+        Policy both = policy("p", limit, other);
+        Policy suspended = policy("p", new Unlimited(), other);
+        for (long resumedMs : new long[] {NOW + 100, NOW + 5_000}) { // before and after the starts
+            states.all().clear();
+            decide(consume(91, NOW), both);
+            for (int i = 0; i < 3; i++) {
+                assertThat(decide(consume(4, NOW + 1), suspended, pace("while", 4))
+                                .delayMs())
+                        .isEqualTo(1_000L * i);
+            }
+            assertThat(decide(peek(9, resumedMs), both).outcome()).isEqualTo(Outcome.ALLOWED);
+            assertThat(decide(consume(1, resumedMs), both).remaining()).isEqualTo(8);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void a_first_request_that_is_delayed_while_one_limit_is_unlimited_is_not_charged_to_it(Limit<?> limit) {
+        Limit<?> other = window(1_000_000, 3_600_000);
+        decide(consume(4, NOW), policy("p", new Unlimited(), other), pace("while", 4));
+        decide(consume(4, NOW), policy("p", new Unlimited(), other), pace("while", 4));
+        decide(peek(1, NOW), policy("p", new Blocked(), other));
+        assertThat(decide(consume(100, NOW + 100), policy("p", limit, other)).outcome())
+                .isEqualTo(Outcome.ALLOWED);
+    }
+
+    @ParameterizedTest
+    @MethodSource("limits")
+    void a_request_that_was_delayed_before_a_suspension_is_charged_at_its_start(Limit<?> limit) {
+        Limit<?> other = window(1_000_000, 3_600_000);
+        Policy both = policy("p", limit, other);
+        for (long resumedMs : new long[] {NOW + 100, NOW + 5_000}) {
+            states.all().clear();
+            for (int i = 0; i < 3; i++) {
+                decide(consume(30, NOW), both, pace("before", 30));
+            }
+            decide(consume(7, NOW + 2), policy("p", new Unlimited(), other), pace("while", 7));
+            assertThat(decide(peek(11, resumedMs), both).outcome()).isEqualTo(Outcome.DENIED);
+            assertThat(decide(consume(1, resumedMs), both).remaining()).isEqualTo(9);
+        }
+    }
+
+    /** Like {@link #what_happens_during_a_suspension_changes_no_later_decision}, beside a limit that goes on counting. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6})
+    void what_is_delayed_during_a_suspension_changes_no_later_decision(long seed) {
+        Random random = new Random(seed);
+        int delayed = 0;
+        for (int round = 0; round < 150 * Integer.getInteger("weir.effort", 1); round++) {
+            MapStates twin = new MapStates();
+            MapStates suspended = new MapStates();
+            Limit<?> other = new FixedWindow(1L << 40, 86_400_000, false);
+            Policy policy = with(other, randomPolicy(random));
+            Policy pace = inLayer("pace", onExceed(new OnExceed.Throttle(200), policy("pace", gcra(5, 40, 6))));
+            Policy paceWhile = inLayer("while", onExceed(new OnExceed.Throttle(400), policy("while", gcra(5, 60, 4))));
+            long nowMs = NOW;
+            for (int era = 0; era < 6; era++) {
+                Policy suspending = with(other, policy("p", suspending(random).toArray(Limit<?>[]::new)));
+                for (int i = random.nextInt(15); i > 0; i--) {
+                    nowMs += random.nextInt(40);
+                    Request request = random.nextBoolean()
+                            ? consume(1 + random.nextInt(5), nowMs)
+                            : peek(1 + random.nextInt(5), nowMs);
+                    Policy[] policies = random.nextBoolean() ? new Policy[] {policy} : new Policy[] {policy, pace};
+                    Decision expected = decide(twin, request, policies);
+                    Decision decided = decide(suspended, request, policies);
+                    assertThat(shown(decided))
+                            .as("seed %d, round %d, era %d, %s", seed, round, era, policy)
+                            .isEqualTo(shown(expected));
+                    delayed += expected.delayMs() != null && expected.delayMs() > 0 ? 1 : 0;
+                }
+                for (int i = random.nextInt(8); i > 0; i--) {
+                    nowMs += random.nextInt(10);
+                    decide(suspended, consume(1 + random.nextInt(4), nowMs), suspending, paceWhile);
+                }
+            }
+        }
+        assertThat(delayed).isGreaterThan(100);
+    }
+
+    private static Policy with(Limit<?> other, Policy policy) {
+        List<Limit<?>> limits = new ArrayList<>(policy.limits());
+        limits.add(other);
+        return policy(policy.id(), limits.toArray(Limit<?>[]::new));
+    }
+
+    /** Returns what does not depend on the limit that goes on counting. */
+    private static List<Object> shown(Decision decision) {
+        return Arrays.asList(
+                decision.outcome(),
+                decision.reason(),
+                decision.limitedBy(),
+                decision.remaining(),
+                decision.resetAfterMs(),
+                decision.retryAfterMs(),
+                decision.delayMs());
     }
 
     /**

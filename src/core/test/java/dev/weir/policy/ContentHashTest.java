@@ -83,6 +83,9 @@ class ContentHashTest {
                     List.of(new LimitOverride(1, 2), new LimitOverride(2, 1), new LimitOverride(0, 1))) {
                 requests.add(request.withLimitOverride(override));
             }
+            requests.add(request.withPolicyId("a"));
+            requests.add(request.withPolicyId("ab"));
+            requests.add(request.withPolicyId("a").withLimitOverride(new LimitOverride(1, 2)));
             if (payload == asPayload) {
                 requests.add(request);
             }

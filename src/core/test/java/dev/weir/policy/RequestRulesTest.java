@@ -102,6 +102,21 @@ class RequestRulesTest {
                         .map(detail -> new RequestRules.Violation(Rejection.INVALID_LIMIT_OVERRIDE, detail)));
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "RESET, per-minute,",
+        "RESET, 'per minute', 'policyId must be 1 to 128 letters, digits or . _ -, is ''per minute'''",
+        "RESET, '', 'policyId must be 1 to 128 letters, digits or . _ -, is '''''",
+        "CONSUME, per-minute, 'policyId is for requests of the kind RESET, this is a CONSUME'",
+        "PEEK, per-minute, 'policyId is for requests of the kind RESET, this is a PEEK'"
+    })
+    void only_a_reset_names_a_policy(RequestKind kind, String policyId, String fault) {
+        Request request = request("r", "c", null, Map.of()).withKind(kind).withPolicyId(policyId);
+        assertThat(rules.check(request))
+                .isEqualTo(Optional.ofNullable(fault)
+                        .map(detail -> new RequestRules.Violation(Rejection.INVALID_POLICY_ID, detail)));
+    }
+
     @Test
     void attributes_are_bounded_in_number() {
         assertThat(rules.check(request("r", "c", null, Map.of("a", "1", "b", "2"))))

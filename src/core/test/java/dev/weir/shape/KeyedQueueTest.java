@@ -84,6 +84,7 @@ class KeyedQueueTest {
             int what = random.nextInt(100);
             if (what == 0) {
                 rules = rules(rules.version() + 1, 1 + random.nextInt(30), 3 + random.nextInt(8), 2_000, FIELD);
+                rules = rules.withPace(rules.limit(), rules.perMs(), 1 + random.nextInt(8));
                 together.rules.put("q", rules);
                 together.carryOut(together.shaper.refresh(nowMs * MS));
                 QueueRules one = withoutKey(rules);
@@ -109,6 +110,26 @@ class KeyedQueueTest {
                 seen.add("cold");
             }
         }
+    }
+
+    /** Without exactly-once, a crash can keep the state of a loaded bucket and lose the removal of its timer. */
+    @Test
+    void a_timer_of_a_key_on_the_heap_is_ignored() {
+        QueueRules rules = rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD);
+        QueueHarness queue = withKeys(40, 10, rules);
+        Map<TimerKey, BucketId> before = Map.copyOf(queue.timers.entries);
+        assertThat(before).hasSize(30);
+        queue.hotKeys = 100;
+        queue.restart();
+        for (int key = 0; key < 40; key += 3) {
+            send(queue, admission(rules, request(RequestKind.CONSUME, "s" + key, "c", null, 2, "d" + key)), 10);
+        }
+        before.forEach(queue.timers.entries::putIfAbsent); // the removals are lost
+        queue.restart();
+        queue.runDry();
+        assertThat(queue.releases).hasSize(40 * 3 + 14);
+        assertThat(queue.releases.stream().map(Release::requestId).distinct()).hasSize(40 * 3 + 14);
+        assertThat(queue.saved).isEmpty();
     }
 
     @Test

@@ -9,6 +9,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -39,7 +40,7 @@ final class DefinitionOutput {
     /**
      * Prints definitions as a policy file, policies first. Deleted ones are left out.
      *
-     * @return the length of the file in characters
+     * @return the exit code: 1 if the file is printed, but too large to be applied, which is then reported
      */
     int print(List<PolicyAvro.Applied> definitions) {
         List<Entry> policies = entries(definitions, PolicyAvro.Kind.POLICY);
@@ -50,7 +51,11 @@ final class DefinitionOutput {
         PrintWriter out = command.commandLine().getOut();
         out.print(text);
         out.flush();
-        return text.length();
+        Optional<String> excess = PolicyFileText.excess(text, policies.size(), queues.size());
+        excess.ifPresent(what -> command.commandLine()
+                .getErr()
+                .println(command.qualifiedName() + ": " + what + "; divide it before you apply it"));
+        return excess.isPresent() ? 1 : 0;
     }
 
     private static List<Entry> entries(List<PolicyAvro.Applied> definitions, PolicyAvro.Kind kind) {

@@ -1,13 +1,10 @@
 package dev.weir.cli;
 
-import dev.weir.definition.PolicyFileText;
 import dev.weir.fault.FaultsException;
 import dev.weir.rules.PolicyTopic;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Spec;
 
 @Command(
         name = "export",
@@ -26,19 +23,8 @@ final class ExportPoliciesCommand implements Callable<Integer> {
     @Mixin
     private DefinitionOutput output;
 
-    @Spec
-    private CommandSpec spec;
-
     @Override
     public Integer call() throws FaultsException {
-        int length = output.print(new PolicyTopic(cluster.connect()).read());
-        if (length > PolicyFileText.MAX_LENGTH) {
-            spec.commandLine()
-                    .getErr()
-                    .println("weir policies export: the file has " + length + " characters, and a policy file can have "
-                            + PolicyFileText.MAX_LENGTH + "; divide it before you apply it");
-            return 1;
-        }
-        return 0;
+        return output.print(new PolicyTopic(cluster.connect()).read());
     }
 }

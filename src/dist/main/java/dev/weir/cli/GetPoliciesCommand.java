@@ -59,8 +59,7 @@ final class GetPoliciesCommand implements Callable<Integer> {
             throw new ParameterException(spec.commandLine(), "--at-version needs a single ID");
         }
         PolicyTopic topic = new PolicyTopic(cluster.connect());
-        output.print(version == null ? newest(topic) : List.of(past(topic, kind, ids.get(0), version)));
-        return 0;
+        return output.print(version == null ? newest(topic) : List.of(past(topic, kind, ids.get(0), version)));
     }
 
     private List<PolicyAvro.Applied> newest(PolicyTopic topic) {

@@ -8,6 +8,7 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.fault.FaultsException;
 import dev.weir.fault.SafeText;
 import dev.weir.query.MissingKeyFields;
+import dev.weir.query.RequestSample;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.rules.PolicyWarnings;
 import dev.weir.service.JsonViews;
@@ -152,7 +153,7 @@ final class PoliciesCommand implements Runnable {
             long nowMs = System.currentTimeMillis();
             PolicyChangePrinter.print(out, topic.apply(contents, options, nowMs));
             if (dryRun) {
-                MissingKeyFields.of(config, contents.table(), Set.of(), nowMs).values().stream()
+                MissingKeyFields.of(RequestSample.read(config), contents.table(), Set.of(), nowMs).values().stream()
                         .flatMap(List::stream)
                         .forEach(warning -> out.printf("warning: %s%n", SafeText.of(warning)));
                 out.println(PolicyChangePrinter.DRY_RUN);

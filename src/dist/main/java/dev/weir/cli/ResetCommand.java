@@ -29,10 +29,14 @@ import picocli.CommandLine.Spec;
         description = {
             "Frees what a client has used of its limits.",
             "Writes a request of the kind RESET to the request topic and waits for its decision. It frees all limits"
-                    + " that apply to requests with this tier and these attributes. Shared limits are freed for all"
-                    + " who share them. Author and reason are headers of the request and of its decision."
+                    + " that apply to requests with this tier and these attributes, or those of one policy. Shared"
+                    + " limits are freed for all who share them. Author and reason are headers of the request and of its decision."
         },
-        footer = {"", "Example:", "  weir policies reset alice --tier free --reason \"was charged twice\""})
+        footer = {
+            "",
+            "Example:",
+            "  weir policies reset alice --tier free --policy per-minute --reason \"was charged twice\""
+        })
 final class ResetCommand implements Callable<Integer> {
 
     @Mixin
@@ -43,6 +47,12 @@ final class ResetCommand implements Callable<Integer> {
 
     @Mixin
     private ClientOptions requests;
+
+    @Option(
+            names = "--policy",
+            paramLabel = "ID",
+            description = "Free only the limits of this policy (default: of all policies that apply).")
+    private String policyId;
 
     @Option(
             names = "--timeout",
@@ -77,7 +87,7 @@ final class ResetCommand implements Callable<Integer> {
     }
 
     private Request request(RequestRules rules) {
-        Request request = new Request(
+        Request ofAll = new Request(
                 "reset-" + UUID.randomUUID(),
                 requests.client(),
                 RequestKind.RESET,
@@ -90,6 +100,7 @@ final class ResetCommand implements Callable<Integer> {
                 null,
                 System.currentTimeMillis(),
                 Request.Source.NONE);
+        Request request = ofAll.withPolicyId(policyId);
         rules.check(request).ifPresent(violation -> {
             throw new InputException(violation.detail(), null);
         });
@@ -115,6 +126,13 @@ final class ResetCommand implements Callable<Integer> {
             spec.commandLine().getErr().println("weir policies reset: no policy applies to these requests of " + name);
             return 1;
         }
+        if (decision.reason() == Reason.POLICY_NOT_APPLICABLE) {
+            spec.commandLine()
+                    .getErr()
+                    .println("weir policies reset: nothing was freed: the policy " + SafeText.of(policyId)
+                            + " does not exist or does not apply to these requests of " + name);
+            return 1;
+        }
         if (decision.outcome() != Outcome.ALLOWED) {
             spec.commandLine()
                     .getErr()
@@ -124,6 +142,7 @@ final class ResetCommand implements Callable<Integer> {
         spec.commandLine()
                 .getOut()
                 .println("freed the usage of " + name
+                        + (policyId == null ? "" : " by " + policyId)
                         + (decision.remaining() == null
                                 ? ""
                                 : ": %d of %s left".formatted(decision.remaining(), decision.limitedBy())));

@@ -73,6 +73,17 @@ class QuickStartTest {
             String[] reset = {"policies", "reset", "-b", broker, "--author", "carol", "alice", "--tier", "free"};
             assertThat(Shell.run(reset))
                     .isEqualTo(new CapturedRun(0, "freed the usage of alice: 3 of sliding-window-log 3/1m left\n", ""));
+            String[] one = {"policies", "reset", "-b", broker, "alice", "--tier", "free", "--policy", "free"};
+            assertThat(Shell.run(one))
+                    .isEqualTo(new CapturedRun(
+                            0, "freed the usage of alice by free: 3 of sliding-window-log 3/1m left\n", ""));
+            one[one.length - 1] = "fre";
+            assertThat(Shell.run(one))
+                    .isEqualTo(new CapturedRun(
+                            1,
+                            "",
+                            "weir policies reset: nothing was freed: the policy fre does not exist or does not apply to"
+                                    + " these requests of alice\n"));
             reset[reset.length - 1] = "gold";
             assertThat(Shell.run(reset))
                     .isEqualTo(new CapturedRun(

@@ -14,6 +14,7 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.Collection;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -72,7 +73,9 @@ final class Recomputation {
         newestMs = Math.max(newestMs, request.timestampMs());
         UnverifiedReason unknownPolicies = findPolicies(request, recorded);
         PolicyTable table = rules.table(changeCount);
-        Collection<Policy> applicable = table.applicable(request);
+        List<Policy> applicable = table.applicable(request).stream()
+                .filter(policy -> policy.isAddressedBy(request))
+                .toList();
         if (unknownPolicies != null) {
             markUnknown(request, unknownPolicies);
         } else if (!isPlaced) {

@@ -178,7 +178,7 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
                 if (order < leftOutBefore) {
                     return;
                 }
-                Request kept = withoutPayload(request);
+                Request kept = request.withoutPayload(); // a backtest does not write releases
                 bytes += bytes(kept);
                 part.add(new Timed(order, kept));
                 while (bytes > budget.heapBytes() && !part.isEmpty()) {
@@ -226,24 +226,6 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
             } catch (UnreadableException e) {
                 return Optional.empty();
             }
-        }
-
-        /** A backtest does not write releases, so payloads are not needed. */
-        private static Request withoutPayload(Request request) {
-            return new Request(
-                    request.requestId(),
-                    request.client(),
-                    request.kind(),
-                    request.tier(),
-                    request.cost(),
-                    request.sizeBytes(),
-                    request.attributes(),
-                    request.deadlineMs(),
-                    null,
-                    request.queue(),
-                    request.limitOverride(),
-                    request.timestampMs(),
-                    request.source());
         }
     }
 }

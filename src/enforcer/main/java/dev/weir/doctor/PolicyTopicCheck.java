@@ -3,6 +3,7 @@ package dev.weir.doctor;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
 import dev.weir.query.MissingKeyFields;
+import dev.weir.query.RequestSample;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.rules.PolicyWarnings;
 import dev.weir.wire.PolicyAvro;
@@ -49,7 +50,7 @@ final class PolicyTopicCheck {
                 && cluster.descriptions().containsKey(cluster.topics().requests())) {
             PolicyTable table = PolicyTable.of(
                     inForce.stream().map(ThrottleConflict.InForce::policy).toList());
-            MissingKeyFields.of(cluster.config(), table, Set.of(), nowMs).values().stream()
+            MissingKeyFields.of(RequestSample.read(cluster.config()), table, Set.of(), nowMs).values().stream()
                     .flatMap(List::stream)
                     .limit(MAX_WARNINGS)
                     .forEach(warning -> notes.warn(

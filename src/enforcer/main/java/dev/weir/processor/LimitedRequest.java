@@ -19,11 +19,11 @@ public record LimitedRequest(String client, String policy, Reason reason) implem
 
     /**
      * Returns whether a decision limits its request: it denies it, delays it, or ends its wait without a release. To
-     * cancel a request does not limit it.
+     * cancel a request does not limit it, nor does a reset that names a policy that does not apply.
      */
     public static boolean isLimited(Decision decision) {
         return switch (decision.reason()) {
-            case CANCELLED, NOT_WAITING -> false;
+            case CANCELLED, NOT_WAITING, POLICY_NOT_APPLICABLE -> false;
             case THROTTLED -> true;
             default -> decision.outcome() == Outcome.DENIED || decision.outcome() == Outcome.EXPIRED;
         };

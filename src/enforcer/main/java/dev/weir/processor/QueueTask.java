@@ -20,7 +20,7 @@ final class QueueTask {
     /** The maximum number of steps per tick, so that records are read in between. */
     private static final int STEPS_A_TICK = 5_000;
 
-    /** The steps whose effects are on the heap at once. */
+    /** The steps of a tick whose effects are on the heap at once, with the payloads of requests that are released. */
     private static final int STEPS_AT_ONCE = 100;
 
     /** While requests wait, changed rules are applied after this time at the latest. */

@@ -1,47 +1,26 @@
 package dev.weir.query;
 
-import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.fault.SafeText;
 import dev.weir.fault.Spelling;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import dev.weir.processor.RequestReader;
-import dev.weir.topics.RecordReader;
-import dev.weir.topics.SchemaRegistries;
-import dev.weir.topics.UnreachableException;
-import dev.weir.topology.Topics;
-import dev.weir.wire.RegistryException;
-import dev.weir.wire.RequestCodec;
-import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.TopicPartition;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Finds key fields that none of the recent requests of a policy has, such as one with a spelling mistake: all of these
- * requests share one count. Reads the end of the request topic.
+ * requests share one count.
  */
 public final class MissingKeyFields {
 
-    private static final Logger LOG = LoggerFactory.getLogger(MissingKeyFields.class);
-
-    /** How many records are read of all partitions together. */
-    static final int MOST_READ = 5_000;
-
-    private static final int MIN_READ_OF_PARTITION = 20;
     private static final int MAX_NAMES = 1_000;
     private static final int MAX_SHOWN = 100;
 
-    private final RequestReader reader;
     private final PolicyTable policies;
     private final Set<String> ids;
     private final Map<KeyField, Seen> seen = new TreeMap<>();
@@ -60,9 +39,7 @@ public final class MissingKeyFields {
         private final Set<String> names = new TreeSet<>();
     }
 
-    private MissingKeyFields(WeirConfig config, PolicyTable policies, Set<String> ids) {
-        reader = new RequestReader(
-                new RequestCodec(SchemaRegistries.of(config)), config.requests().rules());
+    private MissingKeyFields(PolicyTable policies, Set<String> ids) {
         this.policies = policies;
         this.ids = ids;
     }
@@ -70,37 +47,21 @@ public final class MissingKeyFields {
     /**
      * Returns a warning for each key field that no recent request of its policy has.
      *
+     * @param requests recent requests, from a {@link RequestSample}
      * @param policies the policies that apply
      * @param ids the policies that are checked; empty for all
      * @param nowMs the time at which the requests are matched
-     * @return the warnings by the id of the policy; none if recent requests cannot be read, for lack of permissions or
-     *     within 10 s: they are a hint, without which policies can be checked and applied all the same
+     * @return the warnings by the id of the policy; none without recent requests: they are a hint, without which policies
+     *     can be checked and applied all the same
      */
-    public static Map<String, List<String>> of(WeirConfig config, PolicyTable policies, Set<String> ids, long nowMs) {
-        MissingKeyFields missing = new MissingKeyFields(config, policies, ids);
-        try (RecordReader records =
-                new RecordReader(config, Topics.of(config).requests(), RecordReader.Options.ofQuery())) {
-            List<TopicPartition> all = records.partitions();
-            long ofEach = Math.max(MIN_READ_OF_PARTITION, MOST_READ / Math.max(1, all.size()));
-            Map<TopicPartition, Long> from = records.beginning(all);
-            Map<TopicPartition, Long> end = records.end(all);
-            from.replaceAll((partition, beginning) -> Math.max(beginning, end.get(partition) - ofEach));
-            records.read(from, end, record -> missing.add(record, nowMs));
-        } catch (UnreachableException | RegistryException | KafkaException e) {
-            LOG.debug("Recent requests cannot be read", e);
-            return Map.of();
-        }
+    public static Map<String, List<String>> of(
+            List<Request> requests, PolicyTable policies, Set<String> ids, long nowMs) {
+        MissingKeyFields missing = new MissingKeyFields(policies, ids);
+        requests.forEach(request -> missing.add(request, nowMs));
         return missing.warnings();
     }
 
-    private void add(ConsumerRecord<byte[], byte[]> record, long nowMs) {
-        Request request;
-        try {
-            Request.Source source = new Request.Source(record.partition(), record.offset());
-            request = reader.read(record.key(), record.value(), record.headers(), record.timestamp(), source);
-        } catch (UnreadableException e) { // a dead letter
-            return;
-        }
+    private void add(Request request, long nowMs) {
         for (Policy policy : policies.applicableAt(request, nowMs)) {
             if (ids.isEmpty() || ids.contains(policy.id())) {
                 for (String field : policy.key()) {

@@ -18,6 +18,7 @@ import dev.weir.query.DecisionFilter;
 import dev.weir.query.MissingKeyFields;
 import dev.weir.query.RecentClientRequests;
 import dev.weir.query.RecentDecisions;
+import dev.weir.query.RequestSample;
 import dev.weir.rules.ConflictException;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.rules.PolicyTopic.Change;
@@ -71,11 +72,13 @@ final class RuleService {
     private final WeirConfig config;
     private final PolicyRegistry live;
     private final PolicyTopic topic;
+    private final RequestSample recent;
 
     RuleService(WeirConfig config, PolicyRegistry live, PolicyTopic topic) {
         this.config = config;
         this.live = live;
         this.topic = topic;
+        this.recent = new RequestSample(config);
     }
 
     /** Returns the definitions in force on this instance, sorted by id. */
@@ -169,7 +172,7 @@ final class RuleService {
                 .forEach(change -> ids.add(change.id()));
         return ids.isEmpty()
                 ? changes
-                : PolicyWarnings.addMissingKeyFields(changes, MissingKeyFields.of(config, policies, ids, nowMs));
+                : PolicyWarnings.addMissingKeyFields(changes, MissingKeyFields.of(recent.get(), policies, ids, nowMs));
     }
 
     /**

@@ -22,7 +22,7 @@ import java.util.List;
  * request waits. Numbers are encoded as in {@link StateBytes}; signed ones are marked ±.
  *
  * <pre>
- *   bucket   version  limit  per  outflow (as in {@link QueueCodec})
+ *   bucket   version  limit  per  burst  outflow (as in {@link QueueCodec})
  *            timers (n × has tier, tier if so, epoch start width index)  flags
  *            with flag 1: flows (n × flow)  expiry timers (n × bucket next live cursor)
  *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)
@@ -36,7 +36,7 @@ import java.util.List;
  */
 public final class BucketCodec {
 
-    private static final int VERSION = 3;
+    private static final int VERSION = 4;
     private static final int LISTED = 1;
     private static final int TAGGED = 2;
 
@@ -50,6 +50,7 @@ public final class BucketCodec {
         StateBytes out = StateBytes.toWrite(VERSION);
         out.write(state.limit());
         out.write(state.perMs());
+        out.write(state.burst());
         QueueCodec.write(state.outflow(), out);
         out.write(state.timers().size());
         for (TimerKey timer : state.timers()) {
@@ -87,6 +88,7 @@ public final class BucketCodec {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a bucket's state");
         long limit = in.read();
         long perMs = in.read();
+        long burst = in.read();
         OutflowState outflow = QueueCodec.readOutflow(in);
         List<TimerKey> timers = new ArrayList<>(1);
         for (long left = in.read(); left > 0; left--) {
@@ -95,7 +97,7 @@ public final class BucketCodec {
         }
         int flags = in.readByte();
         BucketContents contents = (flags & LISTED) == 0 ? null : readContents(in, (flags & TAGGED) != 0);
-        return new BucketState(id, limit, perMs, outflow, contents, timers);
+        return new BucketState(id, limit, perMs, burst, outflow, contents, timers);
     }
 
     private static BucketContents readContents(StateBytes in, boolean isTagged) {

@@ -23,7 +23,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
     private static final int ACCOUNT_BYTES = 176;
     private static final int LOG_BYTES = 240;
     private static final int BYTES_PER_LOG_ENTRY = 16;
-    private static final int BYTES_PER_DELAYED = 48; // with a reference
+    private static final int BYTES_PER_DELAYED = 56; // with a reference
 
     /** Returns the segments of a log of a state. */
     SegmentStore segments(byte[] stateKey, int logId) {

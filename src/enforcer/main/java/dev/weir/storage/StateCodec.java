@@ -37,7 +37,8 @@ import java.util.function.IntFunction;
  *              k, account × k (suspended; omitted with all that follows if k and d are 0) |
  *              d, delayed × d (omitted if d is 0)
  *   account  = algorithm | terms | state, with times relative to lastChargeMs
- *   delayed  = start, from the previous one or lastChargeMs | cost | 0, or 1 + limit and window of the override
+ *   delayed  = start, from the previous one or lastChargeMs | cost | 0, or 1 + limit and window of the override |
+ *              bits of the accounts that it does not change
  *   log      = id | first | head − first | tail − head | oldest | expired sum | segment (the tail)
  *   segment  = sum before | size | first time | (time since the previous entry, cost) × size
  * </pre>
@@ -121,6 +122,7 @@ public final class StateCodec {
             if (override != null) {
                 out.write(override.windowMs());
             }
+            out.write(charge.uncounted());
             beforeMs = charge.startMs();
         }
     }
@@ -133,7 +135,8 @@ public final class StateCodec {
             startMs += in.read();
             long cost = in.read();
             long limit = in.read() - 1;
-            delayed.add(new DelayedCharge(startMs, cost, limit < 0 ? null : new LimitOverride(limit, in.read())));
+            LimitOverride override = limit < 0 ? null : new LimitOverride(limit, in.read());
+            delayed.add(new DelayedCharge(startMs, cost, override, in.read()));
         }
         return delayed;
     }

@@ -119,6 +119,7 @@ public final class StoredQueues implements Shaper.Tables {
             states.put(key, queue.state() == null ? null : QueueCodec.encode(queue.state()));
         } else {
             QueueEffect.LedgerStored ledger = (QueueEffect.LedgerStored) effect;
+            writeEnd();
             Bytes key = Bytes.wrap(QueueKeys.ledger(ledger.queue()));
             states.put(key, ledger.granted() == null ? null : QueueCodec.encode(ledger.granted()));
         }

@@ -36,7 +36,8 @@ class CookbookTest {
             Pattern.compile("## ([^\n]+)\n(?:(?!\n## ).)*?```yaml\n(.*?)```\n\n((?:\\|[^\n]*\n)+)", Pattern.DOTALL);
     private static final Pattern ROW = Pattern.compile("\\| (\\d[^ ]*) \\| `([^`]*)` \\| `([^`]*)` \\|");
     private static final String DAY = "2026-11-02T";
-    private static final Set<String> FIELDS = Set.of("requestId", "client", "tier", "cost", "sizeBytes", "kind");
+    private static final Set<String> FIELDS =
+            Set.of("requestId", "client", "tier", "cost", "sizeBytes", "kind", "policyId");
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /** The expected decision on one request. */

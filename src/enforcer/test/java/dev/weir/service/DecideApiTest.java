@@ -176,6 +176,28 @@ class DecideApiTest {
     }
 
     @Test
+    void a_reset_frees_the_limits_of_the_policy_that_it_names() throws Exception {
+        String enforce = DECIDE + "&enforce=true";
+        String reset =
+                "{\"client\":\"uma\",\"kind\":\"RESET\",\"policyId\":\"%s\",\"attributes\":{\"endpoint\":\"/two\"}}";
+        caller.post(DECIDE, request("uma", "/two"));
+        JsonNode freed = caller.post(enforce, reset.formatted("two")).json();
+        assertThat(freed.get("reason").asText()).isEqualTo("USAGE_RESET");
+        assertThat(freed.get("policyId").asText()).isEqualTo("two");
+        assertThat(freed.get("remaining").asInt()).isEqualTo(10);
+        JsonNode after = caller.post(DECIDE, request("uma", "/two")).json();
+        assertThat(after.get("limits").findValues("remaining").stream().map(JsonNode::asInt))
+                .containsExactly(9, 999, 7);
+        Reply unknown = caller.post(enforce, reset.formatted("twa"));
+        assertThat(unknown.status()).isEqualTo(404);
+        assertThat(unknown.json().get("reason").asText()).isEqualTo("POLICY_NOT_APPLICABLE");
+        assertThat(unknown.json().get("limitedBy").asText()).isEqualTo("twa");
+        assertThat(caller.post(DECIDE, reset.formatted("two").replace("RESET", "PEEK"))
+                        .detail())
+                .isEqualTo("policyId is for requests of the kind RESET, this is a PEEK");
+    }
+
+    @Test
     void each_request_of_a_batch_is_decided_in_order() throws Exception {
         String array = IntStream.range(0, 5)
                 .mapToObj(i -> request(i == 2 ? "other" : "cem", "/three"))

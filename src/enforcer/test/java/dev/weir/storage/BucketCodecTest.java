@@ -48,10 +48,10 @@ class BucketCodecTest {
         List<TimerKey> timers = List.of(
                 new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
         for (BucketState state : List.of(
-                new BucketState(ID, 1, 1_000, OUTFLOW, null, List.of()),
-                new BucketState(ID, Long.MAX_VALUE, 1, OUTFLOW, BucketContents.EMPTY, timers),
-                new BucketState(ID, 5, 7, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
-                new BucketState(ID, 5, 7, OUTFLOW, new BucketContents(flows, order, alarms), List.of()))) {
+                new BucketState(ID, 1, 1_000, 1, OUTFLOW, null, List.of()),
+                new BucketState(ID, Long.MAX_VALUE, 1, 1L << 40, OUTFLOW, BucketContents.EMPTY, timers),
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, alarms), List.of()))) {
             assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
         }
     }
@@ -61,7 +61,7 @@ class BucketCodecTest {
     void a_bucket_with_one_waiting_request_takes_less_than_80_bytes() {
         BucketContents contents =
                 new BucketContents(List.of(single("client-1", MS + 60_000, MS + 60_000)), null, List.of());
-        assertThat(BucketCodec.encode(new BucketState(ID, 5, 1_000, OUTFLOW, contents, List.of())))
+        assertThat(BucketCodec.encode(new BucketState(ID, 5, 1_000, 1, OUTFLOW, contents, List.of())))
                 .hasSizeLessThan(80);
     }
 

@@ -177,7 +177,7 @@ class StateCodecTest {
         List<DelayedCharge> delayed = List.of(
                 new DelayedCharge(nowMs + 5, 2, null),
                 new DelayedCharge(nowMs + 5, 1L << 40, new LimitOverride(0, 60_000)),
-                new DelayedCharge(nowMs + 86_400_000, 1, null));
+                new DelayedCharge(nowMs + 86_400_000, 1, null, 0b101));
         PolicyState state = new PolicyState(nowMs, lastDelayMs, List.of(account), List.of(account), List.of(), delayed);
         byte[] bytes = StateCodec.encode(state);
         assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);

@@ -123,7 +123,7 @@ class SharingTest {
     }
 
     private void request(String client, RequestKind kind, long cost) {
-        Request request = new Request(
+        send(new Request(
                 "r" + sent++,
                 client,
                 kind,
@@ -135,9 +135,14 @@ class SharingTest {
                 new byte[] {1},
                 null,
                 nowMs,
-                new Request.Source(0, 0));
+                new Request.Source(0, 0)));
+    }
+
+    private void send(Request request) {
         requests.pipeInput(new TestRecord<>(
-                client.getBytes(StandardCharsets.UTF_8), requestCodec.encode(request), Instant.ofEpochMilli(nowMs)));
+                request.client().getBytes(StandardCharsets.UTF_8),
+                requestCodec.encode(request),
+                Instant.ofEpochMilli(nowMs)));
     }
 
     /**
@@ -567,6 +572,46 @@ class SharingTest {
             assertThat(reset.remaining()).isEqualTo(10);
         }
         assertThat(ask(RequestKind.PEEK, 10).remaining()).isEqualTo(10);
+    }
+
+    private Decision reset(String policyId) throws Exception {
+        send(new Request(
+                        "r" + sent++,
+                        "alice",
+                        RequestKind.RESET,
+                        null,
+                        0,
+                        null,
+                        Map.of("endpoint", "/sms"),
+                        null,
+                        null,
+                        null,
+                        nowMs,
+                        new Request.Source(0, 0))
+                .withPolicyId(policyId));
+        exchange();
+        List<Decision> all = decided();
+        assertThat(all).hasSize(1);
+        return all.get(0);
+    }
+
+    @Test
+    void a_reset_of_one_policy_leaves_the_limits_of_others() throws Exception {
+        apply(
+                "  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}\n"
+                        + "  - {id: own, layer: own, limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}",
+                1);
+        assertThat(ask(RequestKind.CONSUME, 10).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(reset("own").remaining()).isEqualTo(10);
+        assertThat(ask(RequestKind.CONSUME, 1).policyId()).isEqualTo("all");
+        assertThat(reset("none"))
+                .returns(Reason.POLICY_NOT_APPLICABLE, Decision::reason)
+                .returns("none", Decision::limitedBy);
+        assertThat(ask(RequestKind.CONSUME, 1).policyId()).isEqualTo("all");
+        assertThat(reset("all").reason()).isEqualTo(Reason.USAGE_RESET);
+        assertThat(ask(RequestKind.CONSUME, 9).outcome()).isEqualTo(Outcome.ALLOWED);
+        assertThat(reset("all").reason()).isEqualTo(Reason.USAGE_RESET);
+        assertThat(ask(RequestKind.CONSUME, 2).policyId()).isEqualTo("own");
     }
 
     @Test

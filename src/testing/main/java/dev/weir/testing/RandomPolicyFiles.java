@@ -67,7 +67,8 @@ public final class RandomPolicyFiles {
             "ms",
             "5m",
             "5M",
-            "x".repeat(120));
+            "x".repeat(120),
+            "\u00ad".repeat(250)); // its escapes exceed the length of a simple key in YAML
 
     private static final List<String> NAMES =
             List.of("a", "true", "null", "1", "1.5", "-", "x_y.z-1", "07", "NO", "1e5");

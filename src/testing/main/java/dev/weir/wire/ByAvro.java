@@ -20,7 +20,7 @@ public final class ByAvro {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
-    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 3);
+    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 4);
     private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 7);
     private static final AvroBytes<dev.weir.avro.LeaseUsage> LEASE_USAGE =
             new AvroBytes<>(new dev.weir.avro.LeaseUsage(), 0);
@@ -38,24 +38,7 @@ public final class ByAvro {
     /** Returns whether two requests are equal, including their payloads. */
     public static boolean same(Request one, Request other) {
         return Arrays.equals(one.payload(), other.payload())
-                && withoutPayload(one).equals(withoutPayload(other));
-    }
-
-    private static Request withoutPayload(Request request) {
-        return new Request(
-                request.requestId(),
-                request.client(),
-                request.kind(),
-                request.tier(),
-                request.cost(),
-                request.sizeBytes(),
-                request.attributes(),
-                request.deadlineMs(),
-                null,
-                request.queue(),
-                request.limitOverride(),
-                request.timestampMs(),
-                request.source());
+                && one.withoutPayload().equals(other.withoutPayload());
     }
 
     public static byte[] encode(Request request) {
@@ -71,6 +54,7 @@ public final class ByAvro {
                 .setPayload(AvroBytes.toBuffer(request.payload()))
                 .setQueue(request.queue())
                 .setLimitOverride(override(request.limitOverride()))
+                .setPolicyId(request.policyId())
                 .build());
     }
 

@@ -2,8 +2,13 @@ package dev.weir.definition;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.definition.PolicyFileText.Entry;
 import dev.weir.fault.SafeText;
+import dev.weir.policy.RequestMatcher;
+import dev.weir.policy.RequestRules;
 import dev.weir.testing.Effort;
 import dev.weir.testing.RandomPolicyFiles;
 import java.util.List;
@@ -12,6 +17,7 @@ import org.junit.jupiter.api.Test;
 
 class PolicyFileTextTest {
 
+    private static final ObjectMapper JSON = new ObjectMapper();
     private static final List<String> COMMENTS = List.of("version 1 by \u202e\nme: # 'x'", "and more");
 
     private static List<Entry> entries(List<? extends PolicyFile.Definition> definitions) {
@@ -32,6 +38,48 @@ class PolicyFileTextTest {
             assertThat(json).isEqualTo(SafeText.of(json));
             assertThat(yaml.lines()).allMatch(line -> line.equals(SafeText.of(line)));
         }
+    }
+
+    @Test
+    void the_longest_names_and_patterns_are_read_again() throws Exception {
+        String name = "\u00ad".repeat(RequestMatcher.MAX_FIELD_LENGTH);
+        ObjectNode policy = JSON.createObjectNode().put("id", "p");
+        policy.putObject("match").put(name, "a");
+        ArrayNode patterns = policy.withObject("match").putArray("field");
+        for (int i = 0; i < RequestMatcher.MAX_PATTERNS; i++) {
+            patterns.add("\u00ad".repeat(200) + i);
+        }
+        ArrayNode key = policy.putArray("key").add("client").add(name);
+        policy.putArray("limits")
+                .addObject()
+                .put("algorithm", "gcra")
+                .put("limit", 1)
+                .put("per", "1s");
+        ObjectNode queue =
+                JSON.createObjectNode().put("id", "q").put("limit", 1).put("per", "1s");
+        queue.set("key", key);
+        queue.putObject("tiers").putObject("\u00ad".repeat(RequestRules.MAX_NAME_LENGTH));
+        PolicyFile.Contents contents =
+                PolicyFile.read("file", "{\"policies\":[" + policy + "],\"queues\":[" + queue + "]}");
+        List<Entry> policies = entries(contents.policies());
+        List<Entry> queues = entries(contents.queues());
+        assertThat(PolicyFile.read("yaml", PolicyFileText.yaml(policies, queues)))
+                .isEqualTo(contents);
+        assertThat(PolicyFile.read("json", PolicyFileText.json(policies, queues)))
+                .isEqualTo(contents);
+    }
+
+    @Test
+    void a_file_with_too_many_bytes_or_definitions_is_named() {
+        String longest = "\u00e9".repeat(PolicyFileText.MAX_LENGTH / 2);
+        assertThat(PolicyFileText.excess(longest, PolicyFile.MAX_POLICIES, PolicyFile.MAX_QUEUES))
+                .isEmpty();
+        assertThat(PolicyFileText.excess(longest + "a", 1, 1))
+                .hasValue("the file has 16777217 bytes, and a policy file can have 16777216");
+        assertThat(PolicyFileText.excess("", PolicyFile.MAX_POLICIES + 1, 1))
+                .hasValue("the file has 100001 policies, and a policy file can have 100000");
+        assertThat(PolicyFileText.excess("", 1, PolicyFile.MAX_QUEUES + 1))
+                .hasValue("the file has 10001 queues, and a policy file can have 10000");
     }
 
     @Test

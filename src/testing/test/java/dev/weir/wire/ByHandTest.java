@@ -243,6 +243,7 @@ class ByHandTest {
                 payload(),
                 orNull(this::text),
                 orNull(() -> new LimitOverride(number(), number())),
+                orNull(this::text),
                 number(),
                 new Request.Source(random.nextInt(), number()));
     }

@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import dev.weir.cli.DurationConverter;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
@@ -56,8 +57,12 @@ public final class AttackSuite implements Callable<Integer> {
     private static final String RULES =
             "policies: [{id: calls, limits: [{algorithm: sliding-window-counter, limit: 100, per: 1m}]}]";
 
-    @Option(names = "--seconds", description = "Seconds of each phase (default: ${DEFAULT-VALUE}).")
-    int seconds = 30;
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            description = "The duration of each phase (default: 30s).")
+    Duration turn = Duration.ofSeconds(30);
 
     @Option(names = "--rate", description = "Requests a second (default: ${DEFAULT-VALUE}).")
     int rate = 200;
@@ -143,11 +148,11 @@ public final class AttackSuite implements Callable<Integer> {
                 instance.awaitReady();
                 fill(sender, decisions);
                 URI health = instance.healthUrl();
-                measure(instance, sender, decisions, Math.max(2, seconds / 4)); // warms up
-                Phase quiet = measure(instance, sender, decisions, seconds);
+                measure(instance, sender, decisions, Math.max(2, (int) turn.toSeconds() / 4)); // warms up
+                Phase quiet = measure(instance, sender, decisions, (int) turn.toSeconds());
                 try (HostileCallers callers =
                         HostileCallers.begin(instance.serviceUrl().getPort(), health.getPort(), kinds)) {
-                    Phase attacked = measure(instance, sender, decisions, seconds);
+                    Phase attacked = measure(instance, sender, decisions, (int) turn.toSeconds());
                     Map<String, Long> attacks = new TreeMap<>();
                     callers.done().forEach((name, times) -> attacks.put(name, times.get()));
                     return new Report(quiet, attacked, attacks, instance.isAlive());

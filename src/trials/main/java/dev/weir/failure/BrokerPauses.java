@@ -2,6 +2,7 @@ package dev.weir.failure;
 
 import static dev.weir.testing.Await.await;
 
+import dev.weir.cli.DurationConverter;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.BrokerCluster;
@@ -67,8 +68,13 @@ public final class BrokerPauses implements Callable<Integer> {
     @Option(names = "--pauses", description = "Number of pauses (default: ${DEFAULT-VALUE}).")
     private int pauses = 25;
 
-    @Option(names = "--pause", paramLabel = "DURATION", description = "Length of a pause (default: ${DEFAULT-VALUE}).")
-    private Duration pause = Duration.ofSeconds(15);
+    @Option(
+            names = "--pause",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "15s",
+            description = "Length of a pause (default: ${DEFAULT-VALUE}).")
+    private Duration pause;
 
     public static void main(String[] args) {
         System.exit(new CommandLine(new BrokerPauses()).execute(args));

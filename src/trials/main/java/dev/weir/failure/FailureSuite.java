@@ -1,5 +1,6 @@
 package dev.weir.failure;
 
+import dev.weir.cli.DurationConverter;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -49,9 +50,9 @@ public final class FailureSuite implements Callable<Integer> {
     @Option(
             names = "--skew",
             paramLabel = "DURATION",
-            description =
-                    "Start enforcers with wall clocks that are up to this far ahead or behind, such as PT2S or PT0S"
-                            + " (default: ${DEFAULT-VALUE}).")
+            converter = DurationConverter.OrZero.class,
+            description = "Start enforcers with wall clocks that are up to this far ahead or behind, such as 2s or 0s"
+                    + " (default: 1h).")
     private Duration skew = FailureRun.Conditions.USUAL.skew();
 
     @Option(names = "--kafka", description = "A setting of the enforcers' Kafka clients, as KEY=VALUE.")

@@ -5,6 +5,7 @@ import static dev.weir.testing.Await.await;
 import dev.weir.audit.Audit;
 import dev.weir.audit.finding.AuditRange;
 import dev.weir.audit.finding.AuditSummary;
+import dev.weir.cli.DurationConverter;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.BrokerCluster;
@@ -86,8 +87,13 @@ public final class Flood implements Callable<Integer> {
     @Parameters(description = "One of ${COMPLETION-CANDIDATES}.")
     private Scenario scenario;
 
-    @Option(names = "--seconds", description = "Duration of the flood in seconds (default: ${DEFAULT-VALUE}).")
-    private int seconds = 60;
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "60s",
+            description = "The duration of the flood (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
     @Option(names = "--factor", description = "Rate as a multiple of the capacity (default: ${DEFAULT-VALUE}).")
     private int factor = 10;
@@ -225,7 +231,7 @@ public final class Flood implements Callable<Integer> {
     }
 
     private void flood(LoadGenerators crush, long perSecond) throws InterruptedException {
-        crush.send(Long.MAX_VALUE, factor * perSecond, Duration.ofSeconds(seconds));
+        crush.send(Long.MAX_VALUE, factor * perSecond, turn);
         System.out.printf("rate: %,d requests a second%n", factor * perSecond);
     }
 
@@ -347,18 +353,18 @@ public final class Flood implements Callable<Integer> {
         ChildProcess broker = brokers.brokers().get(0);
         CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> {
             try {
-                crush.send(Long.MAX_VALUE, OUTAGE_RATE, Duration.ofSeconds(2L * seconds + 3 * BETWEEN_SECONDS));
+                crush.send(Long.MAX_VALUE, OUTAGE_RATE, turn.multipliedBy(2).plusSeconds(3 * BETWEEN_SECONDS));
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }
         });
         watch("broker running", BETWEEN_SECONDS);
         broker.pause();
-        watch("broker paused", seconds);
+        watch("broker paused", (int) turn.toSeconds());
         broker.resume();
         watch("broker resumed", BETWEEN_SECONDS);
         broker.kill();
-        watch("broker killed", seconds);
+        watch("broker killed", (int) turn.toSeconds());
         broker.start();
         watch("broker restarted", BETWEEN_SECONDS);
         sending.join();

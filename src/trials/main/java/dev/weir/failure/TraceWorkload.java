@@ -149,6 +149,7 @@ public final class TraceWorkload implements Iterator<Request> {
                 waits ? new byte[] {(byte) made, (byte) (made >> 8)} : null,
                 null,
                 OVERRIDING.contains(endpoint) ? override() : null,
+                null,
                 nowMs,
                 UNSENT);
     }
@@ -177,6 +178,7 @@ public final class TraceWorkload implements Iterator<Request> {
                 request.payload(),
                 request.queue(),
                 request.limitOverride(),
+                request.policyId(),
                 clockMs.getAsLong(),
                 UNSENT);
     }
@@ -195,6 +197,7 @@ public final class TraceWorkload implements Iterator<Request> {
                 null,
                 queue,
                 other.limitOverride(),
+                other.policyId(),
                 clockMs.getAsLong(),
                 UNSENT);
     }

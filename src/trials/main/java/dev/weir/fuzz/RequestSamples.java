@@ -61,6 +61,7 @@ final class RequestSamples {
                 random.nextInt(4) == 0 ? new byte[] {1, 2, 3} : null,
                 kind == RequestKind.CANCEL ? "sms" : null,
                 random.nextInt(4) > 0 ? null : new LimitOverride(Math.abs(cost), 1 + random.nextLong(100_000)),
+                kind == RequestKind.RESET && random.nextBoolean() ? "p" + random.nextInt(3) : null,
                 TIMES[random.nextInt(TIMES.length)],
                 new Request.Source(0, 7));
     }

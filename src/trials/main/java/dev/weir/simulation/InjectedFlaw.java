@@ -162,6 +162,7 @@ enum InjectedFlaw {
                         r.payload(),
                         r.queue(),
                         r.limitOverride(),
+                        r.policyId(),
                         r.timestampMs(),
                         r.source());
     }

@@ -154,6 +154,7 @@ final class SimulatedProducers {
                 of.payload(),
                 of.queue(),
                 of.limitOverride(),
+                of.policyId(),
                 0,
                 NOWHERE);
     }

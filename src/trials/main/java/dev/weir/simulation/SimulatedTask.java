@@ -420,6 +420,7 @@ final class SimulatedTask {
                 r.payload(),
                 r.queue(),
                 r.limitOverride(),
+                r.policyId(),
                 timestampMs,
                 r.source());
     }

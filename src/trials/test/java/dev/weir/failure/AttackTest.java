@@ -3,6 +3,7 @@ package dev.weir.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,7 +21,7 @@ class AttackTest {
     @Test
     void an_enforcer_with_a_small_heap_decides_and_responds_under_attack() throws Exception {
         AttackSuite suite = new AttackSuite();
-        suite.seconds = 4;
+        suite.turn = Duration.ofSeconds(4);
         suite.recent = 30_000;
         AttackSuite.Report report = suite.run(directory);
         System.out.println(report);

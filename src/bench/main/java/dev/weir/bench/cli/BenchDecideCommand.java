@@ -3,6 +3,7 @@ package dev.weir.bench.cli;
 import dev.weir.bench.DecideBench;
 import dev.weir.bench.ResultTable;
 import dev.weir.bench.RunPlan;
+import dev.weir.cli.DurationConverter;
 import dev.weir.cli.UserFiles;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
@@ -51,11 +52,18 @@ final class BenchDecideCommand implements Callable<Integer> {
     @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
-    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(4);
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "4s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
-    @Option(names = "--warm-up", description = "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}).")
-    private long warmUp = 8_000_000;
+    @Option(
+            names = "--warm-up-requests",
+            description = "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}).")
+    private long warmUpRequests = 8_000_000;
 
     @Option(
             names = "--hot-memory",
@@ -79,7 +87,7 @@ final class BenchDecideCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        RunPlan effort = new RunPlan(rounds, turn, warmUp);
+        RunPlan effort = new RunPlan(rounds, turn, warmUpRequests);
         DecideBench decide = new DecideBench(effort, threads, hotMemory, format, kafka, bench.progress()::println);
         List<ResultTable> tables = new ArrayList<>();
         for (Map.Entry<String, String> rules : rules().entrySet()) {

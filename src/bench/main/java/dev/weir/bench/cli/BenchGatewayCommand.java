@@ -2,6 +2,7 @@ package dev.weir.bench.cli;
 
 import dev.weir.bench.gateway.GatewayBench;
 import dev.weir.bench.redis.RedisServer;
+import dev.weir.cli.DurationConverter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -41,11 +42,21 @@ final class BenchGatewayCommand implements Callable<Integer> {
     @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 5;
 
-    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(6);
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "6s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
-    @Option(names = "--warm-up", description = "The warm-up of each candidate (default: ${DEFAULT-VALUE}).")
-    private Duration warmUp = Duration.ofSeconds(15);
+    @Option(
+            names = "--warm-up",
+            paramLabel = "DURATION",
+            converter = DurationConverter.OrZero.class,
+            defaultValue = "15s",
+            description = "The warm-up of each candidate (default: ${DEFAULT-VALUE}).")
+    private Duration warmUp;
 
     @ParentCommand
     private BenchCommand bench;

@@ -1,6 +1,7 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.HttpBench;
+import dev.weir.cli.DurationConverter;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -24,23 +25,28 @@ final class BenchHttpCommand implements Callable<Integer> {
     @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 5;
 
-    @Option(names = "--seconds", description = "The duration of a measurement in seconds (default: ${DEFAULT-VALUE}).")
-    private long seconds = 10;
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "10s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
-    @Option(names = "--warm-up", description = "The warm-up of each candidate in seconds (default: ${DEFAULT-VALUE}).")
-    private long warmUp = 20;
+    @Option(
+            names = "--warm-up",
+            paramLabel = "DURATION",
+            converter = DurationConverter.OrZero.class,
+            defaultValue = "20s",
+            description = "The warm-up of each candidate (default: ${DEFAULT-VALUE}).")
+    private Duration warmUp;
 
     @ParentCommand
     private BenchCommand bench;
 
     @Override
     public Integer call() throws Exception {
-        HttpBench http = new HttpBench(
-                connections,
-                rounds,
-                Duration.ofSeconds(seconds),
-                Duration.ofSeconds(warmUp),
-                bench.progress()::println);
+        HttpBench http = new HttpBench(connections, rounds, turn, warmUp, bench.progress()::println);
         bench.print(List.of(http.run()));
         return 0;
     }

@@ -1,6 +1,7 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.KeysBench;
+import dev.weir.cli.DurationConverter;
 import dev.weir.config.WeirConfig;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -36,8 +37,13 @@ final class BenchKeysCommand implements Callable<Integer> {
     @Option(names = "--hot-keys", description = "The maximum number of keys on the heap (default: ${DEFAULT-VALUE}).")
     private int hotKeys = WeirConfig.DEFAULTS.shaping().hotKeys();
 
-    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(10);
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "10s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
     @ParentCommand
     private BenchCommand bench;

@@ -2,6 +2,7 @@ package dev.weir.bench.cli;
 
 import dev.weir.bench.DecideBench;
 import dev.weir.bench.LatencyBench;
+import dev.weir.cli.DurationConverter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -36,13 +37,21 @@ final class BenchLatencyCommand implements Callable<Integer> {
     @Option(names = "--rounds", description = "How often each rate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 5;
 
-    @Option(names = "--seconds", description = "The duration of a measurement in seconds (default: ${DEFAULT-VALUE}).")
-    private long seconds = 10;
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "10s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
     @Option(
             names = "--warm-up",
-            description = "The warm-up at the highest rate, in seconds (default: ${DEFAULT-VALUE}).")
-    private long warmUp = 20;
+            paramLabel = "DURATION",
+            converter = DurationConverter.OrZero.class,
+            defaultValue = "20s",
+            description = "The warm-up at the highest rate (default: ${DEFAULT-VALUE}).")
+    private Duration warmUp;
 
     @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
@@ -52,8 +61,7 @@ final class BenchLatencyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        LatencyBench.LatencyPlan effort =
-                new LatencyBench.LatencyPlan(rounds, Duration.ofSeconds(seconds), Duration.ofSeconds(warmUp));
+        LatencyBench.LatencyPlan effort = new LatencyBench.LatencyPlan(rounds, turn, warmUp);
         LatencyBench latency = new LatencyBench(effort, rates, kafka, bench.progress()::println);
         bench.print(List.of(
                 latency.run(new LatencyBench.LatencyLoad(algorithm, DecideBench.policyYaml(algorithm), clients))));

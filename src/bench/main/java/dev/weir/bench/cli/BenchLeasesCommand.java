@@ -1,6 +1,7 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.LeasesBench;
+import dev.weir.cli.DurationConverter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -32,14 +33,29 @@ final class BenchLeasesCommand implements Callable<Integer> {
     @Option(names = "--algorithm", description = "The algorithm of the limit (default: ${DEFAULT-VALUE}).")
     private String algorithm = "sliding-window-counter";
 
-    @Option(names = "--per", description = "The window of the limit (default: ${DEFAULT-VALUE}).")
-    private Duration per = Duration.ofSeconds(10);
+    @Option(
+            names = "--per",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "10s",
+            description = "The window of the limit (default: ${DEFAULT-VALUE}).")
+    private Duration per;
 
-    @Option(names = "--seconds", description = "The duration of a measurement in seconds (default: ${DEFAULT-VALUE}).")
-    private long seconds = 60;
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "60s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
-    @Option(names = "--warm-up", description = "The warm-up in seconds (default: ${DEFAULT-VALUE}).")
-    private long warmUp = 30;
+    @Option(
+            names = "--warm-up",
+            paramLabel = "DURATION",
+            converter = DurationConverter.OrZero.class,
+            defaultValue = "30s",
+            description = "The warm-up (default: ${DEFAULT-VALUE}).")
+    private Duration warmUp;
 
     @Option(
             names = "--brokers",
@@ -65,8 +81,7 @@ final class BenchLeasesCommand implements Callable<Integer> {
     public Integer call() throws Exception {
         requireRange("--brokers", brokers, 1, MAX_BROKERS);
         requireRange("--busy", busy, 0, MAX_BUSY);
-        LeasesBench.LeasePlan effort =
-                new LeasesBench.LeasePlan(Duration.ofSeconds(warmUp), Duration.ofSeconds(seconds));
+        LeasesBench.LeasePlan effort = new LeasesBench.LeasePlan(warmUp, turn);
         LeasesBench.Conditions conditions = new LeasesBench.Conditions(brokers, busy);
         LeasesBench leases = new LeasesBench(effort, conditions, kafka, bench.progress()::println);
         bench.print(List.of(leases.run(algorithm, per, of)));

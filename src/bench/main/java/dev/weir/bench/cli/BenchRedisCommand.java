@@ -3,6 +3,7 @@ package dev.weir.bench.cli;
 import dev.weir.bench.RunPlan;
 import dev.weir.bench.redis.RedisBench;
 import dev.weir.bench.redis.RedisServer;
+import dev.weir.cli.DurationConverter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -49,11 +50,18 @@ final class BenchRedisCommand implements Callable<Integer> {
     @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
-    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(4);
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "4s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
-    @Option(names = "--warm-up", description = "The number of warm-up requests of Weir (default: ${DEFAULT-VALUE}).")
-    private long warmUp = 8_000_000;
+    @Option(
+            names = "--warm-up-requests",
+            description = "The number of warm-up requests of Weir (default: ${DEFAULT-VALUE}).")
+    private long warmUpRequests = 8_000_000;
 
     @ParentCommand
     private BenchCommand bench;
@@ -66,7 +74,7 @@ final class BenchRedisCommand implements Callable<Integer> {
             return 0;
         }
         RedisBench.RedisClients asking = new RedisBench.RedisClients(connections, pipelined, ahead);
-        RunPlan effort = new RunPlan(rounds, turn, warmUp);
+        RunPlan effort = new RunPlan(rounds, turn, warmUpRequests);
         RedisBench redis = new RedisBench(program.get(), asking, effort, bench.progress()::println);
         bench.print(List.of(redis.run(clients)));
         return 0;

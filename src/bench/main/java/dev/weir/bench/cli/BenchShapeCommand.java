@@ -2,6 +2,7 @@ package dev.weir.bench.cli;
 
 import dev.weir.bench.RunPlan;
 import dev.weir.bench.ShapeBench;
+import dev.weir.cli.DurationConverter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,14 +31,26 @@ final class BenchShapeCommand implements Callable<Integer> {
     @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 5;
 
-    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(2);
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "2s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
-    @Option(names = "--warm-up", description = "The warm-up releases of each candidate (default: ${DEFAULT-VALUE}).")
-    private long warmUp = 500_000;
+    @Option(
+            names = "--warm-up-releases",
+            description = "The warm-up releases of each candidate (default: ${DEFAULT-VALUE}).")
+    private long warmUpReleases = 500_000;
 
-    @Option(names = "--pacing", description = "How long the pace is measured (default: ${DEFAULT-VALUE}).")
-    private Duration pacing = Duration.ofSeconds(20);
+    @Option(
+            names = "--pacing",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "20s",
+            description = "How long the pace is measured (default: ${DEFAULT-VALUE}).")
+    private Duration pacing;
 
     @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
@@ -47,7 +60,7 @@ final class BenchShapeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        RunPlan effort = new RunPlan(rounds, turn, warmUp);
+        RunPlan effort = new RunPlan(rounds, turn, warmUpReleases);
         bench.print(new ShapeBench(effort, pacing, kafka, bench.progress()::println).run(queues));
         return 0;
     }

@@ -2,6 +2,7 @@ package dev.weir.bench.cli;
 
 import dev.weir.bench.RunPlan;
 import dev.weir.bench.ShareBench;
+import dev.weir.cli.DurationConverter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -38,11 +39,18 @@ final class BenchShareCommand implements Callable<Integer> {
     @Option(names = "--rounds", description = "How often each candidate is measured (default: ${DEFAULT-VALUE}).")
     private int rounds = 7;
 
-    @Option(names = "--turn", description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(4);
+    @Option(
+            names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "4s",
+            description = "The duration of a measurement (default: ${DEFAULT-VALUE}).")
+    private Duration turn;
 
-    @Option(names = "--warm-up", description = "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}).")
-    private long warmUp = 4_000_000;
+    @Option(
+            names = "--warm-up-requests",
+            description = "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}).")
+    private long warmUpRequests = 4_000_000;
 
     @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
@@ -52,7 +60,7 @@ final class BenchShareCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        RunPlan effort = new RunPlan(rounds, turn, warmUp);
+        RunPlan effort = new RunPlan(rounds, turn, warmUpRequests);
         bench.print(List.of(new ShareBench(effort, kafka, bench.progress()::println).run(algorithm, clients, key)));
         return 0;
     }

@@ -1,6 +1,7 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.PeerBench;
+import dev.weir.cli.DurationConverter;
 import java.time.Duration;
 import picocli.CommandLine.Option;
 
@@ -12,8 +13,11 @@ final class IterationOptions {
 
     @Option(
             names = "--turn",
+            paramLabel = "DURATION",
+            converter = DurationConverter.class,
+            defaultValue = "1s",
             description = "The duration of an iteration; the first five are the warm-up (default: ${DEFAULT-VALUE}).")
-    private Duration turn = Duration.ofSeconds(1);
+    private Duration turn;
 
     PeerBench.IterationPlan effort() {
         return new PeerBench.IterationPlan(rounds, (int) turn.toMillis());

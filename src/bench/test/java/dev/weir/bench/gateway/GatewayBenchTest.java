@@ -21,8 +21,8 @@ class GatewayBenchTest {
                 "--clients=10",
                 "--topics-rate=50",
                 "--rounds=1",
-                "--turn=PT0.1S",
-                "--warm-up=PT0.1S");
+                "--turn=100ms",
+                "--warm-up=100ms");
         assertThat(result.exit()).as(result.err()).isZero();
         boolean hasRedis = RedisServer.find("redis-server").isPresent();
         for (String protocol : new String[] {"gRPC", "HTTP"}) {

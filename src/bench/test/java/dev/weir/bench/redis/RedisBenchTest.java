@@ -23,8 +23,8 @@ class RedisBenchTest {
     @Test
     void redis_is_compared_with_weir() {
         assumeTrue(RedisServer.find("redis-server").isPresent(), "there is no redis-server on the PATH");
-        CapturedRun result =
-                BenchShell.run("redis", "--clients", "50", "--rounds", "1", "--turn", "PT0.2S", "--warm-up", "1000");
+        CapturedRun result = BenchShell.run(
+                "redis", "--clients", "50", "--rounds", "1", "--turn", "200ms", "--warm-up-requests", "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("weir +[1-9][0-9,]* .* 1\\.00\n")

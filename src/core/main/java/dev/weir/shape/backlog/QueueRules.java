@@ -145,10 +145,10 @@ public record QueueRules(
         return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, key, total);
     }
 
-    /** Returns these rules with another rate. */
-    public QueueRules withRate(long newLimit, long newPerMs) {
+    /** Returns these rules with another rate and burst. */
+    public QueueRules withPace(long newLimit, long newPerMs, long newBurst) {
         return new QueueRules(
-                id, version, newLimit, newPerMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key, total);
+                id, version, newLimit, newPerMs, newBurst, capacity, maxWaitMs, lookAheadMs, tiers, key, total);
     }
 
     /** Returns whether waiting requests leave at the same times and in the same order under both rules. */
