@@ -8,12 +8,14 @@ import dev.weir.shape.total.SlotMessenger;
 import dev.weir.shape.total.SlotReport;
 import dev.weir.shape.total.TimerQueue;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 
 /**
  * All buckets of a partition. A bounded number of those with a key is hot, that is, on the heap; the others are cold,
@@ -277,6 +279,36 @@ final class PartitionBuckets {
             }
         }
         return null;
+    }
+
+    /**
+     * Returns a bucket in which a request waits whose priority is lower than this one; null if none is found. Looks at a
+     * bounded number: those that contend in the lowest tier, on the heap or not; the given one; and the longest keys.
+     * The bucket must be {@linkplain #reschedule rescheduled}.
+     */
+    LeakyBucketQueue holderBelow(int priority, BucketId own, long nowNanos) {
+        QueueBuckets queue = queues.get(own.queue());
+        for (String tier : queue.slots().tiersBelow(priority)) {
+            Iterator<BucketId> hot = queue.slots().leastUrgentOf(tier).iterator();
+            BucketId id = hot.hasNext() ? hot.next() : queue.anyContending(tier, new WorkBudget(MAX_WHEEL_READS));
+            LeakyBucketQueue holder = id == null ? null : get(id, nowNanos);
+            if (holder != null && holder.holdsBelow(priority)) {
+                return holder;
+            }
+            if (holder != null) {
+                reschedule(holder, 0, nowNanos); // the priorities have changed
+            }
+        }
+        return Stream.concat(Stream.of(own), queue.longest.ids().stream().sorted())
+                .filter(id -> holdsBelow(id, priority))
+                .findFirst()
+                .map(id -> get(id, nowNanos))
+                .orElse(null);
+    }
+
+    private boolean holdsBelow(BucketId id, int priority) {
+        LeakyBucketQueue bucket = peek(id);
+        return bucket != null && bucket.holdsBelow(priority);
     }
 
     private void save(LeakyBucketQueue bucket) {

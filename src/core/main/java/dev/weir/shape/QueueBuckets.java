@@ -243,6 +243,12 @@ final class QueueBuckets {
                 : wheel.next(budget);
     }
 
+    /** Returns a cold bucket that contends in a tier; null if there is none, or if the budget is spent. */
+    BucketId anyContending(String tier, WorkBudget budget) {
+        TimingWheel wheel = contending.get(tier);
+        return wheel == null ? null : wheel.next(budget);
+    }
+
     /**
      * Puts rules in force. Buckets adopt them one by one. If they {@linkplain #canAdopt cannot}, the last rules stay.
      *

@@ -206,13 +206,42 @@ public final class Shaper {
             outlet.emitDecision(admission, fault == null ? noQueue(admission, nowNanos) : fault);
             return;
         }
+        QueueBacklog backlog = buckets.queue(admission.queue()).backlog;
+        long before = backlog.requests();
         if (isCancel(admission)) {
             bucket.cancel(admission, nowNanos);
         } else {
             bucket.offer(admission, number, enqueuedAtMs, nowNanos);
         }
+        boolean isMore = backlog.requests() > before;
         buckets.reschedule(bucket, 0, nowNanos);
+        if (isMore) {
+            evictFromTotal(admission, current, nowNanos);
+        }
         buckets.removeDrained(nowNanos);
+    }
+
+    /** If a queue exceeds the capacity of its total, evicts a request of a lower priority than the one just admitted. */
+    private void evictFromTotal(Admission admitted, QueueRules current, long nowNanos) {
+        QueueBuckets queue = buckets.queue(admitted.queue());
+        if (queue.slots() == null || current.total() == null || !queue.slots().isFull(queue.backlog.requests() - 1)) {
+            return;
+        }
+        int priority = priority(admitted, current);
+        LeakyBucketQueue holder = buckets.holderBelow(priority, BucketId.of(admitted), nowNanos);
+        if (holder != null) {
+            QueueTotal total = current.total();
+            holder.evict(capacityOf(total), total.drainMs(1), nowNanos);
+            buckets.reschedule(holder, 0, nowNanos);
+        }
+    }
+
+    private static int priority(Admission admission, QueueRules rules) {
+        return rules.share(Waiting.flowOf(admission).tier()).priority();
+    }
+
+    private static LimitStatus capacityOf(QueueTotal total) {
+        return LimitStatus.of("total.capacity", total.capacity());
     }
 
     /** Handles the report of a partition, for a queue whose ledger is here. */
@@ -367,14 +396,13 @@ public final class Shaper {
         buckets.loadContending(queue, nowNanos); // after a restart, the hot buckets need not be the first ones
         long horizonNanos = nowNanos + queue.rules().lookAheadMs() * NANOS_PER_MS;
         int steps = 1;
-        for (BucketId id = slots.first(nowNanos); id != null && steps < most; id = slots.first(nowNanos)) {
+        for (BucketId id = slots.next(horizonNanos, nowNanos);
+                id != null && steps < most;
+                id = slots.next(horizonNanos, nowNanos)) {
             LeakyBucketQueue bucket = queue.hot.get(id);
             long cost = bucket.headCost();
             long turnNanos = bucket.headTurnNanos();
             long atNanos = slots.slotNanos(cost, turnNanos, nowNanos);
-            if (atNanos > horizonNanos) {
-                break;
-            }
             steps++;
             if (atNanos > bucket.headExpiryNanos()) {
                 buckets.stopContending(bucket, nowNanos);
@@ -554,6 +582,7 @@ public final class Shaper {
                 && queue.slots() != null
                 && current.total() != null
                 && queue.slots().isFull(queue.backlog.requests())
+                && queue.slots().isFull(queue.backlog.requestsFrom(priority(admission, current), current))
                 && !isCancel(admission);
         return isFull ? full(admission, current.total(), nowNanos) : null;
     }
@@ -561,11 +590,7 @@ public final class Shaper {
     /** Returns a denial whose retry time is that of the next slot, after which there may be room. */
     private static Decision full(Admission admission, QueueTotal total, long nowNanos) {
         return QueueDecisions.denied(
-                admission,
-                Reason.QUEUE_FULL,
-                LimitStatus.of("total.capacity", total.capacity()),
-                total.drainMs(1),
-                nowNanos / NANOS_PER_MS);
+                admission, Reason.QUEUE_FULL, capacityOf(total), total.drainMs(1), nowNanos / NANOS_PER_MS);
     }
 
     private static Decision noQueue(Admission admission, long nowNanos) {

@@ -1,22 +1,27 @@
 package dev.weir.storage;
 
 import dev.weir.event.Rejection;
+import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.SlotReport.LeasedTime;
 import dev.weir.shape.total.SlotRun;
 import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Encodes the messages about the totals of queues. The first byte is the type of the message. Numbers are encoded as in
  * {@link StateBytes}; signed ones are marked ±.
  *
  * <pre>
- *   report  1  queue  partition  limit  per  lag  waiting  slots  covered-until±
- *           demands (n × tier keys tokens largest-cost)
- *   grant   2  queue  partition  sent-at±  limit  per  waiting-elsewhere  runs (n × start± part slots)
+ *   report  1  queue  partition  limit  per  lag  waiting  grant  returned (0 or 1 × from± until±)
+ *           demands (n × tier clients  largest-clients (n × client keys)  next-cost largest-cost
+ *           steps (n × from± tokens))
+ *   grant   2  queue  partition  number  sent-at±  limit  per  waiting-elsewhere
+ *           weights (n × tier client weight)  runs (n × start± part slots)
  * </pre>
  */
 public final class SlotCodec {
@@ -37,14 +42,28 @@ public final class SlotCodec {
         out.write(report.perMs());
         out.write(report.lagMs());
         out.write(report.waiting());
-        out.write(report.slots());
-        out.writeSigned(report.coveredUntilNanos());
+        out.write(report.grant());
+        out.write(report.returned().isPresent() ? 1 : 0);
+        report.returned().ifPresent(time -> {
+            out.writeSigned(time.fromNanos());
+            out.writeSigned(time.untilNanos());
+        });
         out.write(report.demands().size());
         report.demands().forEach(demand -> {
             out.write(demand.tier());
-            out.write(demand.keys());
-            out.write(demand.tokens());
+            out.write(demand.clients());
+            out.write(demand.largestClients().size());
+            demand.largestClients().forEach(client -> {
+                out.write(client.client());
+                out.write(client.keys());
+            });
+            out.write(demand.nextCost());
             out.write(demand.largestCost());
+            out.write(demand.steps().size());
+            demand.steps().forEach(step -> {
+                out.writeSigned(step.fromNanos());
+                out.write(step.tokens());
+            });
         });
         return out.written();
     }
@@ -53,10 +72,17 @@ public final class SlotCodec {
         StateBytes out = StateBytes.toWrite(GRANT);
         out.write(grant.queue());
         out.write(grant.partition());
+        out.write(grant.number());
         out.writeSigned(grant.sentAtMs());
         out.write(grant.limit());
         out.write(grant.perMs());
         out.write(grant.waitingElsewhere());
+        out.write(grant.weights().size());
+        grant.weights().forEach(client -> {
+            out.write(client.flow().tier());
+            out.write(client.flow().client());
+            out.write(client.weight());
+        });
         out.write(grant.runs().size());
         grant.runs().forEach(run -> {
             out.writeSigned(run.start().nanos());
@@ -85,17 +111,35 @@ public final class SlotCodec {
             long perMs = count(in);
             long lagMs = count(in);
             long waiting = count(in);
-            long slots = count(in);
-            long coveredUntilNanos = in.readSigned();
+            long grant = count(in);
+            Optional<LeasedTime> returned =
+                    count(in) == 0 ? Optional.empty() : Optional.of(new LeasedTime(in.readSigned(), in.readSigned()));
             List<SlotReport.Demand> demands = new ArrayList<>();
             for (long left = items(in); left > 0; left--) {
-                demands.add(new SlotReport.Demand(in.readText(), count(in), count(in), count(in)));
+                demands.add(
+                        new SlotReport.Demand(in.readText(), count(in), clients(in), count(in), count(in), steps(in)));
             }
             Pacing.of(limit, perMs, 1);
-            return new SlotReport(queue, partition, limit, perMs, lagMs, waiting, slots, coveredUntilNanos, demands);
+            return new SlotReport(queue, partition, limit, perMs, lagMs, waiting, grant, returned, demands);
         } catch (IllegalStateException | IllegalArgumentException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }
+    }
+
+    private static List<SlotReport.ClientKeys> clients(StateBytes in) {
+        List<SlotReport.ClientKeys> clients = new ArrayList<>();
+        for (long left = items(in); left > 0; left--) {
+            clients.add(new SlotReport.ClientKeys(in.readText(), count(in)));
+        }
+        return clients;
+    }
+
+    private static List<SlotReport.Step> steps(StateBytes in) {
+        List<SlotReport.Step> steps = new ArrayList<>();
+        for (long left = items(in); left > 0; left--) {
+            steps.add(new SlotReport.Step(in.readSigned(), count(in)));
+        }
+        return steps;
     }
 
     public static SlotGrant decodeGrant(byte[] bytes) throws UnreadableException {
@@ -103,16 +147,21 @@ public final class SlotCodec {
             StateBytes in = StateBytes.toRead(bytes, GRANT, "a grant");
             String queue = in.readText();
             int partition = partition(in);
+            long number = count(in);
             long sentAtMs = in.readSigned();
             long limit = count(in);
             long perMs = count(in);
             long waitingElsewhere = count(in);
+            List<SlotGrant.ClientWeight> weights = new ArrayList<>();
+            for (long left = items(in); left > 0; left--) {
+                weights.add(new SlotGrant.ClientWeight(new Flow(in.readText(), in.readText()), Math.max(1, count(in))));
+            }
             List<SlotRun> runs = new ArrayList<>();
             for (long left = items(in); left > 0; left--) {
                 runs.add(new SlotRun(new Pacing.Arrival(in.readSigned(), count(in)), count(in)));
             }
             Pacing.of(limit, perMs, 1);
-            return new SlotGrant(queue, partition, sentAtMs, limit, perMs, waitingElsewhere, runs);
+            return new SlotGrant(queue, partition, number, sentAtMs, limit, perMs, waitingElsewhere, weights, runs);
         } catch (IllegalStateException | IllegalArgumentException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }

@@ -31,6 +31,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.Set;
@@ -45,7 +46,7 @@ class QueueTotalTest {
     private static final long T0 = 1_700_000_000_000L;
 
     /** Partitions, the messages between them, and what they release. */
-    private static final class World {
+    static final class World {
         final Random random;
         final int maxDelayMs;
         final int hotKeys;
@@ -192,9 +193,13 @@ class QueueTotalTest {
 
         /** A key is always on the same partition. */
         void offer(String key, String tier, long cost) {
+            offer(key, tier, "c", cost);
+        }
+
+        void offer(String key, String tier, String client, long cost) {
             Request request = new Request(
                     "r" + requests++,
-                    "c",
+                    client,
                     RequestKind.CONSUME,
                     tier,
                     cost,
@@ -849,9 +854,10 @@ class QueueTotalTest {
     void a_report_without_waiting_requests_cancels_earlier_demand() {
         SlotLedger ledger = new SlotLedger("q", SlotLedger.fresh(0));
         QueueRules rules = rules(10, total(10), Map.of());
-        List<SlotReport.Demand> demands = List.of(new SlotReport.Demand("gold", 1, 5, 1));
-        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 5, 0, 0, demands), rules, 0);
-        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 0, 0, 0, demands), rules, MS);
+        List<SlotReport.Demand> demands =
+                List.of(new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(0, 5))));
+        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 5, 0, Optional.empty(), demands), rules, 0);
+        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 0, 0, Optional.empty(), demands), rules, MS);
         assertThat(ledger.grant(2 * MS)).isEmpty();
         assertThat(ledger.isIdle(2 * MS)).isTrue();
     }
@@ -860,14 +866,20 @@ class QueueTotalTest {
     void many_tiers_are_reported_together() {
         SlotContenders contenders = new SlotContenders(Map.of("gold", new TierShare(1, 1)));
         for (int i = 0; i < 1_000; i++) {
-            contenders.put(new BucketId("q", List.of("k", "" + i)), "tier" + i, 0, 1 + i, 10);
+            Flow flow = new Flow("tier" + i, "c");
+            contenders.put(
+                    new BucketId("q", List.of("k", "" + i)), new SlotContenders.Contender(flow, 0, 1 + i, 10, 10));
         }
-        contenders.put(new BucketId("q", List.of("k", "gold")), "gold", 0, 7, 10);
-        List<SlotReport.Demand> demands = contenders.demands();
+        contenders.put(
+                new BucketId("q", List.of("k", "gold")),
+                new SlotContenders.Contender(new Flow("gold", "c"), 0, 7, 10, 10));
+        Pacing pacing = Pacing.of(10, 1_000, 1);
+        List<SlotReport.Demand> demands = contenders.demands(pacing, pacing, 0);
         assertThat(demands).hasSize(SlotReport.MAX_DEMANDS);
-        assertThat(demands.get(0)).isEqualTo(new SlotReport.Demand("gold", 1, 10, 7));
-        assertThat(demands.stream().mapToLong(SlotReport.Demand::keys).sum()).isEqualTo(1_001);
+        assertThat(demands.get(0))
+                .isEqualTo(new SlotReport.Demand("gold", 1, List.of(), 7, 7, List.of(new SlotReport.Step(0, 10))));
+        assertThat(demands.stream().mapToLong(SlotReport.Demand::clients).sum()).isEqualTo(1_001);
         assertThat(demands.stream().mapToLong(SlotReport.Demand::tokens).sum()).isEqualTo(10_010);
-        assertThat(SlotReport.largestCost(demands)).isEqualTo(1_000);
+        assertThat(demands.get(SlotReport.MAX_DEMANDS - 1).largestCost()).isEqualTo(1_000);
     }
 }
