@@ -513,12 +513,7 @@ final class PartitionBuckets {
     private static long slotsDueNanos(QueueBuckets queue, long nowNanos) {
         PartitionSlots slots = queue.slots();
         long lookAheadNanos = queue.rules().lookAheadMs() * NANOS_PER_MS;
-        BucketId first = slots.first(nowNanos);
-        long slotNanos = Long.MAX_VALUE;
-        if (first != null) {
-            LeakyBucketQueue bucket = queue.hot.get(first);
-            slotNanos = slots.slotNanos(bucket.headCost(), bucket.headTurnNanos(), nowNanos);
-        }
+        long slotNanos = slots.nextNanos(nowNanos);
         long dueNanos = slotNanos == Long.MAX_VALUE ? slotNanos : slotNanos - lookAheadNanos;
         return slots.dueNanos(queue.backlog.requests(), dueNanos);
     }

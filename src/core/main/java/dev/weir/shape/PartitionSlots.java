@@ -42,6 +42,7 @@ final class PartitionSlots {
     private long reportedNanos;
     private boolean hasReportedDemand;
     private long grant; // the number of the last one received
+    private long heardNanos; // when it, or one with the same number, was received
 
     /** @param lagMs how long grants take to arrive, as far as known */
     PartitionSlots(QueueRules rules, int partition, long lagMs) {
@@ -141,24 +142,41 @@ final class PartitionSlots {
     /**
      * Returns the bucket whose request leaves next, until {@code untilNanos}; null if there is none. That is the
      * {@linkplain #first first} one or, if it cannot leave by then, one that fits into time which is too short for it or
-     * comes before.
+     * comes before. If there is no time for the first one yet, others wait for as long as its time could be extended.
      */
     BucketId next(long untilNanos, long nowNanos) {
         BucketId first = first(nowNanos);
-        if (first == null || fits(first, untilNanos, nowNanos)) {
+        long firstNanos = first == null ? 0 : slotNanos(first, nowNanos);
+        if (firstNanos <= untilNanos) {
             return first;
         }
+        long othersUntilNanos = firstNanos < Long.MAX_VALUE
+                ? untilNanos
+                : Math.min(untilNanos, nowNanos - SlotLedger.CATCH_UP_MS * NANOS_PER_MS);
         for (BucketId other : contenders.insteadOf(first)) {
-            if (fits(other, untilNanos, nowNanos)) {
+            if (slotNanos(other, nowNanos) <= othersUntilNanos) {
                 return other;
             }
         }
         return null;
     }
 
-    private boolean fits(BucketId bucket, long untilNanos, long nowNanos) {
+    /** Returns when the {@linkplain #next next} request can leave; {@link Long#MAX_VALUE} if it has no time yet. */
+    long nextNanos(long nowNanos) {
+        BucketId first = first(nowNanos);
+        long nextNanos = first == null ? Long.MAX_VALUE : slotNanos(first, nowNanos);
+        if (nextNanos == Long.MAX_VALUE || nextNanos <= slots.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
+            return nextNanos;
+        }
+        for (BucketId other : contenders.insteadOf(first)) {
+            nextNanos = Math.min(nextNanos, slotNanos(other, nowNanos));
+        }
+        return nextNanos;
+    }
+
+    private long slotNanos(BucketId bucket, long nowNanos) {
         Contender contender = contenders.get(bucket);
-        return slots.firstNanos(contender.cost(), contender.turnNanos(), nowNanos) <= untilNanos;
+        return slots.firstNanos(contender.cost(), contender.turnNanos(), nowNanos);
     }
 
     /**
@@ -179,6 +197,7 @@ final class PartitionSlots {
 
     /** Adds granted slots, unless they were received before. */
     void receive(SlotGrant received, long nowNanos) {
+        heardNanos = received.number() >= grant ? nowNanos : heardNanos;
         if (received.number() > grant) {
             slots.add(received);
             grant = received.number();
@@ -208,12 +227,15 @@ final class PartitionSlots {
             return null;
         }
         measureLag();
+        if (nowNanos - heardNanos > SlotLedger.REPORT_TIMEOUT_MS * NANOS_PER_MS) {
+            grant = 0; // a new ledger may count from a lower number if the time was set back
+        }
         Optional<LeasedTime> returned = giveBack(isLast, nowNanos);
         List<SlotReport.Demand> demands = isLast ? List.of() : contenders.demands(pace, totalPace, nowNanos);
         isReported = !isLast;
         reportedNanos = nowNanos;
         hasReportedDemand = !demands.isEmpty();
-        SlotReport report = new SlotReport(
+        return new SlotReport(
                 queue,
                 partition,
                 total.limit(),
@@ -223,8 +245,6 @@ final class PartitionSlots {
                 grant,
                 returned,
                 slots.uncovered(demands, totalPace, nowNanos));
-        grant = isLast ? 0 : grant; // the next ledger may count from another number
-        return report;
     }
 
     /**
@@ -233,8 +253,8 @@ final class PartitionSlots {
      * no longer next.
      */
     private Optional<LeasedTime> giveBack(boolean isLast, long nowNanos) {
-        long untilNanos = nowNanos + leadNanos();
-        boolean isLong = slots.lastNanos(nowNanos) > leadNanos();
+        LeasedTime last = slots.last(nowNanos);
+        boolean isLong = last.untilNanos() - last.fromNanos() > leadNanos();
         if (!isLong || !isLast && waitingElsewhere == 0) {
             return Optional.empty();
         }
@@ -243,7 +263,7 @@ final class PartitionSlots {
             return slots.cut(nowNanos);
         }
         Contender next = contenders.get(first);
-        boolean fits = slots.firstNanos(next.cost(), next.turnNanos(), nowNanos) < untilNanos;
+        boolean fits = slotNanos(first, nowNanos) < last.fromNanos() + leadNanos();
         return slots.cut(fits ? slots.endNanos(next.cost(), next.turnNanos(), nowNanos) : nowNanos);
     }
 
@@ -269,6 +289,7 @@ final class PartitionSlots {
         slots.clear();
         isReported = false;
         grant = 0;
+        heardNanos = 0;
     }
 
     /**

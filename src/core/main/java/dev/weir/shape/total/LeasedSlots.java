@@ -119,13 +119,13 @@ public final class LeasedSlots {
         expireBefore(nowNanos - MAX_LATENESS_NANOS);
     }
 
-    /** Returns how long the last interval still is, in nanoseconds; 0 if there are none. */
-    public long lastNanos(long nowNanos) {
+    /** Returns what is left of the last interval; an interval of length 0 if there is none. */
+    public LeasedTime last(long nowNanos) {
         if (intervals.isEmpty()) {
-            return 0;
+            return new LeasedTime(nowNanos, nowNanos);
         }
         Interval last = intervals.lastEntry().getValue();
-        return last.end.ceilNanos() - Math.max(last.start.ceilNanos(), nowNanos);
+        return new LeasedTime(Math.max(last.start.ceilNanos(), nowNanos), last.end.ceilNanos());
     }
 
     /** Removes what lies in the last interval from {@code fromNanos} on, and returns it; empty if nothing does. */

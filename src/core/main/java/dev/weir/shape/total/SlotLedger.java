@@ -7,14 +7,12 @@ import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
 import dev.weir.shape.backlog.TierShare;
 import dev.weir.shape.total.SlotReport.LeasedTime;
-import dev.weir.shape.total.SlotReport.Step;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -62,13 +60,13 @@ public final class SlotLedger {
     public static final long REPORT_INTERVAL_MS = 100;
 
     /** How long after its last report a partition still gets slots, in milliseconds. */
-    static final long REPORT_TIMEOUT_MS = 3_000;
+    public static final long REPORT_TIMEOUT_MS = 3_000;
 
     /** The longest delay of grants for which the ledger grants further ahead, in milliseconds. */
     public static final long MAX_LAG_MS = 5_000;
 
     /** How long time that was not granted can still be, in milliseconds, since work is done in ticks. */
-    static final long CATCH_UP_MS = LeasedSlots.MAX_LATENESS_MS / 2;
+    public static final long CATCH_UP_MS = LeasedSlots.MAX_LATENESS_MS / 2;
 
     /** Slots are granted in pieces of this length, so that partitions take turns. */
     private static final long PIECE_NANOS = 1_000_000;
@@ -84,50 +82,12 @@ public final class SlotLedger {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** What a partition wants for one tier. */
-    private static final class PartitionDemand {
-        final Deque<Step> steps;
-        final long weight;
-        final long leastSlots;
-        final long largestCost;
-
-        PartitionDemand(SlotReport.Demand demand, Pacing pacing, long weight) {
-            this.weight = weight;
-            steps = new ArrayDeque<>(demand.steps());
-            leastSlots = demand.leastSlots(pacing);
-            largestCost = Math.max(leastSlots, demand.largestCost());
-        }
-
-        long fromNanos() {
-            return steps.peekFirst().fromNanos();
-        }
-
-        long tokensBegun(long atNanos) {
-            long tokens = 0;
-            for (Step step : steps) {
-                tokens += step.fromNanos() <= atNanos ? step.tokens() : 0;
-            }
-            return tokens;
-        }
-
-        /** Subtracts granted tokens from the steps that have begun. */
-        void use(long granted, long atNanos) {
-            for (long left = granted; left > 0 && !steps.isEmpty() && fromNanos() <= atNanos; ) {
-                Step first = steps.removeFirst();
-                if (first.tokens() > left) {
-                    steps.addFirst(new Step(first.fromNanos(), first.tokens() - left));
-                }
-                left -= Math.min(left, first.tokens());
-            }
-        }
-    }
-
     /** A run that a partition has not acknowledged. */
     private record SentRun(long number, LeasedTime time) {}
 
     private static final class PartitionState {
         final int partition;
-        final Map<String, PartitionDemand> demands = new TreeMap<>();
+        final Map<String, PendingDemand> demands = new TreeMap<>();
         final Deque<SentRun> unacknowledged = new ArrayDeque<>(0);
         final List<SlotRun> runs = new ArrayList<>();
         Pacing.Arrival endOfRuns;
@@ -151,10 +111,7 @@ public final class SlotLedger {
     private long limit;
     private long perMs;
     private Pacing pacing;
-    private OutflowState granted;
-    private int tailOwner = -1; // the partition that got all runs since tailSince
-    private long tailSince;
-    private Optional<LeasedTime> pendingReturn = Optional.empty(); // by the tail's owner, with a later run under way
+    private final GrantedTime granted;
     private int nextSpare;
     private boolean isChanged;
 
@@ -165,7 +122,7 @@ public final class SlotLedger {
      */
     public SlotLedger(String queue, OutflowState given) {
         this.queue = queue;
-        this.granted = given;
+        granted = new GrantedTime(given);
         scheduler = new FairScheduler(Map.of());
         tiers = Map.of();
     }
@@ -177,7 +134,7 @@ public final class SlotLedger {
 
     /** Returns the slots granted so far. */
     public OutflowState state() {
-        return granted;
+        return granted.state();
     }
 
     /** Returns whether {@link #state} has changed since the last call. */
@@ -192,7 +149,7 @@ public final class SlotLedger {
      * the same.
      */
     public boolean isIdle(long nowNanos) {
-        return partitions.isEmpty() && granted.arrival().ceilNanos() <= nowNanos;
+        return partitions.isEmpty() && granted.nextNanos() <= nowNanos;
     }
 
     /** Sets the total and the shares. Granted slots are kept by their partitions. */
@@ -209,11 +166,7 @@ public final class SlotLedger {
             limit = newLimit;
             perMs = newPerMs;
             pacing = Pacing.of(limit, perMs, 1);
-            granted = new OutflowState(
-                    new Pacing.Arrival(granted.arrival().ceilNanos(), 0), // the part is in units of the previous pace
-                    granted.lastNanos(),
-                    granted.sequence(),
-                    granted.clockNanos());
+            granted.roundUp();
         }
     }
 
@@ -232,16 +185,21 @@ public final class SlotLedger {
         holder.reportedNanos = nowNanos;
         holder.waiting = report.waiting();
         holder.lagMs = Math.max(0, Math.min(MAX_LAG_MS, report.lagMs()));
-        report.returned().ifPresent(time -> takeBack(report, time));
+        boolean isTakenBack = report.returned()
+                .map(time -> granted.takeBack(report.partition(), report.grant(), time))
+                .orElse(false);
+        if (isTakenBack) {
+            awaitDemands();
+        }
         // a partition that was restarted has lost its slots, so those in the past no longer count
         holder.unacknowledged.removeIf(run -> run.number <= report.grant() || run.time.untilNanos() <= nowNanos);
         List<LeasedTime> underWay =
                 holder.unacknowledged.stream().map(SentRun::time).toList();
         weights.count(holder.partition, report.demands());
-        Map<String, PartitionDemand> wants = new TreeMap<>();
+        Map<String, PendingDemand> wants = new TreeMap<>();
         for (SlotReport.Demand demand : SlotReport.uncovered(report.demands(), underWay, pacing)) {
             if (!demand.steps().isEmpty()) {
-                wants.put(demand.tier(), new PartitionDemand(demand, pacing, weights.weight(demand)));
+                wants.put(demand.tier(), new PendingDemand(demand, pacing, weights.weight(demand)));
             }
         }
         boolean wantsNothing = report.waiting() == 0;
@@ -250,28 +208,6 @@ public final class SlotLedger {
             partitions.remove(holder.partition);
             weights.count(holder.partition, List.of());
         }
-    }
-
-    /** Continues from time that a partition has returned, if nothing was granted after it. */
-    private void takeBack(SlotReport report, LeasedTime time) {
-        if (report.grant() != granted.sequence()) {
-            if (report.partition() == tailOwner && report.grant() >= tailSince) {
-                pendingReturn = Optional.of(time);
-            }
-            return;
-        }
-        long fromNanos = pendingReturn
-                .filter(before -> before.untilNanos() == time.fromNanos())
-                .map(LeasedTime::fromNanos)
-                .orElse(time.fromNanos());
-        granted = new OutflowState(
-                new Pacing.Arrival(fromNanos, 0),
-                granted.lastNanos(),
-                granted.sequence() + 1, // so that this report has no effect if it is repeated
-                granted.clockNanos());
-        tailOwner = -1;
-        pendingReturn = Optional.empty();
-        awaitDemands();
     }
 
     /** Lets all demands wait for their time, because the time to be granted next has moved back. */
@@ -285,7 +221,7 @@ public final class SlotLedger {
                 }));
     }
 
-    private void replace(PartitionState holder, Map<String, PartitionDemand> wants) {
+    private void replace(PartitionState holder, Map<String, PendingDemand> wants) {
         for (String tier : List.copyOf(holder.demands.keySet())) {
             if (!wants.containsKey(tier)) {
                 remove(flow(tier, holder));
@@ -294,7 +230,7 @@ public final class SlotLedger {
         wants.forEach((tier, want) -> {
             Flow flow = flow(tier, holder);
             boolean isWaiting = holder.demands.containsKey(tier) && !upcoming.contains(flow);
-            if (!isWaiting || want.fromNanos() > granted.arrival().ceilNanos()) {
+            if (!isWaiting || want.fromNanos() > granted.nextNanos()) {
                 if (isWaiting) {
                     scheduler.leave(flow);
                 }
@@ -327,12 +263,12 @@ public final class SlotLedger {
      */
     public long dueNanos() {
         if (partitions.isEmpty()) {
-            return granted.arrival().ceilNanos();
+            return granted.nextNanos();
         }
         long nextNanos =
-                Math.max(granted.arrival().ceilNanos(), scheduler.next().isPresent() ? 0 : upcoming.firstNanos());
-        boolean isShort = nextNanos < granted.clockNanos() + (leadMs() + GRANT_INTERVAL_MS) * NANOS_PER_MS;
-        return granted.clockNanos() + (isShort ? SHORT_GRANT_INTERVAL_MS : GRANT_INTERVAL_MS) * NANOS_PER_MS;
+                Math.max(granted.nextNanos(), scheduler.next().isPresent() ? 0 : upcoming.firstNanos());
+        boolean isShort = nextNanos < granted.state().clockNanos() + (leadMs() + GRANT_INTERVAL_MS) * NANOS_PER_MS;
+        return granted.state().clockNanos() + (isShort ? SHORT_GRANT_INTERVAL_MS : GRANT_INTERVAL_MS) * NANOS_PER_MS;
     }
 
     /** Grants slots, up to a little ahead of now. */
@@ -343,7 +279,8 @@ public final class SlotLedger {
         }
         long leadNanos = leadMs() * NANOS_PER_MS;
         long untilNanos = nowNanos + leadNanos + 2 * GRANT_INTERVAL_MS * NANOS_PER_MS;
-        startAt(nowNanos + leadNanos - CATCH_UP_MS * NANOS_PER_MS, nowNanos);
+        granted.startAt(nowNanos + leadNanos - CATCH_UP_MS * NANOS_PER_MS);
+        granted.advanceClock(nowNanos);
         grantUntil(untilNanos, nowNanos + leadNanos);
         isChanged = true;
         List<SlotGrant> grants = new ArrayList<>();
@@ -378,10 +315,8 @@ public final class SlotLedger {
 
     /** Sets the time back, because it was wrong. Granted slots keep their distance from now. */
     public void stepBack(long nowNanos) {
-        if (granted.clockNanos() > nowNanos) {
-            granted = granted.movedTo(nowNanos);
-            tailOwner = -1;
-            pendingReturn = Optional.empty();
+        if (granted.state().clockNanos() > nowNanos) {
+            granted.moveTo(nowNanos);
             awaitDemands();
         }
         partitions.values().forEach(holder -> {
@@ -410,15 +345,6 @@ public final class SlotLedger {
         return lagMs + lagMs / 4;
     }
 
-    private void startAt(long firstNanos, long nowNanos) {
-        Pacing.Arrival next = granted.arrival();
-        granted = new OutflowState(
-                next.ceilNanos() < firstNanos ? new Pacing.Arrival(firstNanos, 0) : next,
-                granted.lastNanos(),
-                granted.sequence(),
-                nowNanos);
-    }
-
     /**
      * Grants slots that start before {@code untilNanos}.
      *
@@ -426,7 +352,7 @@ public final class SlotLedger {
      */
     private void grantUntil(long untilNanos, long spareFromNanos) {
         for (int pieces = 0; pieces < MAX_PIECES; pieces++) {
-            long nextNanos = granted.arrival().ceilNanos();
+            long nextNanos = granted.nextNanos();
             while (upcoming.firstNanos() <= nextNanos) {
                 Flow flow = upcoming.first();
                 upcoming.cancel(flow);
@@ -441,7 +367,7 @@ public final class SlotLedger {
                 if (upcoming.firstNanos() >= untilNanos) {
                     return;
                 }
-                startAt(demandedNanos, granted.clockNanos());
+                granted.startAt(demandedNanos);
             } else {
                 return;
             }
@@ -460,14 +386,14 @@ public final class SlotLedger {
 
     private void grantDemanded(Flow flow) {
         PartitionState holder = holder(flow);
-        PartitionDemand want = holder.demands.get(flow.tier());
-        long startNanos = granted.arrival().ceilNanos();
+        PendingDemand want = holder.demands.get(flow.tier());
+        long startNanos = granted.nextNanos();
         long slots = Math.max(want.leastSlots, Math.min(want.tokensBegun(startNanos), pieceFor(want)));
         addGrant(holder, slots);
         want.use(slots, startNanos);
-        boolean wantsMore = !want.steps.isEmpty();
+        boolean wantsMore = !want.isEmpty();
         boolean wantsMoreNow =
-                wantsMore && want.fromNanos() <= granted.arrival().ceilNanos();
+                wantsMore && want.fromNanos() <= granted.nextNanos();
         scheduler.served(flow, slots, want.weight, wantsMoreNow);
         if (!wantsMore) {
             holder.demands.remove(flow.tier());
@@ -476,7 +402,7 @@ public final class SlotLedger {
         }
     }
 
-    private long pieceFor(PartitionDemand want) {
+    private long pieceFor(PendingDemand want) {
         long piece = Math.max(1, pacing.slotsIn(PIECE_NANOS));
         if (want.largestCost == 1) {
             return piece;
@@ -499,11 +425,11 @@ public final class SlotLedger {
         if (each == 0) {
             return 0;
         }
-        startAt(fromNanos, granted.clockNanos());
+        granted.startAt(fromNanos);
         long piece = Math.min(each, Math.max(1, pacing.slotsIn(PIECE_NANOS)));
         int pieces = 0;
         long pieceNanos = nanosOf(piece);
-        while (pieces < most && granted.arrival().ceilNanos() + pieceNanos <= untilNanos) {
+        while (pieces < most && granted.nextNanos() + pieceNanos <= untilNanos) {
             addGrant(all.get(nextSpare++ % all.size()), piece);
             nextSpare %= all.size();
             pieces++;
@@ -512,8 +438,7 @@ public final class SlotLedger {
     }
 
     private void addGrant(PartitionState holder, long slots) {
-        Pacing.Arrival start = granted.arrival();
-        Pacing.Arrival end = pacing.after(start, slots);
+        Pacing.Arrival start = granted.grant(holder.partition, slots, pacing);
         int last = holder.runs.size() - 1;
         if (start.equals(holder.endOfRuns)) {
             SlotRun run = holder.runs.get(last);
@@ -521,13 +446,7 @@ public final class SlotLedger {
         } else {
             holder.runs.add(new SlotRun(start, slots));
         }
-        holder.endOfRuns = end;
-        if (tailOwner != holder.partition) {
-            tailOwner = holder.partition;
-            tailSince = granted.sequence();
-            pendingReturn = Optional.empty();
-        }
-        holder.number = granted.sequence() + 1;
-        granted = new OutflowState(end, start.ceilNanos(), holder.number, granted.clockNanos());
+        holder.endOfRuns = granted.state().arrival();
+        holder.number = granted.state().sequence();
     }
 }

@@ -66,6 +66,7 @@ class QueueTotalTest {
         int minDelayMs;
         QueueRules rules;
         boolean losesMessages;
+        boolean repeatsMessages;
         long nowMs = T0;
         long orders;
         long requests;
@@ -188,19 +189,31 @@ class QueueTotalTest {
                 long atMs = nowMs + minDelayMs + random.nextInt(maxDelayMs);
                 arrivals.merge(partition, atMs, Math::max); // messages to one partition arrive in order
                 underWay.add(new Message(arrivals.get(partition), orders++, partition, content));
+                if (repeatsMessages && random.nextInt(3) == 0) {
+                    underWay.add(new Message(atMs + random.nextInt(1_000), orders++, partition, content));
+                }
             }
         }
 
         /** A key is always on the same partition. */
+        /** Withdraws a request of a key. */
+        void cancel(String key, String id) {
+            send(key, RequestKind.CANCEL, id, null, "c", 1);
+        }
+
         void offer(String key, String tier, long cost) {
             offer(key, tier, "c", cost);
         }
 
         void offer(String key, String tier, String client, long cost) {
+            send(key, RequestKind.CONSUME, "r" + requests++, tier, client, cost);
+        }
+
+        private void send(String key, RequestKind kind, String id, String tier, String client, long cost) {
             Request request = new Request(
-                    "r" + requests++,
+                    id,
                     client,
-                    RequestKind.CONSUME,
+                    kind,
                     tier,
                     cost,
                     null,

@@ -150,6 +150,48 @@ class TotalConservationTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(longs = {-2_000, 2_000})
+    void a_slow_total_is_used_although_the_clocks_of_the_brokers_differ(long aheadMs) {
+        Load load = new Load(1, 3, 20, 1_000, 1, 1, 1_000);
+        load.world.aheadMs.put(0, aheadMs); // the ledger's partition
+        for (int i = 0; i < 200; i++) {
+            load.offer("k" + i % 9, 1);
+        }
+        load.world.run(40_000);
+        assertThat(load.world.releasedBetween(10_000, 35_000)).isBetween(23L, 26L);
+    }
+
+    /** Requests do not overlap: {@link Pauses#of} checks it. */
+    @Test
+    void the_sum_never_exceeds_the_total_whatever_is_delayed_lost_repeated_or_withdrawn() {
+        for (long seed = 0; seed < Effort.times(12); seed++) {
+            Random random = new Random(seed);
+            int partitions = 1 + random.nextInt(4);
+            long largest = List.of(3, 30, 300).get(random.nextInt(3));
+            Load load = new Load(seed, partitions, 20, 1_000, 1 + random.nextInt(3), 10 + random.nextInt(200), 1_000);
+            World world = load.world;
+            world.losesMessages = random.nextBoolean();
+            world.repeatsMessages = random.nextBoolean();
+            world.minDelayMs = random.nextInt(2) * 50;
+            for (int step = 0; step < 400; step++) {
+                String key = "k" + random.nextInt(10);
+                if (random.nextInt(4) == 0) {
+                    world.cancel(key, "r" + Math.max(0, world.requests - 1 - random.nextInt(10)));
+                } else {
+                    world.offer(key, null, random.nextInt(4) == 0 ? 1 + random.nextInt((int) largest) : 1);
+                }
+                if (!world.repeatsMessages && random.nextInt(60) == 0) {
+                    world.restart(random.nextInt(partitions));
+                }
+                world.run(random.nextInt(150));
+            }
+            world.run(20_000);
+            assertThat(world.releases).as("seed %d", seed).hasSizeGreaterThan(10);
+            Pauses.of(load);
+        }
+    }
+
     private static Load randomLoad(long seed, int partitions) {
         Random random = new Random(seed);
         long[] totals = {1, 60_000, 1, 1_000, 10, 1_000, 100, 1_000, 2_000, 1_000};
