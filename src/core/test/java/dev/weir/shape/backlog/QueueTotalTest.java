@@ -244,7 +244,7 @@ class QueueTotalTest {
         }
 
         void run(long ms) {
-            for (long until = nowMs + ms; nowMs < until; nowMs++) {
+            for (long until = nowMs + ms; nowMs < until; nowMs = nextEventMs(until)) {
                 List<Message> late = new ArrayList<>();
                 while (!underWay.isEmpty() && underWay.peek().atMs <= nowMs) {
                     Message message = underWay.remove();
@@ -266,6 +266,21 @@ class QueueTotalTest {
                     }
                 }
             }
+        }
+
+        /** Returns the next millisecond at which a message arrives or a partition has work to do. */
+        private long nextEventMs(long untilMs) {
+            long nextMs = untilMs;
+            if (!underWay.isEmpty()) {
+                nextMs = Math.min(nextMs, underWay.peek().atMs);
+            }
+            for (int i = 0; i < shapers.size(); i++) {
+                long dueNanos = shapers.get(i).dueNanos();
+                if (dueNanos < Long.MAX_VALUE && !paused.contains(i)) {
+                    nextMs = Math.min(nextMs, -Math.floorDiv(-dueNanos, MS) - aheadMs.getOrDefault(i, 0L));
+                }
+            }
+            return Math.max(nowMs + 1, nextMs);
         }
 
         long released(String tier) {

@@ -199,7 +199,7 @@ class TotalConservationTest {
         long totalLimit = totals[which];
         long totalPerMs = totals[which + 1];
         int keys = 1 + random.nextInt(20);
-        long largest = List.of(1, 3, 20, 1_000).get(random.nextInt(4));
+        long largest = List.of(1, 3, 20, totalLimit < 100 ? 100 : 1_000).get(random.nextInt(4));
         long limit = 1 + random.nextInt(3) * totalLimit / 2;
         Load load = new Load(seed, partitions, limit, totalPerMs, 1 + random.nextInt(3), totalLimit, totalPerMs);
         int requests = 20 + random.nextInt(100);
