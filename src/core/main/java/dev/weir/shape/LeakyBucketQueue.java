@@ -29,6 +29,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -219,7 +220,7 @@ final class LeakyBucketQueue {
         Decision decision = decisionFor(admission, enqueuedAtMs);
         if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK) {
             if (isFull()) {
-                evict();
+                evict(evicted -> noRoom(evicted, Reason.EVICTED));
             }
             room.enter(admission, number, enqueuedAtMs, expiry(admission.request(), enqueuedAtMs).atMs);
         }
@@ -419,9 +420,9 @@ final class LeakyBucketQueue {
         return room.isEmpty();
     }
 
-    /** Returns the tier of the request that leaves next. */
-    String headTier() {
-        return room.next().flow().tier();
+    /** Returns the tier and the client of the request that leaves next. */
+    Flow headFlow() {
+        return room.next().flow();
     }
 
     long headCost() {
@@ -450,13 +451,22 @@ final class LeakyBucketQueue {
         return nanos(room.nextExpiryMs());
     }
 
+    /** Returns the total cost of what waits, with each cost capped. */
+    long waitingTokens() {
+        return room.occupancy().tokens();
+    }
+
     /**
-     * Returns how many tokens this bucket could release within {@code nanos} by its own pace; at least the next
-     * request's cost, and at least 1, since requests of cost 0 need a slot too.
+     * Returns how many tokens this bucket could release from {@code atNanos} until {@code nanos} later by its own pace;
+     * at least the next request's cost, and at least 1, since requests of cost 0 need a slot too.
+     *
+     * @param waiting the total cost of what waits
      */
-    long tokensWithin(long nanos) {
-        long atPace = Math.max(headCost(), rules.burst() + pacing.slotsIn(nanos));
-        return Math.max(1, Math.min(room.occupancy().tokens(), atPace));
+    long tokensAt(long atNanos, long nanos, long waiting) {
+        long aheadNanos = Math.max(0, outflow.arrival().ceilNanos() - atNanos);
+        long used = aheadNanos == 0 ? 0 : pacing.slotsIn(aheadNanos) + 1;
+        long atPace = Math.max(0, rules.burst() - used) + pacing.slotsIn(nanos);
+        return Math.max(1, Math.min(waiting, Math.max(headCost(), atPace)));
     }
 
     /** Releases the next request at a time that is not before its turn. */
@@ -534,10 +544,21 @@ final class LeakyBucketQueue {
                         admission, isDeadline ? "deadline" : "max-wait", retryAfterMs, waiting.expiresAtMs()));
     }
 
-    private void evict() {
+    /** Returns whether a request waits whose priority is lower than this one. */
+    boolean holdsBelow(int priority) {
+        return !isEmpty() && room.occupancy().lowestPriority() < priority;
+    }
+
+    /** Evicts the newest request of the lowest priority, because of a limit beyond this bucket. There must be one. */
+    void evict(LimitStatus limit, long retryAfterMs, long nowNanos) {
+        advanceTo(nowNanos);
+        evict(evicted -> QueueDecisions.denied(evicted, Reason.EVICTED, limit, retryAfterMs, nowMs()));
+    }
+
+    private void evict(Function<Admission, Decision> decisionOn) {
         Place place = room.occupancy().newestOfLowest().tail();
         Waiting waiting = room.get(place);
-        Decision decision = noRoom(waiting.admission(), Reason.EVICTED);
+        Decision decision = decisionOn.apply(waiting.admission());
         room.leave(place, waiting);
         answer(waiting.admission(), decision);
     }

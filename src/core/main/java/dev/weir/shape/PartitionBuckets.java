@@ -107,6 +107,13 @@ final class PartitionBuckets {
         return isFound;
     }
 
+    /** See {@link QueueBuckets#evictBeyondTotal}. */
+    void evictBeyondTotal(BucketId admittedTo, int priority, long nowNanos) {
+        QueueBuckets queue = queues.get(admittedTo.queue());
+        queue.evictBeyondTotal(admittedTo, priority, nowNanos);
+        settle(queue, nowNanos);
+    }
+
     /** Returns an empty bucket for queries. It is not stored. */
     LeakyBucketQueue fresh(BucketId id, QueueRules rules, long nowNanos) {
         PacedQueueRules paced = PacedQueueRules.of(rules);

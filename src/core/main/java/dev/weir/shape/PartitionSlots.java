@@ -1,14 +1,18 @@
 package dev.weir.shape;
 
 import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
 import dev.weir.shape.total.LeasedSlots;
 import dev.weir.shape.total.SlotContenders;
+import dev.weir.shape.total.SlotContenders.Contender;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotLedger;
 import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.SlotReport.LeasedTime;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * One partition's part in the total of a queue: the buckets that contend for slots, the slots that the partition holds,
@@ -21,29 +25,43 @@ final class PartitionSlots {
     /** If grants arrive sooner, the lag decreases by this part of itself with each report. */
     private static final int LAG_DECAY_DIVISOR = 16;
 
+    /** How soon a report follows another if the ledger does not know of any demand, in nanoseconds. */
+    private static final long SHORT_REPORT_INTERVAL_NANOS = 10 * NANOS_PER_MS;
+
     private final String queue;
     private final int partition;
     private final SlotContenders contenders;
     private final LeasedSlots slots = new LeasedSlots();
     private QueueTotal total;
+    private Pacing pace; // of each bucket
+    private Pacing totalPace;
     private long lagMs;
     private long shortestGrantMs = Long.MAX_VALUE; // the shortest delay of a grant since the last report
     private long waitingElsewhere;
     private boolean isReported;
     private long reportedNanos;
+    private boolean hasReportedDemand;
+    private long grant; // the number of the last one received
+    private long heardNanos; // when it, or one with the same number, was received
 
     /** @param lagMs how long grants take to arrive, as far as known */
     PartitionSlots(QueueRules rules, int partition, long lagMs) {
         this.lagMs = lagMs;
         this.partition = partition;
         queue = rules.id();
-        total = rules.total();
+        setPaces(rules);
         contenders = new SlotContenders(rules.tiers());
     }
 
     void setRules(QueueRules rules) {
-        total = rules.total();
+        setPaces(rules);
         contenders.setShares(rules.tiers());
+    }
+
+    private void setPaces(QueueRules rules) {
+        total = rules.total();
+        pace = rules.pacing();
+        totalPace = Pacing.of(total.limit(), total.perMs(), 1);
     }
 
     /** Returns whether this many requests on this partition, with those elsewhere, reach the capacity of the total. */
@@ -67,13 +85,17 @@ final class PartitionSlots {
             long leadsNanos = turnNanos == Long.MAX_VALUE ? turnNanos : turnNanos - leadNanos();
             return Math.min(leadsNanos, bucket.nextExpiryNanos());
         }
-        contenders.put(bucket.id(), bucket.headTier(), turnNanos, bucket.headCost(), bucket.tokensWithin(leadNanos()));
+        long waiting = bucket.waitingTokens();
+        long atOnce = bucket.tokensAt(turnNanos, 0, waiting);
+        long tokens = bucket.tokensAt(turnNanos, leadNanos(), waiting);
+        contenders.put(bucket.id(), new Contender(bucket.headFlow(), turnNanos, bucket.headCost(), atOnce, tokens));
         return bucket.nextExpiryNanos();
     }
 
     /** Returns the tier in which a bucket contends for a slot; null if it does not contend. */
     String contendingTier(BucketId bucket) {
-        return contenders.tier(bucket);
+        Contender contender = contenders.get(bucket);
+        return contender == null ? null : contender.flow().tier();
     }
 
     /**
@@ -87,6 +109,16 @@ final class PartitionSlots {
     /** Returns buckets that contend but are not needed soon, the least urgent first. */
     Iterable<BucketId> leastUrgent() {
         return contenders.leastUrgent();
+    }
+
+    /** Returns the tiers of a lower priority in which buckets contend, the lowest first. */
+    Iterable<String> tiersBelow(int priority) {
+        return contenders.tiersBelow(priority);
+    }
+
+    /** Returns the buckets on the heap that contend in a tier, the least urgent first. */
+    Iterable<BucketId> leastUrgentOf(String tier) {
+        return contenders.latestOf(tier);
     }
 
     /** Records how many buckets of a tier contend that are not on the heap. */
@@ -108,6 +140,46 @@ final class PartitionSlots {
     }
 
     /**
+     * Returns the bucket whose request leaves next, until {@code untilNanos}; null if there is none. That is the
+     * {@linkplain #first first} one or, if it cannot leave by then, one that fits into time which is too short for it or
+     * comes before. If there is no time for the first one yet, others wait for as long as its time could be extended.
+     */
+    BucketId next(long untilNanos, long nowNanos) {
+        BucketId first = first(nowNanos);
+        long firstNanos = first == null ? 0 : slotNanos(first, nowNanos);
+        if (firstNanos <= untilNanos) {
+            return first;
+        }
+        long othersUntilNanos = firstNanos < Long.MAX_VALUE
+                ? untilNanos
+                : Math.min(untilNanos, nowNanos - SlotLedger.CATCH_UP_MS * NANOS_PER_MS);
+        for (BucketId other : contenders.insteadOf(first)) {
+            if (slotNanos(other, nowNanos) <= othersUntilNanos) {
+                return other;
+            }
+        }
+        return null;
+    }
+
+    /** Returns when the {@linkplain #next next} request can leave; {@link Long#MAX_VALUE} if it has no time yet. */
+    long nextNanos(long nowNanos) {
+        BucketId first = first(nowNanos);
+        long nextNanos = first == null ? Long.MAX_VALUE : slotNanos(first, nowNanos);
+        if (nextNanos == Long.MAX_VALUE || nextNanos <= slots.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
+            return nextNanos;
+        }
+        for (BucketId other : contenders.insteadOf(first)) {
+            nextNanos = Math.min(nextNanos, slotNanos(other, nowNanos));
+        }
+        return nextNanos;
+    }
+
+    private long slotNanos(BucketId bucket, long nowNanos) {
+        Contender contender = contenders.get(bucket);
+        return slots.firstNanos(contender.cost(), contender.turnNanos(), nowNanos);
+    }
+
+    /**
      * Returns when a request can be released that may not be released before {@code fromNanos}; {@link Long#MAX_VALUE}
      * if there is no slot for it yet.
      */
@@ -116,18 +188,24 @@ final class PartitionSlots {
     }
 
     /**
-     * Uses the slot that {@link #slotNanos} returned, for the first request of the bucket that {@link #first} returned.
+     * Uses the slot that {@link #slotNanos} returned, for the first request of the bucket that {@link #next} returned.
      */
     void take(BucketId bucket, long cost, long fromNanos, long nowNanos) {
         slots.take(cost, fromNanos, nowNanos);
         contenders.served(bucket);
     }
 
-    /** Adds granted slots. */
-    void receive(SlotGrant grant, long nowNanos) {
-        slots.add(grant);
-        waitingElsewhere = grant.waitingElsewhere();
-        shortestGrantMs = Math.min(shortestGrantMs, Math.max(0, nowNanos / NANOS_PER_MS - grant.sentAtMs()));
+    /** Adds granted slots, unless they were received before. */
+    void receive(SlotGrant received, long nowNanos) {
+        heardNanos = received.number() >= grant ? nowNanos : heardNanos;
+        if (received.number() > grant) {
+            slots.add(received);
+            grant = received.number();
+            isReported = true; // so that they are returned if nothing waits any more
+        }
+        contenders.setClientWeights(received.weights());
+        waitingElsewhere = isReported ? received.waitingElsewhere() : 0;
+        shortestGrantMs = Math.min(shortestGrantMs, Math.max(0, nowNanos / NANOS_PER_MS - received.sentAtMs()));
     }
 
     /**
@@ -149,9 +227,15 @@ final class PartitionSlots {
             return null;
         }
         measureLag();
+        if (nowNanos - heardNanos > SlotLedger.REPORT_TIMEOUT_MS * NANOS_PER_MS) {
+            grant = 0; // a new ledger may count from a lower number if the time was set back
+        }
+        Optional<LeasedTime> returned = giveBack(isLast, nowNanos);
+        List<SlotReport.Demand> demands = isLast ? List.of() : contenders.demands(pace, totalPace, nowNanos);
         isReported = !isLast;
+        waitingElsewhere = isLast ? 0 : waitingElsewhere; // it will not be told of changes
         reportedNanos = nowNanos;
-        List<SlotReport.Demand> demands = contenders.demands();
+        hasReportedDemand = !demands.isEmpty();
         return new SlotReport(
                 queue,
                 partition,
@@ -159,13 +243,37 @@ final class PartitionSlots {
                 total.perMs(),
                 lagMs,
                 waiting,
-                slots.left(SlotReport.largestCost(demands), nowNanos),
-                slots.coveredUntilNanos(),
-                demands);
+                grant,
+                returned,
+                slots.uncovered(demands, totalPace, nowNanos));
+    }
+
+    /**
+     * Gives up an interval of leased time that is longer than what the ledger grants in advance otherwise, if others may need it and the
+     * request that leaves next here does not. Such time was granted for a large request, which has left the queue or is
+     * no longer next.
+     */
+    private Optional<LeasedTime> giveBack(boolean isLast, long nowNanos) {
+        LeasedTime last = slots.last(nowNanos);
+        boolean isLong = last.untilNanos() - last.fromNanos() > leadNanos();
+        if (!isLong || !isLast && waitingElsewhere == 0) {
+            return Optional.empty();
+        }
+        BucketId first = isLast ? null : first(nowNanos);
+        if (first == null) {
+            return slots.cut(nowNanos);
+        }
+        Contender next = contenders.get(first);
+        boolean fits = slotNanos(first, nowNanos) < last.fromNanos() + leadNanos();
+        return slots.cut(fits ? slots.endNanos(next.cost(), next.turnNanos(), nowNanos) : nowNanos);
     }
 
     private long reportDueNanos() {
-        return isReported ? reportedNanos + SlotLedger.REPORT_INTERVAL_MS * NANOS_PER_MS : Long.MIN_VALUE;
+        if (!isReported) {
+            return Long.MIN_VALUE;
+        }
+        boolean isNew = !hasReportedDemand && !contenders.isEmpty();
+        return reportedNanos + (isNew ? SHORT_REPORT_INTERVAL_NANOS : SlotLedger.REPORT_INTERVAL_MS * NANOS_PER_MS);
     }
 
     /**
@@ -181,13 +289,15 @@ final class PartitionSlots {
     void stepBack() {
         slots.clear();
         isReported = false;
+        grant = 0;
+        heardNanos = 0;
     }
 
     /**
-     * Returns how long before its release a bucket starts to contend: long enough for the next report to be sent and
-     * for the grant to be made and to arrive.
+     * Returns how long before its release a bucket starts to contend: long enough for the next report to be sent, for
+     * the grant to arrive, and for the ledger not to have granted the time of the release before.
      */
     private long leadNanos() {
-        return (SlotLedger.REPORT_INTERVAL_MS + 2 * SlotLedger.GRANT_INTERVAL_MS + 2 * lagMs) * NANOS_PER_MS;
+        return (SlotLedger.REPORT_INTERVAL_MS + 4 * SlotLedger.GRANT_INTERVAL_MS + 3 * lagMs) * NANOS_PER_MS;
     }
 }

@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.event.LimitStatus;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueRules;
@@ -7,7 +8,10 @@ import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Deque;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -278,6 +282,46 @@ final class QueueBuckets {
         return null;
     }
 
+    /**
+     * If more requests wait than the total permits, evicts one of a lower priority than the request that was admitted
+     * last. Looks at a bounded number of buckets: those that contend in the lowest tier, hot or cold; the one that
+     * admitted it; and the longest keys.
+     */
+    void evictBeyondTotal(BucketId admittedTo, int priority, long nowNanos) {
+        if (slots == null || !slots.isFull(backlog.requests() - 1)) {
+            return;
+        }
+        LimitStatus limit = LimitStatus.of("total.capacity", rules().total().capacity());
+        for (String tier : slots.tiersBelow(priority)) {
+            Iterator<BucketId> urgentLast = slots.leastUrgentOf(tier).iterator();
+            BucketId id = urgentLast.hasNext()
+                    ? urgentLast.next()
+                    : cold.nextContending(tier, Long.MAX_VALUE, new WorkBudget(MAX_WHEEL_READS));
+            if (id != null && evict(id, priority, limit, nowNanos)) {
+                return;
+            }
+        }
+        List<BucketId> others = new ArrayList<>(longest.ids());
+        Collections.sort(others);
+        others.add(0, admittedTo);
+        others.stream()
+                .filter(id -> peek(id) != null && peek(id).holdsBelow(priority))
+                .findFirst()
+                .ifPresent(id -> evict(id, priority, limit, nowNanos));
+    }
+
+    /** Evicts a request of a lower priority from a bucket. Returns whether it had one. */
+    private boolean evict(BucketId id, int priority, LimitStatus limit, long nowNanos) {
+        boolean[] isEvicted = new boolean[1];
+        use(id, false, nowNanos, bucket -> {
+            isEvicted[0] = bucket.holdsBelow(priority);
+            if (isEvicted[0]) {
+                bucket.evict(limit, rules().total().drainMs(1), nowNanos);
+            }
+        });
+        return isEvicted[0];
+    }
+
     private LeakyBucketQueue addHot(BucketState state) {
         LeakyBucketQueue bucket = newBucket(state, backlog);
         hot.put(bucket.id(), bucket);
@@ -313,14 +357,13 @@ final class QueueBuckets {
         loadContending(nowNanos); // after a restart, the hot buckets need not be the first ones
         long horizonNanos = nowNanos + rules().lookAheadMs() * NANOS_PER_MS;
         int steps = 1;
-        for (BucketId id = slots.first(nowNanos); id != null && steps < most; id = slots.first(nowNanos)) {
+        for (BucketId id = slots.next(horizonNanos, nowNanos);
+                id != null && steps < most;
+                id = slots.next(horizonNanos, nowNanos)) {
             LeakyBucketQueue bucket = hot.get(id);
             long cost = bucket.headCost();
             long turnNanos = bucket.headTurnNanos();
             long atNanos = slots.slotNanos(cost, turnNanos, nowNanos);
-            if (atNanos > horizonNanos) {
-                break;
-            }
             steps++;
             if (bucket.isOutdated(rules())) {
                 run(bucket, 0, nowNanos, NO_WORK);
@@ -368,12 +411,7 @@ final class QueueBuckets {
         if (slots == null) {
             return Long.MAX_VALUE;
         }
-        BucketId first = slots.first(nowNanos);
-        long slotNanos = Long.MAX_VALUE;
-        if (first != null) {
-            LeakyBucketQueue bucket = hot.get(first);
-            slotNanos = slots.slotNanos(bucket.headCost(), bucket.headTurnNanos(), nowNanos);
-        }
+        long slotNanos = slots.nextNanos(nowNanos);
         long dueNanos = slotNanos == Long.MAX_VALUE ? slotNanos : slotNanos - rules().lookAheadMs() * NANOS_PER_MS;
         return Math.max(nowNanos, slots.dueNanos(backlog.requests(), dueNanos));
     }
@@ -504,9 +542,14 @@ final class QueueBuckets {
                 : hot.values().iterator().next();
     }
 
-    /** Returns whether as many requests wait, here and elsewhere, as the total permits. */
-    boolean isFull() {
-        return slots != null && slots.isFull(backlog.requests());
+    /**
+     * Returns whether as many requests wait, here and elsewhere, as the total permits, and none of those here has a
+     * lower priority than this one.
+     */
+    boolean isFull(int priority) {
+        return slots != null
+                && slots.isFull(backlog.requests())
+                && slots.isFull(backlog.requestsFrom(priority, rules()));
     }
 
     /** Returns the number of keys in use; 1 for a queue without key. */

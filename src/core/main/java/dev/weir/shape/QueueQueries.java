@@ -10,6 +10,7 @@ import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.backlog.Slot.Waiting;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -155,7 +156,10 @@ public final class QueueQueries {
             return noQueue(admission, nowNanos); // sent before its sender knew the key fields, to the wrong partition
         }
         QueueBuckets queue = buckets.queue(admission.queue());
-        boolean isFull = queue != null && current.total() != null && queue.isFull() && !isCancel(admission);
+        boolean isFull = queue != null
+                && current.total() != null
+                && queue.isFull(priority(admission, current))
+                && !isCancel(admission);
         return isFull ? full(admission, current.total(), nowNanos) : null;
     }
 
@@ -167,6 +171,10 @@ public final class QueueQueries {
                 LimitStatus.of("total.capacity", total.capacity()),
                 total.drainMs(1),
                 nowNanos / NANOS_PER_MS);
+    }
+
+    static int priority(Admission admission, QueueRules rules) {
+        return rules.share(Waiting.flowOf(admission).tier()).priority();
     }
 
     static Decision noQueue(Admission admission, long nowNanos) {

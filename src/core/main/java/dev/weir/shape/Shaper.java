@@ -146,6 +146,7 @@ public final class Shaper {
             effects.decide(admission, fault);
             return end(nowNanos);
         }
+        long waitingBefore = buckets.waiting();
         boolean isCancel = QueueQueries.isCancel(admission);
         boolean isFound = buckets.use(BucketId.of(admission), current, nowNanos, bucket -> {
             if (isCancel) {
@@ -156,6 +157,9 @@ public final class Shaper {
         });
         if (!isFound) {
             effects.decide(admission, QueueQueries.noQueue(admission, nowNanos));
+        }
+        if (buckets.waiting() > waitingBefore) {
+            buckets.evictBeyondTotal(BucketId.of(admission), QueueQueries.priority(admission, current), nowNanos);
         }
         return end(nowNanos);
     }

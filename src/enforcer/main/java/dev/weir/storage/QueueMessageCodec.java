@@ -2,14 +2,17 @@ package dev.weir.storage;
 
 import dev.weir.event.Rejection;
 import dev.weir.shape.QueueMessage;
+import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.SlotReport.LeasedTime;
 import dev.weir.shape.total.SlotRun;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 
 /**
@@ -19,9 +22,11 @@ import java.util.UUID;
  *
  * <pre>
  *   marker     0     task!!  sent-at±  partition
- *   report     1     queue  partition  limit  per  lag  waiting  slots  covered-until±
- *                    demands (n × tier keys tokens largest-cost)
- *   grant      2     queue  partition  sent-at±  limit  per  waiting-elsewhere  runs (n × start± part slots)
+ *   report     1     queue  partition  limit  per  lag  waiting  grant  returned (0 or 1 × from± until±)
+ *                    demands (n × tier clients  largest-clients (n × client keys)  next-cost largest-cost
+ *                    steps (n × from± tokens))
+ *   grant      2     queue  partition  number  sent-at±  limit  per  waiting-elsewhere
+ *                    weights (n × tier client weight)  runs (n × start± part slots)
  *   admission  0xC3  see {@link AdmissionAvro}
  * </pre>
  */
@@ -84,14 +89,28 @@ public final class QueueMessageCodec {
         out.write(report.perMs());
         out.write(report.lagMs());
         out.write(report.waiting());
-        out.write(report.slots());
-        out.writeSigned(report.coveredUntilNanos());
+        out.write(report.grant());
+        out.write(report.returned().isPresent() ? 1 : 0);
+        report.returned().ifPresent(time -> {
+            out.writeSigned(time.fromNanos());
+            out.writeSigned(time.untilNanos());
+        });
         out.write(report.demands().size());
         report.demands().forEach(demand -> {
             out.write(demand.tier());
-            out.write(demand.keys());
-            out.write(demand.tokens());
+            out.write(demand.clients());
+            out.write(demand.largestClients().size());
+            demand.largestClients().forEach(client -> {
+                out.write(client.client());
+                out.write(client.keys());
+            });
+            out.write(demand.nextCost());
             out.write(demand.largestCost());
+            out.write(demand.steps().size());
+            demand.steps().forEach(step -> {
+                out.writeSigned(step.fromNanos());
+                out.write(step.tokens());
+            });
         });
         return out.written();
     }
@@ -100,10 +119,17 @@ public final class QueueMessageCodec {
         StateBytes out = StateBytes.toWrite(GRANT);
         out.write(grant.queue());
         out.write(grant.partition());
+        out.write(grant.number());
         out.writeSigned(grant.sentAtMs());
         out.write(grant.limit());
         out.write(grant.perMs());
         out.write(grant.waitingElsewhere());
+        out.write(grant.weights().size());
+        grant.weights().forEach(client -> {
+            out.write(client.flow().tier());
+            out.write(client.flow().client());
+            out.write(client.weight());
+        });
         out.write(grant.runs().size());
         grant.runs().forEach(run -> {
             out.writeSigned(run.start().nanos());
@@ -121,32 +147,54 @@ public final class QueueMessageCodec {
         long perMs = count(in);
         long lagMs = count(in);
         long waiting = count(in);
-        long slots = count(in);
-        long coveredUntilNanos = in.readSigned();
+        long grant = count(in);
+        Optional<LeasedTime> returned =
+                count(in) == 0 ? Optional.empty() : Optional.of(new LeasedTime(in.readSigned(), in.readSigned()));
         List<SlotReport.Demand> demands = new ArrayList<>();
         for (long left = items(in); left > 0; left--) {
-            demands.add(new SlotReport.Demand(in.readText(), count(in), count(in), count(in)));
+            demands.add(new SlotReport.Demand(in.readText(), count(in), clients(in), count(in), count(in), steps(in)));
         }
         Pacing.of(limit, perMs, 1);
         return new QueueMessage.Reported(
-                new SlotReport(queue, partition, limit, perMs, lagMs, waiting, slots, coveredUntilNanos, demands));
+                new SlotReport(queue, partition, limit, perMs, lagMs, waiting, grant, returned, demands));
+    }
+
+    private static List<SlotReport.ClientKeys> clients(StateBytes in) {
+        List<SlotReport.ClientKeys> clients = new ArrayList<>();
+        for (long left = items(in); left > 0; left--) {
+            clients.add(new SlotReport.ClientKeys(in.readText(), count(in)));
+        }
+        return clients;
+    }
+
+    private static List<SlotReport.Step> steps(StateBytes in) {
+        List<SlotReport.Step> steps = new ArrayList<>();
+        for (long left = items(in); left > 0; left--) {
+            steps.add(new SlotReport.Step(in.readSigned(), count(in)));
+        }
+        return steps;
     }
 
     private static QueueMessage decodeGrant(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, GRANT, "a grant");
         String queue = in.readText();
         int partition = partition(in);
+        long number = count(in);
         long sentAtMs = in.readSigned();
         long limit = count(in);
         long perMs = count(in);
         long waitingElsewhere = count(in);
+        List<SlotGrant.ClientWeight> weights = new ArrayList<>();
+        for (long left = items(in); left > 0; left--) {
+            weights.add(new SlotGrant.ClientWeight(new Flow(in.readText(), in.readText()), Math.max(1, count(in))));
+        }
         List<SlotRun> runs = new ArrayList<>();
         for (long left = items(in); left > 0; left--) {
             runs.add(new SlotRun(new Pacing.Arrival(in.readSigned(), count(in)), count(in)));
         }
         Pacing.of(limit, perMs, 1);
         return new QueueMessage.Granted(
-                new SlotGrant(queue, partition, sentAtMs, limit, perMs, waitingElsewhere, runs));
+                new SlotGrant(queue, partition, number, sentAtMs, limit, perMs, waitingElsewhere, weights, runs));
     }
 
     private static long items(StateBytes in) {

@@ -8,6 +8,7 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueMessage;
+import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.Pacing.Arrival;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
@@ -16,6 +17,7 @@ import dev.weir.wire.UnreadableException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -29,16 +31,28 @@ class QueueMessageCodecTest {
             150,
             1L << 40,
             7,
-            1_700_000_000_123_456_789L,
-            List.of(new SlotReport.Demand("gold", 3, 4, 5), new SlotReport.Demand("", 1, 1, 1)));
+            Optional.of(new SlotReport.LeasedTime(1_700_000_000_123_456_789L, 1_700_000_000_123_456_999L)),
+            List.of(
+                    new SlotReport.Demand(
+                            "gold",
+                            3,
+                            List.of(new SlotReport.ClientKeys("ann", 2)),
+                            4,
+                            5,
+                            List.of(new SlotReport.Step(-1, 6), new SlotReport.Step(1_700_000_000_123_456_789L, 1))),
+                    new SlotReport.Demand("", 1, List.of(), 1, 1, List.of())));
+
+    private static final SlotReport LAST_REPORT = new SlotReport("q", 0, 1, 1, 0, 0, 0, Optional.empty(), List.of());
 
     private static final SlotGrant GRANT = new SlotGrant(
             "q",
             0,
+            1_700_000_000_000_000_017L,
             1_700_000_000_123L,
             2_000,
             60_000,
             99,
+            List.of(new SlotGrant.ClientWeight(new Flow("gold", "ann"), 250)),
             List.of(new SlotRun(new Arrival(1_700_000_000_123_456_789L, 2), 100), new SlotRun(new Arrival(-5, 0), 1)));
 
     private static final QueueMessage.Marker MARKER = new QueueMessage.Marker(new UUID(-1, 7), -5, 11);
@@ -53,6 +67,7 @@ class QueueMessageCodecTest {
         for (QueueMessage message : List.of(
                 MARKER,
                 new QueueMessage.Reported(REPORT),
+                new QueueMessage.Reported(LAST_REPORT),
                 new QueueMessage.Granted(GRANT),
                 new QueueMessage.Admitted(admission))) {
             assertThat(codec.decode(codec.encode(message))).isEqualTo(message);
@@ -61,22 +76,27 @@ class QueueMessageCodecTest {
 
     @Test
     void impossible_values_are_unreadable() {
-        SlotReport.Demand negative = new SlotReport.Demand("gold", 1, -1, 1);
+        SlotReport.Demand negative = new SlotReport.Demand("gold", -1, List.of(), 1, 1, List.of());
+        SlotReport.Demand negativeStep =
+                new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(0, -1)));
+        Optional<SlotReport.LeasedTime> none = Optional.empty();
         List<SlotReport> reports = List.of(
-                new SlotReport("q", -1, 1, 1, 0, 1, 0, 0, List.of()),
-                new SlotReport("q", 0, 0, 1, 0, 1, 0, 0, List.of()),
-                new SlotReport("q", 0, 1, 1, -1, 1, 0, 0, List.of()),
-                new SlotReport("q", 0, 1, 1, 0, -1, 0, 0, List.of()),
-                new SlotReport("q", 0, 1, 1, 0, 1, -1, 0, List.of()),
-                new SlotReport("q", 0, 1, 1, 0, 1, 0, 0, List.of(negative)));
+                new SlotReport("q", -1, 1, 1, 0, 1, 0, none, List.of()),
+                new SlotReport("q", 0, 0, 1, 0, 1, 0, none, List.of()),
+                new SlotReport("q", 0, 1, 1, -1, 1, 0, none, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, -1, 0, none, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, 1, -1, none, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negative)),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negativeStep)));
         for (SlotReport report : reports) {
             byte[] bytes = codec.encode(new QueueMessage.Reported(report));
             assertThatThrownBy(() -> codec.decode(bytes)).as("%s", report).isInstanceOf(UnreadableException.class);
         }
         List<SlotGrant> grants = List.of(
-                new SlotGrant("q", -1, 0, 1, 1, 0, List.of()),
-                new SlotGrant("q", 0, 0, 1, 0, 0, List.of()),
-                new SlotGrant("q", 0, 0, 1, 1, 0, List.of(new SlotRun(new Arrival(0, 0), -1))));
+                new SlotGrant("q", -1, 0, 0, 1, 1, 0, List.of(), List.of()),
+                new SlotGrant("q", 0, -1, 0, 1, 1, 0, List.of(), List.of()),
+                new SlotGrant("q", 0, 0, 0, 1, 0, 0, List.of(), List.of()),
+                new SlotGrant("q", 0, 0, 0, 1, 1, 0, List.of(), List.of(new SlotRun(new Arrival(0, 0), -1))));
         for (SlotGrant grant : grants) {
             byte[] bytes = codec.encode(new QueueMessage.Granted(grant));
             assertThatThrownBy(() -> codec.decode(bytes)).as("%s", grant).isInstanceOf(UnreadableException.class);

@@ -139,10 +139,12 @@ enum InjectedFlaw {
         return new SlotGrant(
                 grant.queue(),
                 grant.partition(),
+                grant.number(),
                 grant.sentAtMs(),
                 10 * grant.limit(),
                 grant.perMs(),
                 grant.waitingElsewhere(),
+                grant.weights(),
                 runs);
     }
 

@@ -85,6 +85,18 @@ public final class QueueBacklog {
         return tokens;
     }
 
+    /** Returns the number of requests that wait in tiers of this priority or a higher one. Takes O(tiers of the rules). */
+    public long requestsFrom(int priority, QueueRules rules) {
+        long named = 0;
+        long from = 0;
+        for (Map.Entry<String, TierShare> tier : rules.tiers().entrySet()) {
+            long ofTier = requestsByTier.getOrDefault(tier.getKey(), 0L);
+            named += ofTier;
+            from += tier.getValue().priority() >= priority ? ofTier : 0;
+        }
+        return from + (TierShare.DEFAULT.priority() >= priority ? requests - named : 0);
+    }
+
     /** Returns the number of waiting requests of each tier that has any. */
     public Map<String, Long> requestsByTier() {
         return new TreeMap<>(requestsByTier);

@@ -1,129 +1,174 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.total.SlotReport.LeasedTime;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * The slots of a queue's total that were granted to one partition. A slot that is not used within
- * {@value #MAX_LATENESS_MS} ms after its time is lost.
+ * The time of a queue's total that was granted to one partition and is not used yet. A request of cost c takes the time
+ * of c slots, at any place in an interval. So the times of two requests never overlap, on whichever partitions: the sum
+ * of all releases keeps the pace of the total with a burst of 1.
+ *
+ * <pre>
+ *   granted    ├──────────────────┤         4 slots
+ *   used       ├────┼╌╌╌╌╌┼────┼──┤         one at the start, one when the pace of another key permits it
+ * </pre>
+ *
+ * <p>Time that is not used within {@value #MAX_LATENESS_MS} ms is lost.
  */
 public final class LeasedSlots {
 
-    /** How long after its time a slot can still be used, in milliseconds, since work is done in ticks. */
+    /** How long after it has passed leased time can still be used, in milliseconds, since work is done in ticks. */
     static final long MAX_LATENESS_MS = 100;
 
-    /** The most runs that are kept. The ledger grants fewer. */
-    private static final int MAX_RUNS = 4_096;
+    /** The most intervals that are kept. The ledger grants fewer. */
+    private static final int MAX_INTERVALS = 4_096;
 
     private static final long MAX_LATENESS_NANOS = MAX_LATENESS_MS * 1_000_000;
 
-    /** The slots {@code from} (inclusive) to {@code to} (exclusive), counted from {@code start}. */
-    private record SlotRange(Pacing pacing, Pacing.Arrival start, long from, long to) {
+    /** An interval of unused time, in which requests keep the pace. */
+    private record Interval(Pacing pacing, Pacing.Arrival start, Pacing.Arrival end) {
 
-        long nanos(long slot) {
-            return pacing.after(start, slot).ceilNanos();
+        /** Returns the end of a request that is released at {@code atNanos}, not before the interval. */
+        Pacing.Arrival endOf(long cost, long atNanos) {
+            boolean isAtStart = atNanos == start.ceilNanos(); // then the part of a nanosecond before is used as well
+            return pacing.after(isAtStart ? start : new Pacing.Arrival(atNanos, 0), cost);
         }
 
-        /** Returns the first slot that does not start before {@code nanos}; {@code to} if there is none. */
-        long firstFrom(long nanos) {
-            if (nanos <= nanos(from)) {
-                return from;
-            }
-            long slot = Math.max(from, pacing.slotsIn(nanos - start.nanos()) - 1);
-            while (slot < to && nanos(slot) < nanos) {
-                slot++;
-            }
-            return Math.min(slot, to);
+        boolean fits(long cost, long atNanos) {
+            return !isBefore(end, endOf(cost, atNanos));
         }
     }
 
-    /** The place of a request in a range of slots. */
-    private record Found(SlotRange part, long slot) {}
+    /** The place of a request in an interval. */
+    private record Found(Interval interval, long atNanos) {}
 
-    private final TreeMap<Long, SlotRange> ranges = new TreeMap<>(); // by the time of the first slot
-    private long coveredUntilNanos;
+    private final TreeMap<Long, Interval> intervals = new TreeMap<>(); // by the start
+    private long limit;
+    private long perMs;
+    private Pacing pacing; // of the last grant
+
+    private static boolean isBefore(Pacing.Arrival one, Pacing.Arrival other) {
+        return one.nanos() != other.nanos() ? one.nanos() < other.nanos() : one.part() < other.part();
+    }
 
     /** Adds granted slots. */
     public void add(SlotGrant grant) {
-        Pacing pacing = Pacing.of(grant.limit(), grant.perMs(), 1);
+        if (pacing == null || limit != grant.limit() || perMs != grant.perMs()) {
+            limit = grant.limit();
+            perMs = grant.perMs();
+            pacing = Pacing.of(limit, perMs, 1);
+        }
         for (SlotRun run : grant.runs()) {
-            if (ranges.size() < MAX_RUNS) {
-                put(new SlotRange(pacing, run.start(), 0, run.slots()));
+            Interval added = new Interval(pacing, run.start(), pacing.after(run.start(), run.slots()));
+            Map.Entry<Long, Interval> before = intervals.floorEntry(run.start().ceilNanos());
+            if (before != null && before.getValue().end.equals(run.start()) && before.getValue().pacing == pacing) {
+                intervals.put(before.getKey(), new Interval(pacing, before.getValue().start, added.end));
+            } else if (intervals.size() < MAX_INTERVALS) {
+                put(added);
             }
-            coveredUntilNanos = Math.max(
-                    coveredUntilNanos, pacing.after(run.start(), run.slots()).ceilNanos());
         }
     }
 
-    /** Returns the end of the last slot granted so far. */
-    public long coveredUntilNanos() {
-        return coveredUntilNanos;
+    /** Returns the demands that the unused time does not cover. */
+    public List<SlotReport.Demand> uncovered(List<SlotReport.Demand> demands, Pacing total, long nowNanos) {
+        return SlotReport.uncovered(demands, unused(nowNanos), total);
     }
 
-    /** Returns the number of slots left in runs of at least {@code consecutive} slots. */
-    public long left(long consecutive, long nowNanos) {
+    private List<LeasedTime> unused(long nowNanos) {
         expireBefore(nowNanos - MAX_LATENESS_NANOS);
-        long left = 0;
-        for (SlotRange part : ranges.values()) {
-            long ofPart = part.to - part.firstFrom(nowNanos - MAX_LATENESS_NANOS);
-            left += ofPart >= consecutive ? ofPart : 0;
+        List<LeasedTime> unused = new ArrayList<>(intervals.size());
+        for (Interval each : intervals.values()) {
+            long fromNanos = Math.max(each.start.ceilNanos(), nowNanos - MAX_LATENESS_NANOS);
+            unused.add(new LeasedTime(fromNanos, each.end.ceilNanos()));
         }
-        return left;
+        return unused;
     }
 
     /**
-     * Returns the start of the first slots that a request of this cost can use from {@code fromNanos} on;
-     * {@link Long#MAX_VALUE} if there are none.
+     * Returns the first time from {@code fromNanos} on at which a request of this cost can be released;
+     * {@link Long#MAX_VALUE} if there is none.
      */
     public long firstNanos(long cost, long fromNanos, long nowNanos) {
         Found found = find(cost, Math.max(fromNanos, nowNanos - MAX_LATENESS_NANOS));
-        return found == null ? Long.MAX_VALUE : found.part.nanos(found.slot);
+        return found == null ? Long.MAX_VALUE : found.atNanos;
     }
 
-    /** Uses the slots that {@link #firstNanos} returned. */
+    /** Returns the end of the time that a request takes which is released at what {@link #firstNanos} returned. */
+    public long endNanos(long cost, long fromNanos, long nowNanos) {
+        Found found = find(cost, Math.max(fromNanos, nowNanos - MAX_LATENESS_NANOS));
+        return found.interval.endOf(cost, found.atNanos).ceilNanos();
+    }
+
+    /** Uses the time of a request that is released at what {@link #firstNanos} returned. */
     public void take(long cost, long fromNanos, long nowNanos) {
         Found found = find(cost, Math.max(fromNanos, nowNanos - MAX_LATENESS_NANOS));
-        SlotRange part = found.part;
-        ranges.remove(part.nanos(part.from));
-        if (found.slot + cost < part.to) {
-            put(new SlotRange(part.pacing, part.start, found.slot + cost, part.to));
+        Interval all = found.interval;
+        Pacing.Arrival end = all.endOf(cost, found.atNanos);
+        intervals.remove(all.start.ceilNanos());
+        if (isBefore(end, all.end)) {
+            put(new Interval(all.pacing, end, all.end));
         }
-        if (part.from < found.slot) {
-            put(new SlotRange(part.pacing, part.start, part.from, found.slot));
+        if (all.start.ceilNanos() < found.atNanos) {
+            put(new Interval(all.pacing, all.start, new Pacing.Arrival(found.atNanos, 0)));
         }
         expireBefore(nowNanos - MAX_LATENESS_NANOS);
     }
 
-    /** Discards all slots, because their times were wrong. */
-    public void clear() {
-        ranges.clear();
-        coveredUntilNanos = 0;
+    /** Returns what is left of the last interval; an interval of length 0 if there is none. */
+    public LeasedTime last(long nowNanos) {
+        if (intervals.isEmpty()) {
+            return new LeasedTime(nowNanos, nowNanos);
+        }
+        Interval last = intervals.lastEntry().getValue();
+        return new LeasedTime(Math.max(last.start.ceilNanos(), nowNanos), last.end.ceilNanos());
     }
 
-    private void put(SlotRange part) {
-        ranges.put(part.nanos(part.from), part);
+    /** Removes what lies in the last interval from {@code fromNanos} on, and returns it; empty if nothing does. */
+    public Optional<LeasedTime> cut(long fromNanos) {
+        if (intervals.isEmpty()) {
+            return Optional.empty();
+        }
+        Interval last = intervals.lastEntry().getValue();
+        long startNanos = Math.max(fromNanos, last.start.ceilNanos());
+        if (startNanos >= last.end.ceilNanos()) {
+            return Optional.empty();
+        }
+        intervals.pollLastEntry();
+        if (last.start.ceilNanos() < startNanos) {
+            put(new Interval(last.pacing, last.start, new Pacing.Arrival(startNanos, 0)));
+        }
+        return Optional.of(new LeasedTime(startNanos, last.end.ceilNanos()));
+    }
+
+    /** Discards all time, because it was wrong. */
+    public void clear() {
+        intervals.clear();
+    }
+
+    /** Of two that start in the same nanosecond, keeps the longer one. */
+    private void put(Interval added) {
+        intervals.merge(added.start.ceilNanos(), added, (one, other) -> isBefore(one.end, other.end) ? other : one);
     }
 
     private Found find(long cost, long fromNanos) {
-        Long before = ranges.floorKey(fromNanos);
-        for (SlotRange part : (before == null ? ranges : ranges.tailMap(before, true)).values()) {
-            if (part.to - part.from >= cost) {
-                long slot = part.firstFrom(fromNanos);
-                if (part.to - slot >= cost) {
-                    return new Found(part, slot);
-                }
+        Long before = intervals.floorKey(fromNanos);
+        for (Interval each : (before == null ? intervals : intervals.tailMap(before, true)).values()) {
+            long atNanos = Math.max(each.start.ceilNanos(), fromNanos);
+            if (each.fits(cost, atNanos)) {
+                return new Found(each, atNanos);
             }
         }
         return null;
     }
 
     private void expireBefore(long nanos) {
-        while (!ranges.isEmpty()) {
-            SlotRange first = ranges.firstEntry().getValue();
-            if (first.nanos(first.to - 1) >= nanos) {
-                return;
-            }
-            ranges.pollFirstEntry();
+        while (!intervals.isEmpty() && intervals.firstEntry().getValue().end.nanos() < nanos) {
+            intervals.pollFirstEntry();
         }
     }
 }

@@ -1,34 +1,78 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.backlog.TierScheduler;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.KeyScheduler;
+import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.total.SlotReport.ClientKeys;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * The buckets of a queue with a total whose own pace permits a release soon, in the order in which the total lets them
  * release: by the tier of their first request, higher priorities first and tiers of one priority by weight; within a
- * tier, the bucket whose own pace has permitted its release for longest. So the keys of a tier take turns, one request
- * each. An update or a release takes O(log n).
+ * tier, clients evenly; and within a client, keys evenly. Shares are counted in tokens, not requests. While some buckets
+ * of a tier contend that are not on the heap, those of the tier release in the order in which their own pace permits it.
+ * An update or a release takes O(log n).
  */
 public final class SlotContenders {
 
+    /** The most buckets that are considered instead of one whose request does not fit. */
+    private static final int MAX_OTHERS = 16;
+
     /** The most tokens that are assumed for a bucket that is not on the heap. */
     private static final long MAX_ASSUMED_TOKENS = 1_000_000;
+
+    /**
+     * What a bucket contends for.
+     *
+     * @param flow the tier and the client of its first request
+     * @param turnNanos when the pace of the bucket permits that request to leave
+     * @param cost the cost of that request
+     * @param atOnce the tokens that its pace permits to leave at that time, including that request
+     * @param tokens what the bucket could release soon, including {@code atOnce}
+     */
+    public record Contender(Flow flow, long turnNanos, long cost, long atOnce, long tokens) {}
 
     private static final class TierContenders {
         final String tier;
         final TimerQueue<BucketId> soonestFirst = new TimerQueue<>();
         final TreeMap<Long, Integer> costs = new TreeMap<>();
+        final Map<String, Integer> keysByClient = new HashMap<>();
+        final TreeSet<ClientKeys> largestClients = new TreeSet<>(MOST_KEYS_FIRST); // those with several keys
         long tokens;
 
         TierContenders(String tier) {
             this.tier = tier;
         }
+
+        /** Adds a contender to the sums, or subtracts it if {@code by} is −1. */
+        void count(Contender contender, int by) {
+            tokens += by * contender.tokens;
+            costs.merge(contender.cost, by, SlotContenders::sum);
+            String client = contender.flow.client();
+            int had = keysByClient.getOrDefault(client, 0);
+            keysByClient.merge(client, by, SlotContenders::sum);
+            if (had > 1) {
+                largestClients.remove(new ClientKeys(client, had));
+            }
+            if (had + by > 1) {
+                largestClients.add(new ClientKeys(client, had + by));
+            }
+        }
+    }
+
+    private static final Comparator<ClientKeys> MOST_KEYS_FIRST =
+            Comparator.comparingLong(ClientKeys::keys).reversed().thenComparing(ClientKeys::client);
+
+    private static Integer sum(Integer had, Integer more) {
+        return had + more == 0 ? null : (Integer) (had + more);
     }
 
     /** Orders tiers by descending priority, then by name. */
@@ -40,25 +84,20 @@ public final class SlotContenders {
         }
     }
 
-    /** What a bucket contends for. */
-    private record Entry(String tier, long cost, long tokens) {}
-
-    private final Map<BucketId, Entry> entries = new HashMap<>();
+    private final Map<BucketId, Contender> contenders = new HashMap<>();
     private final Map<String, TierContenders> byTier = new HashMap<>();
     private final TreeMap<Rank, TierContenders> byRank = new TreeMap<>();
     private final TreeMap<Rank, TierContenders> withSeveral = new TreeMap<>(); // the tiers with more than one bucket
     private final Map<String, Long> coldByTier = new HashMap<>(); // the numbers of contenders that are not on the heap
-    private final TreeMap<Long, Integer> costs = new TreeMap<>(); // of all tiers
     private final TimerQueue<String> firsts = new TimerQueue<>(); // of all tiers
-    private final TimerQueue<String> upcoming = new TimerQueue<>(); // of the tiers that the scheduler does not have
-    private final TierScheduler scheduler;
+    private final TimerQueue<BucketId> upcoming = new TimerQueue<>(); // those that the scheduler does not have
+    private final KeyScheduler scheduler;
     private Map<String, TierShare> shares;
-    private long tokens;
-    private long coldTotal;
+    private long schedulerNanos = Long.MIN_VALUE; // the scheduler has the contenders whose turn is not later
 
     public SlotContenders(Map<String, TierShare> tiers) {
         this.shares = tiers;
-        scheduler = new TierScheduler(tiers);
+        scheduler = new KeyScheduler(tiers);
     }
 
     public void setShares(Map<String, TierShare> newTiers) {
@@ -66,17 +105,24 @@ public final class SlotContenders {
         scheduler.setShares(newTiers);
         byRank.clear();
         withSeveral.clear();
-        byTier.forEach((tier, contenders) -> {
-            byRank.put(rank(tier), contenders);
-            noteSize(contenders);
+        byTier.forEach((tier, of) -> {
+            byRank.put(rank(tier), of);
+            noteSize(of);
         });
     }
 
-    private void noteSize(TierContenders contenders) {
-        if (contenders.soonestFirst.size() > 1) {
-            withSeveral.put(rank(contenders.tier), contenders);
+    /** Sets the weights of clients that have keys on other partitions too. */
+    public void setClientWeights(List<SlotGrant.ClientWeight> weights) {
+        Map<Flow, Long> byFlow = new HashMap<>();
+        weights.forEach(each -> byFlow.put(each.flow(), each.weight()));
+        scheduler.setClientWeights(byFlow);
+    }
+
+    private void noteSize(TierContenders tier) {
+        if (tier.soonestFirst.size() > 1) {
+            withSeveral.put(rank(tier.tier), tier);
         } else {
-            withSeveral.remove(rank(contenders.tier));
+            withSeveral.remove(rank(tier.tier));
         }
     }
 
@@ -84,85 +130,83 @@ public final class SlotContenders {
         return new Rank(shares.getOrDefault(tier, TierShare.DEFAULT).priority(), tier);
     }
 
-    /**
-     * Adds a bucket, or updates its entry.
-     *
-     * @param tier the tier of its first request
-     * @param nanos when the pace of the bucket permits that request to leave
-     * @param cost the cost of that request
-     * @param tokens what the bucket could release soon, including that request
-     */
-    public void put(BucketId bucket, String tier, long nanos, long cost, long tokens) {
-        Entry before = entries.get(bucket);
-        if (before != null && !before.tier.equals(tier)) {
+    /** Adds a bucket, or updates its entry. */
+    public void put(BucketId bucket, Contender contender) {
+        Contender before = contenders.get(bucket);
+        if (contender.equals(before)) {
+            return;
+        }
+        boolean staysInTier = before != null && before.flow.tier().equals(contender.flow.tier());
+        if (before != null && !staysInTier) {
             remove(bucket);
-            before = null;
         }
-        TierContenders contenders = byTier.get(tier);
-        if (contenders == null) {
-            contenders = new TierContenders(tier);
-            byTier.put(tier, contenders);
-            byRank.put(rank(tier), contenders);
+        TierContenders tier = byTier.get(contender.flow.tier());
+        if (tier == null) {
+            tier = new TierContenders(contender.flow.tier());
+            byTier.put(tier.tier, tier);
+            byRank.put(rank(tier.tier), tier);
         }
-        if (before != null) { // without removing the tier, which would lose its place in the scheduler
-            count(contenders, before, -1);
+        if (staysInTier) {
+            tier.count(before, -1);
         }
-        Entry entry = new Entry(tier, cost, tokens);
-        entries.put(bucket, entry);
-        contenders.soonestFirst.set(bucket, nanos);
-        count(contenders, entry, 1);
-        setTimers(tier, contenders);
-        noteSize(contenders);
+        contenders.put(bucket, contender);
+        tier.count(contender, 1);
+        tier.soonestFirst.set(bucket, contender.turnNanos);
+        firsts.set(tier.tier, tier.soonestFirst.firstNanos());
+        noteSize(tier);
+        boolean isInScheduler = staysInTier && !upcoming.contains(bucket);
+        if (isInScheduler && before.flow.equals(contender.flow)) {
+            return;
+        }
+        if (contender.turnNanos <= schedulerNanos) { // at once, so that its tier keeps its place if others leave
+            upcoming.cancel(bucket);
+            scheduler.enter(contender.flow, bucket);
+        } else {
+            upcoming.set(bucket, contender.turnNanos);
+        }
+        if (isInScheduler) {
+            scheduler.leave(before.flow, bucket);
+        }
     }
 
     public void remove(BucketId bucket) {
-        Entry entry = entries.remove(bucket);
-        if (entry == null) {
+        Contender contender = contenders.remove(bucket);
+        if (contender == null) {
             return;
         }
-        TierContenders contenders = byTier.get(entry.tier);
-        contenders.soonestFirst.cancel(bucket);
-        count(contenders, entry, -1);
-        setTimers(entry.tier, contenders);
-        noteSize(contenders);
-        removeIfEmpty(contenders);
+        if (upcoming.contains(bucket)) {
+            upcoming.cancel(bucket);
+        } else {
+            scheduler.leave(contender.flow, bucket);
+        }
+        TierContenders tier = byTier.get(contender.flow.tier());
+        tier.soonestFirst.cancel(bucket);
+        tier.count(contender, -1);
+        firsts.set(tier.tier, tier.soonestFirst.firstNanos());
+        noteSize(tier);
+        removeIfEmpty(tier);
     }
 
-    private void removeIfEmpty(TierContenders contenders) {
-        if (contenders.soonestFirst.isEmpty() && !coldByTier.containsKey(contenders.tier)) {
-            byTier.remove(contenders.tier);
-            byRank.remove(rank(contenders.tier));
-            if (scheduler.isWaiting(contenders.tier)) {
-                scheduler.leave(contenders.tier);
-            }
+    private void removeIfEmpty(TierContenders tier) {
+        if (tier.soonestFirst.isEmpty() && !coldByTier.containsKey(tier.tier)) {
+            byTier.remove(tier.tier);
+            byRank.remove(rank(tier.tier));
         }
     }
 
-    /** Adds an entry to the sums, or subtracts it if {@code by} is −1. */
-    private void count(TierContenders contenders, Entry entry, int by) {
-        contenders.tokens += by * entry.tokens;
-        tokens += by * entry.tokens;
-        for (TreeMap<Long, Integer> each : List.of(contenders.costs, costs)) {
-            each.merge(entry.cost, by, (had, more) -> had + more == 0 ? null : (Integer) (had + more));
-        }
+    /** Returns what a bucket contends for; null if it does not contend. */
+    public Contender get(BucketId bucket) {
+        return contenders.get(bucket);
     }
 
-    private void setTimers(String tier, TierContenders contenders) {
-        long nanos = contenders.soonestFirst.firstNanos();
-        firsts.set(tier, nanos);
-        upcoming.set(tier, scheduler.isWaiting(tier) ? Long.MAX_VALUE : nanos);
-    }
-
-    /** Returns the tier of the first request of a bucket; null if the bucket does not contend. */
-    public String tier(BucketId bucket) {
-        Entry entry = entries.get(bucket);
-        return entry == null ? null : entry.tier;
+    public boolean isEmpty() {
+        return contenders.isEmpty() && coldByTier.isEmpty();
     }
 
     /** Returns when the first bucket of a tier may release by its own pace; {@link Long#MAX_VALUE} if there is none. */
     public long firstNanos(String tier) {
-        TierContenders contenders = byTier.get(tier);
-        return contenders == null ? Long.MAX_VALUE : contenders.soonestFirst.firstNanos();
+        TierContenders contending = byTier.get(tier);
+        return contending == null ? Long.MAX_VALUE : contending.soonestFirst.firstNanos();
     }
 
     /**
@@ -174,13 +218,30 @@ public final class SlotContenders {
                 : withSeveral.lastEntry().getValue().soonestFirst.latestFirst();
     }
 
+    /** Returns the tiers with a lower priority, the lowest first. */
+    public List<String> tiersBelow(int priority) {
+        List<String> tiers = new ArrayList<>();
+        for (Rank rank : byRank.descendingKeySet()) {
+            if (rank.priority >= priority || tiers.size() == SlotReport.MAX_DEMANDS) {
+                break;
+            }
+            tiers.add(rank.tier);
+        }
+        return tiers;
+    }
+
+    /** Returns the buckets of a tier, by descending time of their turn. */
+    public Iterable<BucketId> latestOf(String tier) {
+        TierContenders contending = byTier.get(tier);
+        return contending == null ? List.of() : contending.soonestFirst.latestFirst();
+    }
+
     /**
      * Records how many buckets of a tier contend that are not on the heap. The tier is kept as long as there are any.
      */
     public void setColdCount(String tier, long number) {
         long more = number - coldByTier.getOrDefault(tier, 0L);
         if (more != 0) {
-            coldTotal += more;
             coldByTier.merge(tier, more, (had, change) -> had + change == 0 ? null : (Long) (had + change));
         }
         if (number == 0 && byTier.containsKey(tier)) {
@@ -193,27 +254,47 @@ public final class SlotContenders {
      * there is none.
      */
     public BucketId first(long untilNanos) {
+        schedulerNanos = untilNanos;
         while (!upcoming.isEmpty() && upcoming.firstNanos() <= untilNanos) {
-            scheduler.enter(upcoming.first());
-            upcoming.cancel(upcoming.first());
+            BucketId bucket = upcoming.first();
+            upcoming.cancel(bucket);
+            scheduler.enter(contenders.get(bucket).flow, bucket);
         }
-        for (String tier = scheduler.first(); tier != null; tier = scheduler.first()) {
-            TimerQueue<BucketId> soonest = byTier.get(tier).soonestFirst;
-            if (soonest.firstNanos() <= untilNanos) {
-                return soonest.first();
+        for (BucketId bucket = scheduler.first(); bucket != null; bucket = scheduler.first()) {
+            Contender contender = contenders.get(bucket);
+            if (contender.turnNanos <= untilNanos) {
+                String tier = contender.flow.tier();
+                return coldByTier.containsKey(tier)
+                        ? byTier.get(tier).soonestFirst.first()
+                        : bucket;
             }
-            scheduler.leave(tier);
-            upcoming.set(tier, soonest.firstNanos());
+            scheduler.leave(contender.flow, bucket);
+            upcoming.set(bucket, contender.turnNanos);
         }
         return null;
     }
 
+    /** Returns buckets that could release instead of the one that {@link #first} returned, all of its tier. */
+    public List<BucketId> insteadOf(BucketId first) {
+        TierContenders tier = byTier.get(contenders.get(first).flow.tier());
+        List<BucketId> others = new ArrayList<>();
+        int looks = MAX_OTHERS;
+        for (BucketId bucket : tier.soonestFirst.soonestFirst()) {
+            if (contenders.get(bucket).turnNanos > schedulerNanos || looks-- == 0) {
+                break;
+            }
+            others.add(bucket);
+        }
+        return others;
+    }
+
     /**
-     * Records that the bucket returned by {@link #first} releases its first request. It must be put or removed next.
+     * Records that a bucket releases its first request: the one returned by {@link #first}, or one of
+     * {@link #insteadOf}. It must be put or removed next.
      */
     public void served(BucketId bucket) {
-        Entry entry = entries.get(bucket);
-        scheduler.served(entry.tier, entry.cost, true);
+        Contender contender = contenders.get(bucket);
+        scheduler.served(contender.flow, bucket, contender.cost);
     }
 
     /** Returns when the first bucket may release by its own pace; {@link Long#MAX_VALUE} if there are none. */
@@ -224,31 +305,54 @@ public final class SlotContenders {
     /**
      * Returns the demands by tier, higher priorities first; tiers beyond a bound are added to the last one. Buckets
      * that are not on the heap are assumed to need as much as the average of those on the heap in their tier.
+     *
+     * @param pace the pace of each bucket
+     * @param total the pace of all together
+     * @param nowNanos the time of the report
      */
-    public List<SlotReport.Demand> demands() {
-        List<SlotReport.Demand> demands = new ArrayList<>();
-        long moreKeys = entries.size();
-        long moreParked = coldTotal;
-        long moreTokens = tokens;
-        for (TierContenders contenders : byRank.values()) {
-            if (demands.size() == SlotReport.MAX_DEMANDS - 1 && byRank.size() > SlotReport.MAX_DEMANDS) {
-                demands.add(demand(contenders.tier, moreKeys, moreParked, moreTokens, costs));
-                break;
+    public List<SlotReport.Demand> demands(Pacing pace, Pacing total, long nowNanos) {
+        List<DemandProfile> profiles = new ArrayList<>();
+        for (TierContenders tier : byRank.values()) {
+            boolean isBeyond = profiles.size() == SlotReport.MAX_DEMANDS;
+            DemandProfile profile =
+                    isBeyond ? profiles.get(profiles.size() - 1) : new DemandProfile(tier.tier, pace, total, nowNanos);
+            if (!isBeyond) {
+                profiles.add(profile);
             }
-            int keys = contenders.soonestFirst.size();
-            long parkedKeys = coldByTier.getOrDefault(contenders.tier, 0L);
-            demands.add(demand(contenders.tier, keys, parkedKeys, contenders.tokens, contenders.costs));
-            moreKeys -= keys;
-            moreParked -= parkedKeys;
-            moreTokens -= contenders.tokens;
+            add(tier, profile, isBeyond);
         }
-        return demands;
+        return profiles.stream().map(DemandProfile::demand).toList();
     }
 
-    private static SlotReport.Demand demand(
-            String tier, long keys, long parkedKeys, long tokens, TreeMap<Long, Integer> costs) {
-        long each = keys == 0 ? 1 : Math.min(tokens / keys, MAX_ASSUMED_TOKENS);
-        long largestCost = costs.isEmpty() ? 1 : costs.lastKey();
-        return new SlotReport.Demand(tier, keys + parkedKeys, tokens + parkedKeys * each, largestCost);
+    private void add(TierContenders tier, DemandProfile profile, boolean isBeyond) {
+        long left = tier.tokens;
+        if (!isBeyond) {
+            for (BucketId bucket : tier.soonestFirst.soonestFirst()) {
+                Contender contender = contenders.get(bucket);
+                left -= contender.tokens;
+                if (!profile.add(contender)) {
+                    break;
+                }
+            }
+            BucketId next = scheduler.first(tier.tier);
+            next = next == null ? tier.soonestFirst.first() : next;
+            profile.setNextCost(next == null ? 1 : contenders.get(next).cost);
+        }
+        int keys = tier.soonestFirst.size();
+        long cold = coldByTier.getOrDefault(tier.tier, 0L);
+        long each = keys == 0 ? 1 : Math.min(tier.tokens / keys, MAX_ASSUMED_TOKENS);
+        List<ClientKeys> largest = new ArrayList<>();
+        for (ClientKeys client : tier.largestClients) {
+            if (isBeyond || largest.size() == SlotReport.MAX_CLIENTS) {
+                break;
+            }
+            largest.add(new ClientKeys(client.client(), client.keys() + client.keys() * cold / keys));
+        }
+        long others = tier.keysByClient.size() - largest.size();
+        long coldOthers = keys == 0 ? 1 : others * cold / keys;
+        profile.addSum(left + cold * each, others + coldOthers, tier.costs.isEmpty() ? 1 : tier.costs.lastKey());
+        if (!isBeyond) {
+            profile.setLargestClients(largest);
+        }
     }
 }

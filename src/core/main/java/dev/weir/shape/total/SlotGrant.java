@@ -1,5 +1,7 @@
 package dev.weir.shape.total;
 
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.KeyScheduler;
 import java.util.List;
 
 /**
@@ -7,16 +9,39 @@ import java.util.List;
  *
  * @param queue the id of the queue
  * @param partition the partition that may use the slots
+ * @param number the number of its last run among all runs of the ledger; a grant that was sent twice is ignored
  * @param sentAtMs queue time on the ledger's partition when the grant was sent
  * @param limit with {@code perMs}, the total that determines the length of a slot
  * @param perMs the time for {@code limit}, in milliseconds
  * @param waitingElsewhere the number of requests that wait on other partitions, by their last reports
+ * @param weights of the clients on this partition that have keys on others too
  * @param runs the slots, in the order of time; can be empty
  */
 public record SlotGrant(
-        String queue, int partition, long sentAtMs, long limit, long perMs, long waitingElsewhere, List<SlotRun> runs) {
+        String queue,
+        int partition,
+        long number,
+        long sentAtMs,
+        long limit,
+        long perMs,
+        long waitingElsewhere,
+        List<ClientWeight> weights,
+        List<SlotRun> runs) {
+
+    /** The most clients whose weights are sent. */
+    public static final int MAX_WEIGHTS = 64;
+
+    /**
+     * The share of a client on one partition.
+     *
+     * @param flow the tier and the client
+     * @param weight compared with {@link KeyScheduler#CLIENT_WEIGHT} for a client whose keys are all on this partition,
+     *     1 or more
+     */
+    public record ClientWeight(Flow flow, long weight) {}
 
     public SlotGrant {
+        weights = List.copyOf(weights);
         runs = List.copyOf(runs);
     }
 }

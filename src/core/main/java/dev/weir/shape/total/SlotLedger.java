@@ -6,6 +6,7 @@ import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
 import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.total.SlotReport.LeasedTime;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -30,11 +31,17 @@ import java.util.TreeMap;
  *      │  grant: slots        │
  * </pre>
  *
+ * <p>The total is a leaky bucket: slots lie on no grid, but start when they can be used. A demand says from when on it
+ * can be used, and is granted no time before. Time that nobody can use is lost after {@value #CATCH_UP_MS} ms.
+ *
  * <p>Slots are granted a little ahead: by the time that grants take to arrive plus the time until the next grants.
- * Later slots stay with the ledger, so that a partition with new or more important demand can get them. The order is
- * that of {@link FairScheduler}: higher priorities first, tiers by weight, and within a tier partitions by the number
- * of keys with demand. Slots without demand are granted evenly to all partitions on which requests wait, so that a
- * request that arrives later need not wait for a grant.
+ * Later slots stay with the ledger, so that a partition with new or more important demand can get them. A request that
+ * takes longer gets its whole time at once. If the partition cannot use it after all, it returns it, and the ledger
+ * continues from there, provided that it has granted nothing since. The order is that of {@link FairScheduler}: higher
+ * priorities first, tiers by weight, and within a tier partitions by the number of clients with demand. Slots without
+ * demand are granted evenly to all partitions on which requests wait, so that a request that arrives later need not wait
+ * for a grant. A single partition is granted the time of one more request ahead, so that it can always choose which one
+ * leaves next.
  *
  * <p>Time is an argument, in nanoseconds of queue time on the ledger's partition. Handling a report takes O(tiers · log
  * n); a grant takes O(log n) for each of at most 2,000 pieces.
@@ -53,17 +60,20 @@ public final class SlotLedger {
     public static final long REPORT_INTERVAL_MS = 100;
 
     /** How long after its last report a partition still gets slots, in milliseconds. */
-    static final long REPORT_TIMEOUT_MS = 3_000;
+    public static final long REPORT_TIMEOUT_MS = 3_000;
 
     /** The longest delay of grants for which the ledger grants further ahead, in milliseconds. */
     public static final long MAX_LAG_MS = 5_000;
+
+    /** How long time that was not granted can still be, in milliseconds, since work is done in ticks. */
+    public static final long CATCH_UP_MS = LeasedSlots.MAX_LATENESS_MS / 2;
 
     /** Slots are granted in pieces of this length, so that partitions take turns. */
     private static final long PIECE_NANOS = 1_000_000;
 
     /**
-     * How many of the largest requests a piece holds at least, if they cost more than one token. Larger pieces waste
-     * fewer slots if costs differ.
+     * How many of the largest requests a piece holds if they cost more than one token and take less than
+     * {@link #GRANT_INTERVAL_MS} together. Larger pieces waste less if costs differ.
      */
     private static final int REQUESTS_PER_PIECE = 4;
 
@@ -72,20 +82,16 @@ public final class SlotLedger {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    private static final class PartitionDemand {
-        long tokens;
-        long keys;
-        long largestCost;
-    }
+    /** A run that a partition has not acknowledged. */
+    private record SentRun(long number, LeasedTime time) {}
 
     private static final class PartitionState {
         final int partition;
-        final Map<String, PartitionDemand> demands = new TreeMap<>();
-        /** The end and the number of slots of each run that its last report did not include. */
-        final Deque<long[]> unacknowledged = new ArrayDeque<>(0);
-
+        final Map<String, PendingDemand> demands = new TreeMap<>();
+        final Deque<SentRun> unacknowledged = new ArrayDeque<>(0);
         final List<SlotRun> runs = new ArrayList<>();
         Pacing.Arrival endOfRuns;
+        long number; // of its last run
         long waiting;
         long lagMs;
         long reportedNanos;
@@ -98,35 +104,37 @@ public final class SlotLedger {
 
     private final String queue;
     private final Map<Integer, PartitionState> partitions = new TreeMap<>();
-    private final FairScheduler scheduler;
+    private final FairScheduler scheduler; // has the flows whose demand has begun
+    private final ClientWeights weights = new ClientWeights();
+    private final TimerQueue<Flow> upcoming = new TimerQueue<>(); // those whose demand has not
     private Map<String, TierShare> tiers;
     private long limit;
     private long perMs;
     private Pacing pacing;
-    private OutflowState granted;
+    private final GrantedTime granted;
     private int nextSpare;
     private boolean isChanged;
 
     /**
      * Creates a ledger without reports.
      *
-     * @param given the slots granted so far; its sequence is their number
+     * @param given the slots granted so far; its sequence is the number of the last run
      */
     public SlotLedger(String queue, OutflowState given) {
         this.queue = queue;
-        this.granted = given;
+        granted = new GrantedTime(given);
         scheduler = new FairScheduler(Map.of());
         tiers = Map.of();
     }
 
-    /** Returns the state of a ledger that has granted nothing. */
+    /** Returns the state of a ledger that has granted nothing. Its runs have higher numbers than those of earlier ones. */
     public static OutflowState fresh(long nowNanos) {
-        return new OutflowState(new Pacing.Arrival(nowNanos, 0), nowNanos, 0, nowNanos);
+        return new OutflowState(new Pacing.Arrival(nowNanos, 0), nowNanos, Math.max(0, nowNanos), nowNanos);
     }
 
     /** Returns the slots granted so far. */
     public OutflowState state() {
-        return granted;
+        return granted.state();
     }
 
     /** Returns whether {@link #state} has changed since the last call. */
@@ -141,7 +149,7 @@ public final class SlotLedger {
      * the same.
      */
     public boolean isIdle(long nowNanos) {
-        return partitions.isEmpty() && granted.arrival().ceilNanos() <= nowNanos;
+        return partitions.isEmpty() && granted.nextNanos() <= nowNanos;
     }
 
     /** Sets the total and the shares. Granted slots are kept by their partitions. */
@@ -158,11 +166,7 @@ public final class SlotLedger {
             limit = newLimit;
             perMs = newPerMs;
             pacing = Pacing.of(limit, perMs, 1);
-            granted = new OutflowState(
-                    new Pacing.Arrival(granted.arrival().ceilNanos(), 0), // the part is in units of the previous pace
-                    granted.lastNanos(),
-                    granted.sequence(),
-                    granted.clockNanos());
+            granted.roundUp();
         }
     }
 
@@ -181,50 +185,76 @@ public final class SlotLedger {
         holder.reportedNanos = nowNanos;
         holder.waiting = report.waiting();
         holder.lagMs = Math.max(0, Math.min(MAX_LAG_MS, report.lagMs()));
-        // a partition that was restarted has lost its slots, so those in the past no longer count
-        long seenUntilNanos = Math.max(report.coveredUntilNanos(), nowNanos);
-        holder.unacknowledged.removeIf(run -> run[0] <= seenUntilNanos);
-        long has = report.slots();
-        long largestCost = SlotReport.largestCost(report.demands());
-        for (long[] run : holder.unacknowledged) {
-            has += run[1] >= largestCost ? run[1] : 0;
+        boolean isTakenBack = report.returned()
+                .map(time -> granted.takeBack(report.partition(), report.grant(), time))
+                .orElse(false);
+        if (isTakenBack) {
+            awaitDemands();
         }
-        Map<String, PartitionDemand> wants = new TreeMap<>();
-        for (SlotReport.Demand demand : report.demands()) {
-            long covered = Math.min(has, demand.tokens());
-            has -= covered;
-            if (covered < demand.tokens()) {
-                PartitionDemand want = new PartitionDemand();
-                want.tokens = demand.tokens() - covered;
-                want.keys = Math.max(1, demand.keys());
-                want.largestCost = demand.largestCost();
-                wants.put(demand.tier(), want);
+        // a partition that was restarted has lost its slots, so those in the past no longer count
+        holder.unacknowledged.removeIf(run -> run.number <= report.grant() || run.time.untilNanos() <= nowNanos);
+        List<LeasedTime> underWay =
+                holder.unacknowledged.stream().map(SentRun::time).toList();
+        weights.count(holder.partition, report.demands());
+        Map<String, PendingDemand> wants = new TreeMap<>();
+        for (SlotReport.Demand demand : SlotReport.uncovered(report.demands(), underWay, pacing)) {
+            if (!demand.steps().isEmpty()) {
+                wants.put(demand.tier(), new PendingDemand(demand, pacing, weights.weight(demand)));
             }
         }
         boolean wantsNothing = report.waiting() == 0;
         replace(holder, wantsNothing ? Map.of() : wants);
         if (wantsNothing) {
             partitions.remove(holder.partition);
+            weights.count(holder.partition, List.of());
         }
     }
 
-    private void replace(PartitionState holder, Map<String, PartitionDemand> wants) {
+    /** Lets all demands wait for their time, because the time to be granted next has moved back. */
+    private void awaitDemands() {
+        isChanged = true;
+        partitions
+                .values()
+                .forEach(holder -> holder.demands.forEach((tier, demand) -> {
+                    remove(flow(tier, holder));
+                    upcoming.set(flow(tier, holder), demand.fromNanos());
+                }));
+    }
+
+    private void replace(PartitionState holder, Map<String, PendingDemand> wants) {
         for (String tier : List.copyOf(holder.demands.keySet())) {
             if (!wants.containsKey(tier)) {
-                scheduler.leave(flow(tier, holder));
+                remove(flow(tier, holder));
             }
         }
-        wants.keySet().forEach(tier -> {
-            if (!holder.demands.containsKey(tier)) {
-                scheduler.enter(flow(tier, holder), wants.get(tier).keys);
+        wants.forEach((tier, want) -> {
+            Flow flow = flow(tier, holder);
+            boolean isWaiting = holder.demands.containsKey(tier) && !upcoming.contains(flow);
+            if (!isWaiting || want.fromNanos() > granted.nextNanos()) {
+                if (isWaiting) {
+                    scheduler.leave(flow);
+                }
+                upcoming.set(flow, want.fromNanos());
             }
         });
         holder.demands.clear();
         holder.demands.putAll(wants);
     }
 
+    private void remove(Flow flow) {
+        if (upcoming.contains(flow)) {
+            upcoming.cancel(flow);
+        } else {
+            scheduler.leave(flow);
+        }
+    }
+
     private static Flow flow(String tier, PartitionState holder) {
         return new Flow(tier, Integer.toString(holder.partition));
+    }
+
+    private PartitionState holder(Flow flow) {
+        return partitions.get(Integer.parseInt(flow.client()));
     }
 
     /**
@@ -233,11 +263,11 @@ public final class SlotLedger {
      */
     public long dueNanos() {
         if (partitions.isEmpty()) {
-            return granted.arrival().ceilNanos();
+            return granted.nextNanos();
         }
-        boolean isShort = scheduler.next().isPresent()
-                && granted.arrival().ceilNanos() < granted.clockNanos() + (leadMs() + GRANT_INTERVAL_MS) * NANOS_PER_MS;
-        return granted.clockNanos() + (isShort ? SHORT_GRANT_INTERVAL_MS : GRANT_INTERVAL_MS) * NANOS_PER_MS;
+        long nextNanos = Math.max(granted.nextNanos(), scheduler.next().isPresent() ? 0 : upcoming.firstNanos());
+        boolean isShort = nextNanos < granted.state().clockNanos() + (leadMs() + GRANT_INTERVAL_MS) * NANOS_PER_MS;
+        return granted.state().clockNanos() + (isShort ? SHORT_GRANT_INTERVAL_MS : GRANT_INTERVAL_MS) * NANOS_PER_MS;
     }
 
     /** Grants slots, up to a little ahead of now. */
@@ -248,9 +278,9 @@ public final class SlotLedger {
         }
         long leadNanos = leadMs() * NANOS_PER_MS;
         long untilNanos = nowNanos + leadNanos + 2 * GRANT_INTERVAL_MS * NANOS_PER_MS;
-        startAt(nowNanos + leadNanos, nowNanos);
-        int pieces = grantDemanded(untilNanos);
-        grantSpare(untilNanos, MAX_PIECES - pieces);
+        granted.startAt(nowNanos + leadNanos - CATCH_UP_MS * NANOS_PER_MS);
+        granted.advanceClock(nowNanos);
+        grantUntil(untilNanos, nowNanos + leadNanos);
         isChanged = true;
         List<SlotGrant> grants = new ArrayList<>();
         long waiting =
@@ -262,14 +292,19 @@ public final class SlotLedger {
                 grants.add(new SlotGrant(
                         queue,
                         holder.partition,
+                        holder.number,
                         nowNanos / NANOS_PER_MS,
                         limit,
                         perMs,
                         waiting - holder.waiting,
+                        weights.weights(holder.partition),
                         holder.runs));
                 holder.grantedNanos = nowNanos;
-                holder.runs.forEach(run -> holder.unacknowledged.add(
-                        new long[] {pacing.after(run.start(), run.slots()).ceilNanos(), run.slots()}));
+                for (SlotRun run : holder.runs) {
+                    long endNanos = pacing.after(run.start(), run.slots()).ceilNanos();
+                    LeasedTime time = new LeasedTime(run.start().ceilNanos(), endNanos);
+                    holder.unacknowledged.add(new SentRun(holder.number, time));
+                }
                 holder.runs.clear();
                 holder.endOfRuns = null;
             }
@@ -279,9 +314,9 @@ public final class SlotLedger {
 
     /** Sets the time back, because it was wrong. Granted slots keep their distance from now. */
     public void stepBack(long nowNanos) {
-        if (granted.clockNanos() > nowNanos) {
-            granted = granted.movedTo(nowNanos);
-            isChanged = true;
+        if (granted.state().clockNanos() > nowNanos) {
+            granted.moveTo(nowNanos);
+            awaitDemands();
         }
         partitions.values().forEach(holder -> {
             holder.reportedNanos = Math.min(holder.reportedNanos, nowNanos);
@@ -294,6 +329,7 @@ public final class SlotLedger {
             PartitionState holder = all.next();
             if (nowNanos - holder.reportedNanos > REPORT_TIMEOUT_MS * NANOS_PER_MS) {
                 replace(holder, Map.of());
+                weights.count(holder.partition, List.of());
                 all.remove();
             }
         }
@@ -308,55 +344,99 @@ public final class SlotLedger {
         return lagMs + lagMs / 4;
     }
 
-    private void startAt(long firstNanos, long nowNanos) {
-        Pacing.Arrival next = granted.arrival();
-        granted = new OutflowState(
-                next.ceilNanos() < firstNanos ? new Pacing.Arrival(firstNanos, 0) : next,
-                granted.lastNanos(),
-                granted.sequence(),
-                nowNanos);
+    /**
+     * Grants slots that start before {@code untilNanos}.
+     *
+     * @param spareFromNanos the first time that is worth granting without demand
+     */
+    private void grantUntil(long untilNanos, long spareFromNanos) {
+        for (int pieces = 0; pieces < MAX_PIECES; pieces++) {
+            long nextNanos = granted.nextNanos();
+            while (upcoming.firstNanos() <= nextNanos) {
+                Flow flow = upcoming.first();
+                upcoming.cancel(flow);
+                scheduler.enter(flow, holder(flow).demands.get(flow.tier()).weight);
+            }
+            Flow flow = scheduler.next().orElse(null);
+            if (flow != null && nextNanos < untilNanos + aheadNanos(flow)) {
+                grantDemanded(flow);
+            } else if (flow == null && nextNanos < untilNanos) {
+                long demandedNanos = Math.min(untilNanos, upcoming.firstNanos());
+                pieces += grantSpare(Math.max(nextNanos, spareFromNanos), demandedNanos, MAX_PIECES - pieces);
+                if (upcoming.firstNanos() >= untilNanos) {
+                    return;
+                }
+                granted.startAt(demandedNanos);
+            } else {
+                return;
+            }
+        }
     }
 
-    private int grantDemanded(long untilNanos) {
+    /** Returns how much further ahead slots are granted if there is only one partition. */
+    private long aheadNanos(Flow flow) {
+        long cost = partitions.size() > 1 ? 0 : holder(flow).demands.get(flow.tier()).largestCost;
+        return cost <= 1 ? 0 : nanosOf(cost);
+    }
+
+    private long nanosOf(long slots) {
+        return pacing.after(new Pacing.Arrival(0, 0), slots).ceilNanos();
+    }
+
+    private void grantDemanded(Flow flow) {
+        PartitionState holder = holder(flow);
+        PendingDemand want = holder.demands.get(flow.tier());
+        long startNanos = granted.nextNanos();
+        long slots = Math.max(want.leastSlots, Math.min(want.tokensBegun(startNanos), pieceFor(want)));
+        addGrant(holder, slots);
+        want.use(slots, startNanos);
+        boolean wantsMore = !want.isEmpty();
+        boolean wantsMoreNow = wantsMore && want.fromNanos() <= granted.nextNanos();
+        scheduler.served(flow, slots, want.weight, wantsMoreNow);
+        if (!wantsMore) {
+            holder.demands.remove(flow.tier());
+        } else if (!wantsMoreNow) {
+            upcoming.set(flow, want.fromNanos());
+        }
+    }
+
+    private long pieceFor(PendingDemand want) {
         long piece = Math.max(1, pacing.slotsIn(PIECE_NANOS));
+        if (want.largestCost == 1) {
+            return piece;
+        }
+        if (partitions.size() == 1) {
+            return Math.max(piece, want.largestCost);
+        }
+        long requests = Math.min(REQUESTS_PER_PIECE, GRANT_INTERVAL_MS * NANOS_PER_MS / nanosOf(want.largestCost));
+        return Math.max(piece, requests == 0 ? want.leastSlots : requests * want.largestCost);
+    }
+
+    /**
+     * Grants slots without demand evenly to all partitions on which requests wait, if there are enough for all.
+     *
+     * @return in how many pieces
+     */
+    private int grantSpare(long fromNanos, long untilNanos, int most) {
+        List<PartitionState> all = List.copyOf(partitions.values());
+        long each = untilNanos <= fromNanos ? 0 : pacing.slotsIn(untilNanos - fromNanos) / all.size();
+        if (each == 0) {
+            return 0;
+        }
+        granted.startAt(fromNanos);
+        long piece = Math.min(each, Math.max(1, pacing.slotsIn(PIECE_NANOS)));
         int pieces = 0;
-        for (Flow flow = scheduler.next().orElse(null);
-                flow != null && granted.arrival().ceilNanos() < untilNanos && pieces < MAX_PIECES;
-                flow = scheduler.next().orElse(null)) {
-            PartitionState holder = partitions.get(Integer.parseInt(flow.client()));
-            PartitionDemand want = holder.demands.get(flow.tier());
-            long ofLargest = want.largestCost == 1 ? 1 : REQUESTS_PER_PIECE * want.largestCost;
-            long slots = Math.max(want.largestCost, Math.min(want.tokens, Math.max(piece, ofLargest)));
-            addGrant(holder, slots);
-            want.tokens -= slots;
-            boolean wantsMore = want.tokens > 0;
-            if (!wantsMore) {
-                holder.demands.remove(flow.tier());
-            }
-            scheduler.served(flow, slots, want.keys, wantsMore);
+        long pieceNanos = nanosOf(piece);
+        while (pieces < most && granted.nextNanos() + pieceNanos <= untilNanos) {
+            addGrant(all.get(nextSpare++ % all.size()), piece);
+            nextSpare %= all.size();
             pieces++;
         }
         return pieces;
     }
 
-    /** Grants slots without demand evenly to all partitions on which requests wait, if there are enough for all. */
-    private void grantSpare(long untilNanos, int most) {
-        List<PartitionState> all = List.copyOf(partitions.values());
-        long spareNanos = untilNanos - granted.arrival().ceilNanos();
-        long each = all.isEmpty() || spareNanos <= 0 ? 0 : pacing.slotsIn(spareNanos) / all.size();
-        if (each == 0) {
-            return;
-        }
-        long piece = Math.min(each, Math.max(1, pacing.slotsIn(PIECE_NANOS)));
-        for (int pieces = 0; pieces < most && granted.arrival().ceilNanos() < untilNanos; pieces++) {
-            addGrant(all.get(nextSpare++ % all.size()), piece);
-            nextSpare %= all.size();
-        }
-    }
-
     private void addGrant(PartitionState holder, long slots) {
-        Pacing.Arrival start = granted.arrival();
-        Pacing.Arrival end = pacing.after(start, slots);
+        Pacing.Arrival start = granted.grant(holder.partition, slots, pacing);
         int last = holder.runs.size() - 1;
         if (start.equals(holder.endOfRuns)) {
             SlotRun run = holder.runs.get(last);
@@ -364,7 +444,7 @@ public final class SlotLedger {
         } else {
             holder.runs.add(new SlotRun(start, slots));
         }
-        holder.endOfRuns = end;
-        granted = new OutflowState(end, start.ceilNanos(), granted.sequence() + slots, granted.clockNanos());
+        holder.endOfRuns = granted.state().arrival();
+        holder.number = granted.state().sequence();
     }
 }

@@ -1,6 +1,9 @@
 package dev.weir.shape.total;
 
+import dev.weir.shape.backlog.Pacing;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The demand of a partition for the total of a queue. It replaces the partition's last report.
@@ -11,9 +14,10 @@ import java.util.List;
  * @param perMs the time for {@code limit}, in milliseconds
  * @param lagMs how long grants have recently taken from the ledger to the partition, by queue time on both sides
  * @param waiting the number of requests that wait in all keys; 0 if the partition needs nothing more
- * @param slots the slots that the partition has left and can use for each of the demands
- * @param coveredUntilNanos the end of the last slot that it received; later grants have not arrived
- * @param demands the demands by tier of the first request of each key, higher priorities first
+ * @param grant the number of the last grant that it received, 0 if none
+ * @param returned leased time that the partition will not use
+ * @param demands the demands that its leased time does not cover, by tier of the first request of each key, higher
+ *     priorities first
  */
 public record SlotReport(
         String queue,
@@ -22,29 +26,136 @@ public record SlotReport(
         long perMs,
         long lagMs,
         long waiting,
-        long slots,
-        long coveredUntilNanos,
+        long grant,
+        Optional<LeasedTime> returned,
         List<Demand> demands) {
 
     /** The most tiers that are reported separately. */
     public static final int MAX_DEMANDS = 64;
 
+    /** The most clients that a demand names. */
+    public static final int MAX_CLIENTS = 32;
+
+    /** The most steps of a demand. */
+    public static final int MAX_STEPS = 16;
+
+    /**
+     * An interval of leased time.
+     *
+     * @param fromNanos the start, in nanoseconds since the epoch
+     * @param untilNanos the end
+     */
+    public record LeasedTime(long fromNanos, long untilNanos) {}
+
     /**
      * What the keys whose first request is of one tier could release soon by their own pace.
      *
      * @param tier the tier
-     * @param keys the number of keys, 1 or more
-     * @param tokens the tokens that they could release
+     * @param clients the number of clients whose requests are first in these keys, without those that are named
+     * @param largestClients the clients with the most keys
+     * @param nextCost the cost of the request that leaves next
      * @param largestCost the largest cost of a first request
+     * @param steps the tokens that they could release, by ascending time
      */
-    public record Demand(String tier, long keys, long tokens, long largestCost) {}
+    public record Demand(
+            String tier,
+            long clients,
+            List<ClientKeys> largestClients,
+            long nextCost,
+            long largestCost,
+            List<Step> steps) {
+
+        public Demand {
+            largestClients = List.copyOf(largestClients);
+            steps = List.copyOf(steps);
+        }
+
+        /**
+         * Returns how many slots must follow each other to be useful: as many as the largest request takes; or as the
+         * next one takes if the largest would take longer than the time until the next grants.
+         */
+        long leastSlots(Pacing pacing) {
+            boolean isShort = pacing.slotsIn(SlotLedger.GRANT_INTERVAL_MS * 1_000_000) >= largestCost;
+            return Math.max(1, isShort ? largestCost : nextCost);
+        }
+
+        private Demand withSteps(List<Step> newSteps) {
+            return new Demand(tier, clients, largestClients, nextCost, largestCost, newSteps);
+        }
+
+        /** Returns the tokens of all steps. */
+        public long tokens() {
+            return steps.stream().mapToLong(Step::tokens).sum();
+        }
+    }
+
+    /**
+     * A client of which several keys contend.
+     *
+     * @param client the client
+     * @param keys the number of keys in which a request of the client is first
+     */
+    public record ClientKeys(String client, long keys) {}
+
+    /**
+     * Tokens that could be released one after the other.
+     *
+     * @param fromNanos when the first could be released, in nanoseconds since the epoch
+     * @param tokens 1 or more
+     */
+    public record Step(long fromNanos, long tokens) {}
 
     public SlotReport {
         demands = List.copyOf(demands);
     }
 
-    /** Returns how many consecutive slots suffice for each of the demands; 1 if there are none. */
-    public static long largestCost(List<Demand> demands) {
-        return demands.stream().mapToLong(Demand::largestCost).max().orElse(1);
+    /**
+     * Returns the demands that leased time does not cover. Demands of higher priorities use it first.
+     *
+     * @param leased intervals that the partition has not used, by ascending time
+     * @param pacing the pace of the total
+     */
+    static List<Demand> uncovered(List<Demand> demands, List<LeasedTime> leased, Pacing pacing) {
+        if (leased.isEmpty()) {
+            return demands;
+        }
+        List<LeasedTime> left = new ArrayList<>(leased);
+        List<Demand> uncovered = new ArrayList<>();
+        for (Demand demand : demands) {
+            List<Step> steps = new ArrayList<>();
+            for (Step step : demand.steps) {
+                long tokens = uncovered(step, demand.leastSlots(pacing), left, pacing);
+                if (tokens > 0) {
+                    steps.add(new Step(step.fromNanos, tokens));
+                }
+            }
+            uncovered.add(demand.withSteps(steps)); // also without steps, since its clients count
+        }
+        return uncovered;
+    }
+
+    private static long uncovered(Step step, long leastSlots, List<LeasedTime> left, Pacing pacing) {
+        long tokens = step.tokens;
+        List<LeasedTime> before = List.copyOf(left);
+        left.clear();
+        for (LeasedTime time : before) {
+            long fromNanos = Math.max(time.fromNanos, step.fromNanos);
+            long slots = fromNanos < time.untilNanos ? pacing.slotsIn(time.untilNanos - fromNanos) : 0;
+            long used = slots < Math.min(leastSlots, tokens) ? 0 : Math.min(slots, tokens);
+            if (used == 0) {
+                left.add(time);
+                continue;
+            }
+            tokens -= used;
+            if (time.fromNanos < fromNanos) {
+                left.add(new LeasedTime(time.fromNanos, fromNanos));
+            }
+            long usedUntilNanos =
+                    pacing.after(new Pacing.Arrival(fromNanos, 0), used).ceilNanos();
+            if (usedUntilNanos < time.untilNanos) {
+                left.add(new LeasedTime(usedUntilNanos, time.untilNanos));
+            }
+        }
+        return tokens;
     }
 }

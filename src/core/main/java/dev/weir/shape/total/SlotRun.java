@@ -3,8 +3,8 @@ package dev.weir.shape.total;
 import dev.weir.shape.backlog.Pacing;
 
 /**
- * Consecutive release slots of a queue's total. A slot is the time of one token. A request of cost c takes c
- * consecutive slots and is released at the first.
+ * Consecutive slots of a queue's total. A slot is the time of one token. A request of cost c takes the time of c slots,
+ * from any time within the run on, and is released at the start of that time.
  *
  * @param start the start of the first slot
  * @param slots the number of slots, 1 or more

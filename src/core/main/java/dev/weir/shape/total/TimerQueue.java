@@ -40,6 +40,10 @@ public final class TimerQueue<K> {
         }
     }
 
+    boolean contains(K key) {
+        return byKey.containsKey(key);
+    }
+
     boolean isEmpty() {
         return byKey.isEmpty();
     }
@@ -51,6 +55,11 @@ public final class TimerQueue<K> {
     /** Returns the key that is due first, null if no timer is set. */
     public K first() {
         return soonestFirst.isEmpty() ? null : soonestFirst.first().key;
+    }
+
+    /** Returns the keys by ascending time. */
+    Iterable<K> soonestFirst() {
+        return () -> soonestFirst.stream().map(Timer::key).iterator();
     }
 
     /** Returns the keys by descending time. */

@@ -7,6 +7,7 @@ import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.KeyValueTable;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
@@ -31,6 +32,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.Set;
@@ -47,7 +49,7 @@ class QueueTotalTest {
     private static final long T0 = 1_700_000_000_000L;
 
     /** Partitions, the messages between them, and what they release. */
-    private static final class World {
+    static final class World {
         final Random random;
         final int maxDelayMs;
         final int hotKeys;
@@ -67,6 +69,7 @@ class QueueTotalTest {
         int minDelayMs;
         QueueRules rules;
         boolean losesMessages;
+        boolean repeatsMessages;
         long nowMs = T0;
         long orders;
         long requests;
@@ -168,15 +171,31 @@ class QueueTotalTest {
                 long atMs = nowMs + minDelayMs + random.nextInt(maxDelayMs);
                 arrivals.merge(partition, atMs, Math::max); // messages to one partition arrive in order
                 underWay.add(new Message(arrivals.get(partition), orders++, partition, content));
+                if (repeatsMessages && random.nextInt(3) == 0) {
+                    underWay.add(new Message(atMs + random.nextInt(1_000), orders++, partition, content));
+                }
             }
         }
 
         /** A key is always on the same partition. */
+        /** Withdraws a request of a key. */
+        void cancel(String key, String id) {
+            send(key, RequestKind.CANCEL, id, null, "c", 1);
+        }
+
         void offer(String key, String tier, long cost) {
+            offer(key, tier, "c", cost);
+        }
+
+        void offer(String key, String tier, String client, long cost) {
+            send(key, RequestKind.CONSUME, "r" + requests++, tier, client, cost);
+        }
+
+        private void send(String key, RequestKind kind, String id, String tier, String client, long cost) {
             Request request = new Request(
-                    "r" + requests++,
-                    "c",
-                    RequestKind.CONSUME,
+                    id,
+                    client,
+                    kind,
                     tier,
                     cost,
                     null,
@@ -204,7 +223,7 @@ class QueueTotalTest {
         }
 
         void run(long ms) {
-            for (long until = nowMs + ms; nowMs < until; nowMs++) {
+            for (long until = nowMs + ms; nowMs < until; nowMs = nextEventMs(until)) {
                 List<Message> late = new ArrayList<>();
                 while (!underWay.isEmpty() && underWay.peek().atMs <= nowMs) {
                     Message message = underWay.remove();
@@ -224,6 +243,21 @@ class QueueTotalTest {
                     }
                 }
             }
+        }
+
+        /** Returns the next millisecond at which a message arrives or a partition has work to do. */
+        private long nextEventMs(long untilMs) {
+            long nextMs = untilMs;
+            if (!underWay.isEmpty()) {
+                nextMs = Math.min(nextMs, underWay.peek().atMs);
+            }
+            for (int i = 0; i < shapers.size(); i++) {
+                long dueNanos = shapers.get(i).dueNanos();
+                if (dueNanos < Long.MAX_VALUE && !paused.contains(i)) {
+                    nextMs = Math.min(nextMs, -Math.floorDiv(-dueNanos, MS) - aheadMs.getOrDefault(i, 0L));
+                }
+            }
+            return Math.max(nowMs + 1, nextMs);
         }
 
         long released(String tier) {
@@ -286,6 +320,23 @@ class QueueTotalTest {
                     .as("seed %d, in 10 s of 200/s", seed)
                     .isBetween(1_950L, 2_000L);
         }
+    }
+
+    @Test
+    void a_partition_forgets_what_waited_elsewhere_once_it_is_not_told_any_more() {
+        QueueTotal few = new QueueTotal(100, 1_000, 50);
+        World world = new World(1, 2, 50, rules(10, few, Map.of()));
+        for (int i = 0; i < 50; i++) {
+            world.offer("k0", null, 1);
+        }
+        world.offer("k1", null, 1); // on the other partition, which knows of nothing else yet
+        world.run(1_000);
+        world.offer("k1", null, 1);
+        assertThat(world.decisions.get(51).outcome()).isEqualTo(Outcome.QUEUED);
+        world.run(10_000);
+        assertThat(world.releases).hasSize(52);
+        world.offer("k1", null, 1);
+        assertThat(world.decisions.get(52).outcome()).isEqualTo(Outcome.QUEUED);
     }
 
     @Test
@@ -825,9 +876,10 @@ class QueueTotalTest {
     void a_report_without_waiting_requests_cancels_earlier_demand() {
         SlotLedger ledger = new SlotLedger("q", SlotLedger.fresh(0));
         QueueRules rules = rules(10, total(10), Map.of());
-        List<SlotReport.Demand> demands = List.of(new SlotReport.Demand("gold", 1, 5, 1));
-        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 5, 0, 0, demands), rules, 0);
-        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 0, 0, 0, demands), rules, MS);
+        List<SlotReport.Demand> demands =
+                List.of(new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(0, 5))));
+        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 5, 0, Optional.empty(), demands), rules, 0);
+        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 0, 0, Optional.empty(), demands), rules, MS);
         assertThat(ledger.grant(2 * MS)).isEmpty();
         assertThat(ledger.isIdle(2 * MS)).isTrue();
     }
@@ -836,14 +888,20 @@ class QueueTotalTest {
     void many_tiers_are_reported_together() {
         SlotContenders contenders = new SlotContenders(Map.of("gold", new TierShare(1, 1)));
         for (int i = 0; i < 1_000; i++) {
-            contenders.put(new BucketId("q", List.of("k", "" + i)), "tier" + i, 0, 1 + i, 10);
+            Flow flow = new Flow("tier" + i, "c");
+            contenders.put(
+                    new BucketId("q", List.of("k", "" + i)), new SlotContenders.Contender(flow, 0, 1 + i, 10, 10));
         }
-        contenders.put(new BucketId("q", List.of("k", "gold")), "gold", 0, 7, 10);
-        List<SlotReport.Demand> demands = contenders.demands();
+        contenders.put(
+                new BucketId("q", List.of("k", "gold")),
+                new SlotContenders.Contender(new Flow("gold", "c"), 0, 7, 10, 10));
+        Pacing pacing = Pacing.of(10, 1_000, 1);
+        List<SlotReport.Demand> demands = contenders.demands(pacing, pacing, 0);
         assertThat(demands).hasSize(SlotReport.MAX_DEMANDS);
-        assertThat(demands.get(0)).isEqualTo(new SlotReport.Demand("gold", 1, 10, 7));
-        assertThat(demands.stream().mapToLong(SlotReport.Demand::keys).sum()).isEqualTo(1_001);
+        assertThat(demands.get(0))
+                .isEqualTo(new SlotReport.Demand("gold", 1, List.of(), 7, 7, List.of(new SlotReport.Step(0, 10))));
+        assertThat(demands.stream().mapToLong(SlotReport.Demand::clients).sum()).isEqualTo(1_001);
         assertThat(demands.stream().mapToLong(SlotReport.Demand::tokens).sum()).isEqualTo(10_010);
-        assertThat(SlotReport.largestCost(demands)).isEqualTo(1_000);
+        assertThat(demands.get(SlotReport.MAX_DEMANDS - 1).largestCost()).isEqualTo(1_000);
     }
 }

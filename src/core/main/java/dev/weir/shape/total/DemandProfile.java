@@ -1,0 +1,107 @@
+package dev.weir.shape.total;
+
+import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.total.SlotContenders.Contender;
+import dev.weir.shape.total.SlotReport.ClientKeys;
+import dev.weir.shape.total.SlotReport.Step;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/**
+ * The demand of a tier over time: what its buckets could release by their own pace if the total served no others. A step
+ * is a time in which the total would be busy without a pause, so slots for it can be granted one after the other.
+ *
+ * <pre>
+ *   total 5/s    a at 0 ms, b at 100 ms, c at 900 ms      steps: 2 tokens from 0 ms on, 1 from 900 ms on
+ * </pre>
+ */
+final class DemandProfile {
+
+    /** The most contenders that are considered one by one. */
+    private static final int MAX_CONTENDERS = 1_000;
+
+    /** In how many parts the later requests of a contender are counted. */
+    private static final int PARTS = 8;
+
+    /** What the total serves in this time is as much as a report has to show. */
+    private static final long WINDOW_NANOS = 1_000_000_000;
+
+    private final String tier;
+    private final Pacing pace;
+    private final Pacing total;
+    private final long nowNanos;
+    private final long mostTokens;
+    private final List<Step> points = new ArrayList<>();
+    private int contenders;
+    private long dueTokens; // could be released now
+    private long moreTokens;
+    private long clients;
+    private List<ClientKeys> largestClients = List.of();
+    private long nextCost = 1;
+    private long largestCost = 1;
+
+    DemandProfile(String tier, Pacing pace, Pacing total, long nowNanos) {
+        this.tier = tier;
+        this.pace = pace;
+        this.total = total;
+        this.nowNanos = nowNanos;
+        mostTokens = Math.max(1, total.slotsIn(WINDOW_NANOS));
+    }
+
+    /**
+     * Adds a contender. They must be added by ascending time.
+     *
+     * @return whether the next one has to be added too; otherwise its tokens suffice
+     */
+    boolean add(Contender contender) {
+        long turnNanos = Math.max(nowNanos, contender.turnNanos());
+        points.add(new Step(turnNanos, contender.atOnce()));
+        dueTokens += turnNanos == nowNanos ? contender.atOnce() : 0;
+        long later = contender.tokens() - contender.atOnce();
+        long part = Math.max(contender.cost(), (later + PARTS - 1) / PARTS);
+        Pacing.Arrival time = new Pacing.Arrival(turnNanos, 0);
+        for (; later > 0; later -= part) {
+            time = pace.after(time, part);
+            points.add(new Step(time.ceilNanos(), Math.min(part, later)));
+        }
+        return ++contenders < MAX_CONTENDERS && dueTokens < mostTokens;
+    }
+
+    /** Adds contenders that are not considered one by one; they are assumed to be due at the time of the first. */
+    void addSum(long tokens, long moreClients, long theirLargestCost) {
+        moreTokens += tokens;
+        clients += moreClients;
+        largestCost = Math.max(largestCost, theirLargestCost);
+    }
+
+    void setNextCost(long cost) {
+        nextCost = cost;
+    }
+
+    /** Names clients. They are not counted among those of {@link #addSum}. */
+    void setLargestClients(List<ClientKeys> largest) {
+        largestClients = largest;
+    }
+
+    SlotReport.Demand demand() {
+        points.sort(Comparator.comparingLong(Step::fromNanos));
+        List<Step> steps = new ArrayList<>();
+        long fromNanos = points.isEmpty() ? nowNanos : points.get(0).fromNanos();
+        long tokens = moreTokens;
+        Pacing.Arrival busyUntil = total.after(new Pacing.Arrival(fromNanos, 0), tokens);
+        for (Step point : points) {
+            if (point.fromNanos() > busyUntil.ceilNanos() && tokens > 0 && steps.size() < SlotReport.MAX_STEPS - 1) {
+                steps.add(new Step(fromNanos, tokens));
+                fromNanos = point.fromNanos();
+                tokens = 0;
+                busyUntil = new Pacing.Arrival(fromNanos, 0);
+            }
+            tokens += point.tokens();
+            busyUntil = total.after(busyUntil, point.tokens());
+        }
+        steps.add(new Step(fromNanos, Math.max(1, tokens)));
+        return new SlotReport.Demand(
+                tier, clients, largestClients, Math.max(1, nextCost), Math.max(1, largestCost), steps);
+    }
+}
