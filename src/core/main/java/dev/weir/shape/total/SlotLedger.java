@@ -265,8 +265,7 @@ public final class SlotLedger {
         if (partitions.isEmpty()) {
             return granted.nextNanos();
         }
-        long nextNanos =
-                Math.max(granted.nextNanos(), scheduler.next().isPresent() ? 0 : upcoming.firstNanos());
+        long nextNanos = Math.max(granted.nextNanos(), scheduler.next().isPresent() ? 0 : upcoming.firstNanos());
         boolean isShort = nextNanos < granted.state().clockNanos() + (leadMs() + GRANT_INTERVAL_MS) * NANOS_PER_MS;
         return granted.state().clockNanos() + (isShort ? SHORT_GRANT_INTERVAL_MS : GRANT_INTERVAL_MS) * NANOS_PER_MS;
     }
@@ -392,8 +391,7 @@ public final class SlotLedger {
         addGrant(holder, slots);
         want.use(slots, startNanos);
         boolean wantsMore = !want.isEmpty();
-        boolean wantsMoreNow =
-                wantsMore && want.fromNanos() <= granted.nextNanos();
+        boolean wantsMoreNow = wantsMore && want.fromNanos() <= granted.nextNanos();
         scheduler.served(flow, slots, want.weight, wantsMoreNow);
         if (!wantsMore) {
             holder.demands.remove(flow.tier());
