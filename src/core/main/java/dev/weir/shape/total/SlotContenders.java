@@ -7,12 +7,10 @@ import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.TierShare;
 import dev.weir.shape.total.SlotReport.ClientKeys;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.TreeSet;
 
 /**
  * The buckets of a queue with a total whose own pace permits a release soon, in the order in which the total lets them
@@ -39,41 +37,6 @@ public final class SlotContenders {
      * @param tokens what the bucket could release soon, including {@code atOnce}
      */
     public record Contender(Flow flow, long turnNanos, long cost, long atOnce, long tokens) {}
-
-    private static final class TierContenders {
-        final String tier;
-        final TimerQueue<BucketId> soonestFirst = new TimerQueue<>();
-        final TreeMap<Long, Integer> costs = new TreeMap<>();
-        final Map<String, Integer> keysByClient = new HashMap<>();
-        final TreeSet<ClientKeys> largestClients = new TreeSet<>(MOST_KEYS_FIRST); // those with several keys
-        long tokens;
-
-        TierContenders(String tier) {
-            this.tier = tier;
-        }
-
-        /** Adds a contender to the sums, or subtracts it if {@code by} is −1. */
-        void count(Contender contender, int by) {
-            tokens += by * contender.tokens;
-            costs.merge(contender.cost, by, SlotContenders::sum);
-            String client = contender.flow.client();
-            int had = keysByClient.getOrDefault(client, 0);
-            keysByClient.merge(client, by, SlotContenders::sum);
-            if (had > 1) {
-                largestClients.remove(new ClientKeys(client, had));
-            }
-            if (had + by > 1) {
-                largestClients.add(new ClientKeys(client, had + by));
-            }
-        }
-    }
-
-    private static final Comparator<ClientKeys> MOST_KEYS_FIRST =
-            Comparator.comparingLong(ClientKeys::keys).reversed().thenComparing(ClientKeys::client);
-
-    private static Integer sum(Integer had, Integer more) {
-        return had + more == 0 ? null : (Integer) (had + more);
-    }
 
     /** Orders tiers by descending priority, then by name. */
     private record Rank(int priority, String tier) implements Comparable<Rank> {
@@ -146,11 +109,12 @@ public final class SlotContenders {
             byTier.put(tier.tier, tier);
             byRank.put(rank(tier.tier), tier);
         }
-        if (staysInTier) {
-            tier.count(before, -1);
-        }
         contenders.put(bucket, contender);
-        tier.count(contender, 1);
+        if (staysInTier) {
+            tier.replace(before, contender);
+        } else {
+            tier.add(contender);
+        }
         tier.soonestFirst.set(bucket, contender.turnNanos);
         firsts.set(tier.tier, tier.soonestFirst.firstNanos());
         noteSize(tier);
@@ -181,7 +145,7 @@ public final class SlotContenders {
         }
         TierContenders tier = byTier.get(contender.flow.tier());
         tier.soonestFirst.cancel(bucket);
-        tier.count(contender, -1);
+        tier.remove(contender);
         firsts.set(tier.tier, tier.soonestFirst.firstNanos());
         noteSize(tier);
         removeIfEmpty(tier);
@@ -325,7 +289,7 @@ public final class SlotContenders {
     }
 
     private void add(TierContenders tier, DemandProfile profile, boolean isBeyond) {
-        long left = tier.tokens;
+        long left = tier.tokens();
         if (!isBeyond) {
             for (BucketId bucket : tier.soonestFirst.soonestFirst()) {
                 Contender contender = contenders.get(bucket);
@@ -340,17 +304,11 @@ public final class SlotContenders {
         }
         int keys = tier.soonestFirst.size();
         long cold = coldByTier.getOrDefault(tier.tier, 0L);
-        long each = keys == 0 ? 1 : Math.min(tier.tokens / keys, MAX_ASSUMED_TOKENS);
-        List<ClientKeys> largest = new ArrayList<>();
-        for (ClientKeys client : tier.largestClients) {
-            if (isBeyond || largest.size() == SlotReport.MAX_CLIENTS) {
-                break;
-            }
-            largest.add(new ClientKeys(client.client(), client.keys() + client.keys() * cold / keys));
-        }
-        long others = tier.keysByClient.size() - largest.size();
+        long each = keys == 0 ? 1 : Math.min(tier.tokens() / keys, MAX_ASSUMED_TOKENS);
+        List<ClientKeys> largest = isBeyond ? List.of() : tier.largestClients(cold);
+        long others = tier.clients() - largest.size();
         long coldOthers = keys == 0 ? 1 : others * cold / keys;
-        profile.addSum(left + cold * each, others + coldOthers, tier.costs.isEmpty() ? 1 : tier.costs.lastKey());
+        profile.addSum(left + cold * each, others + coldOthers, tier.largestCost());
         if (!isBeyond) {
             profile.setLargestClients(largest);
         }
