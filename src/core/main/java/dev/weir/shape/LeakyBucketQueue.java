@@ -31,7 +31,7 @@ import java.util.function.Supplier;
 
 /**
  * A leaky bucket used as a queue. Requests arrive at any rate and leave at a steady one: higher priorities first,
- * tiers by weight, clients evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
+ * tiers by weight, flows evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
  * is withdrawn.
  *
  * <pre>
@@ -99,8 +99,8 @@ final class LeakyBucketQueue {
     }
 
     /** Restores the request in a slot. The slots of each flow must be restored in order. */
-    void restore(long position, Waiting waiting) {
-        room.restore(position, waiting);
+    void restore(Place place, Waiting waiting) {
+        room.restore(place, waiting);
     }
 
     /** Starts work after everything is restored. Flows start in the order of their heads' arrival. */
@@ -212,14 +212,15 @@ final class LeakyBucketQueue {
             if (isFull()) {
                 evict();
             }
-            room.enter(admission, number, enqueuedAtMs, expiry(admission.request(), enqueuedAtMs).atMs);
+            Flow flow = rules.flowOf(admission.request());
+            room.enter(flow, admission, number, enqueuedAtMs, expiry(admission.request(), enqueuedAtMs).atMs);
         }
         answer(admission, decision);
     }
 
     /** Returns the decision on a request that arrives now. */
     private Decision decisionFor(Admission admission, long enqueuedAtMs) {
-        Flow flow = Waiting.flowOf(admission);
+        Flow flow = rules.flowOf(admission.request());
         long cost = admission.request().cost();
         boolean hasRoom = !isFull()
                 || rules.share(flow.tier()).priority() > room.occupancy().lowestPriority();
@@ -515,7 +516,7 @@ final class LeakyBucketQueue {
         Admission admission = waiting.admission();
         room.leave(place, waiting);
         Expiry expiry = expiry(admission.request(), nowMs());
-        long tooLateMs = ceilMs(turnNanos(room.minAhead(waiting.flow()), waiting.cost())) - expiry.atMs;
+        long tooLateMs = ceilMs(turnNanos(room.minAhead(place.flow()), waiting.cost())) - expiry.atMs;
         boolean isDeadline =
                 Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
         Long retryAfterMs = isDeadline || isDeleted ? null : (Long) Math.max(1, tooLateMs);
