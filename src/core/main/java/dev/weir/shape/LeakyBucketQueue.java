@@ -34,7 +34,7 @@ import java.util.function.Supplier;
 
 /**
  * A leaky bucket used as a queue. Requests arrive at any rate and leave at a steady one: higher priorities first,
- * tiers by weight, clients evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
+ * tiers by weight, flows evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
  * is withdrawn.
  *
  * <pre>
@@ -222,14 +222,15 @@ final class LeakyBucketQueue {
             if (isFull()) {
                 evict(evicted -> noRoom(evicted, Reason.EVICTED));
             }
-            room.enter(admission, number, enqueuedAtMs, expiry(admission.request(), enqueuedAtMs).atMs);
+            Flow flow = rules.flowOf(admission.request());
+            room.enter(flow, admission, number, enqueuedAtMs, expiry(admission.request(), enqueuedAtMs).atMs);
         }
         answer(admission, decision);
     }
 
     /** Returns the decision on a request that arrives now. */
     private Decision decisionFor(Admission admission, long enqueuedAtMs) {
-        Flow flow = Waiting.flowOf(admission);
+        Flow flow = rules.flowOf(admission.request());
         long cost = admission.request().cost();
         boolean hasRoom = !isFull()
                 || rules.share(flow.tier()).priority() > room.occupancy().lowestPriority();
@@ -534,7 +535,7 @@ final class LeakyBucketQueue {
         Admission admission = waiting.admission();
         room.leave(place, waiting);
         Expiry expiry = expiry(admission.request(), nowMs());
-        long tooLateMs = ceilMs(turnNanos(room.minAhead(waiting.flow()), waiting.cost())) - expiry.atMs;
+        long tooLateMs = ceilMs(turnNanos(room.minAhead(place.flow()), waiting.cost())) - expiry.atMs;
         boolean isDeadline =
                 Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
         Long retryAfterMs = isDeadline || isDeleted ? null : (Long) Math.max(1, tooLateMs);

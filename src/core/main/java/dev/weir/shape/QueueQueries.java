@@ -10,7 +10,6 @@ import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
-import dev.weir.shape.backlog.Slot.Waiting;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -174,7 +173,7 @@ public final class QueueQueries {
     }
 
     static int priority(Admission admission, QueueRules rules) {
-        return rules.share(Waiting.flowOf(admission).tier()).priority();
+        return rules.share(rules.flowOf(admission.request()).tier()).priority();
     }
 
     static Decision noQueue(Admission admission, long nowNanos) {

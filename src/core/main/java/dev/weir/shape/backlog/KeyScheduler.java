@@ -35,7 +35,7 @@ public final class KeyScheduler {
             order.leave(key);
             if (order.tagCount() > waiting.size() + MAX_AWAY) {
                 order = new StartTimeFairQueue<>();
-                waiting.forEach(each -> order.enter(each, 1));
+                waiting.forEach(each -> order.enter(each, 0, 1));
             }
         }
     }
@@ -54,7 +54,7 @@ public final class KeyScheduler {
             order.leave(client);
             if (order.tagCount() > waiting.size() + MAX_AWAY) {
                 order = new StartTimeFairQueue<>();
-                waiting.keySet().forEach(each -> order.enter(each, CLIENT_WEIGHT));
+                waiting.keySet().forEach(each -> order.enter(each, 0, CLIENT_WEIGHT));
             }
         }
     }
@@ -82,22 +82,26 @@ public final class KeyScheduler {
         clientWeights = newWeights;
     }
 
-    /** Adds a key that did not wait. */
-    public void enter(Flow flow, BucketId key) {
+    /**
+     * Adds a key that did not wait.
+     *
+     * @param cost the cost of its first request, in tokens
+     */
+    public void enter(Flow flow, BucketId key, long cost) {
         TierClients clients = byTier.get(flow.tier());
         if (clients == null) {
             clients = new TierClients();
             byTier.put(flow.tier(), clients);
-            tiers.enter(flow.tier());
+            tiers.enter(flow.tier(), cost);
         }
-        ClientKeys keys = clients.waiting.get(flow.client());
+        ClientKeys keys = clients.waiting.get(flow.value());
         if (keys == null) {
             keys = new ClientKeys();
-            clients.waiting.put(flow.client(), keys);
-            clients.order.enter(flow.client(), weight(flow));
+            clients.waiting.put(flow.value(), keys);
+            clients.order.enter(flow.value(), cost, weight(flow));
         }
         keys.waiting.add(key);
-        keys.order.enter(key, 1);
+        keys.order.enter(key, cost, 1);
     }
 
     private long weight(Flow flow) {
@@ -119,18 +123,18 @@ public final class KeyScheduler {
     /** Records that a waiting key was served. It waits on until it {@linkplain #leave leaves}. */
     public void served(Flow flow, BucketId key, long cost) {
         TierClients clients = byTier.get(flow.tier());
-        clients.waiting.get(flow.client()).order.serve(key, cost, 1, true);
-        clients.order.serve(flow.client(), cost, weight(flow), true);
+        clients.waiting.get(flow.value()).order.serve(key, cost, 1, true);
+        clients.order.serve(flow.value(), cost, weight(flow), true);
         tiers.served(flow.tier(), cost, true);
     }
 
     /** Removes a waiting key. If it returns soon, it continues where it was. */
     public void leave(Flow flow, BucketId key) {
         TierClients clients = byTier.get(flow.tier());
-        ClientKeys keys = clients.waiting.get(flow.client());
+        ClientKeys keys = clients.waiting.get(flow.value());
         keys.leave(key);
         if (keys.waiting.isEmpty()) {
-            clients.leave(flow.client());
+            clients.leave(flow.value());
         }
         if (clients.waiting.isEmpty()) {
             byTier.remove(flow.tier());

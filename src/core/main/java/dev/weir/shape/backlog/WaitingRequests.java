@@ -51,11 +51,9 @@ public final class WaitingRequests {
     private void restore(BucketContents contents) {
         contents.flows().forEach(figures -> flowTable.add(new FlowQueue(figures, store.slots())));
         expiryTimers.restore(contents.expiryTimers());
-        if (contents.order() != null) {
-            scheduler.restore(contents.order());
-        } else {
-            flowTable.flowQueues().forEach(line -> scheduler.enter(line.flow()));
-        }
+        List<FlowQueue> flows = new ArrayList<>();
+        flowTable.flowQueues().forEach(flows::add);
+        scheduler.restore(contents.order(), flows);
     }
 
     /** Returns a summary of what waits. */
@@ -88,7 +86,7 @@ public final class WaitingRequests {
     public void restore(Consumer<BiConsumer<Place, Waiting>> slots) {
         Map<Flow, FlowQueue> restored = new HashMap<>();
         slots.accept((place, waiting) -> {
-            restored.computeIfAbsent(waiting.flow(), flow -> new FlowQueue(flow, store.slots()))
+            restored.computeIfAbsent(place.flow(), flow -> new FlowQueue(flow, store.slots()))
                     .restore(place.position(), waiting);
             if (waiting.expiryTimer() != null) {
                 expiryTimers.restore(waiting.expiryTimer());
@@ -98,7 +96,7 @@ public final class WaitingRequests {
         all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
         for (FlowQueue line : all) {
             flowTable.add(line);
-            scheduler.enter(line.flow());
+            scheduler.enter(line.flow(), line.headCost());
             backlog.add(line.flow().tier(), line.size(), line.tokens());
             backlog.addHead(line.headEnqueuedAtMs());
         }
@@ -161,15 +159,14 @@ public final class WaitingRequests {
         throw new IllegalStateException("no request waits at " + place);
     }
 
-    /** Appends a request to its flow. */
-    public void enter(Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
+    /** Appends a request to a flow. */
+    public void enter(Flow flow, Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
         isChanged = true;
-        Flow flow = Waiting.flowOf(admission);
         FlowQueue line = flowTable.get(flow);
         if (line == null) {
             backlog.addHead(enqueuedAtMs);
             line = new FlowQueue(flow, store.slots());
-            scheduler.enter(flow);
+            scheduler.enter(flow, admission.request().cost());
         } else {
             flowTable.remove(line);
         }
@@ -206,7 +203,7 @@ public final class WaitingRequests {
     }
 
     /**
-     * Returns what is expected to leave before the request: half of the tier's other clients are assumed to have had
+     * Returns what is expected to leave before the request: half of the tier's other flows are assumed to have had
      * their turn in this round.
      */
     public Ahead expectedAhead(Flow flow, long cost) {

@@ -1,5 +1,6 @@
 package dev.weir.shape.total;
 
+import dev.weir.shape.backlog.FairScheduler;
 import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.KeyScheduler;
 import dev.weir.shape.total.SlotGrant.ClientWeight;
@@ -21,6 +22,9 @@ import java.util.TreeMap;
  * </pre>
  */
 final class ClientWeights {
+
+    /** The weights of demands are in units of so many parts of {@link KeyScheduler#CLIENT_WEIGHT}. */
+    private static final long PARTS = 50;
 
     private final Map<Integer, List<SlotReport.Demand>> reported = new HashMap<>(); // by partition
     private final Map<String, Map<String, Long>> keys = new TreeMap<>(); // by tier and client, on all partitions
@@ -46,13 +50,16 @@ final class ClientWeights {
         }
     }
 
-    /** Returns the weight of a demand that was counted, 1 or more. */
+    /**
+     * Returns the weight of a demand that was counted, 1 to {@link FairScheduler#MAX_WEIGHT}. That suffices for 100,000
+     * clients on a partition; more count as many.
+     */
     long weight(SlotReport.Demand demand) {
         long weight = demand.clients() * KeyScheduler.CLIENT_WEIGHT;
         for (ClientKeys client : demand.largestClients()) {
             weight += weight(demand.tier(), client);
         }
-        return Math.max(1, weight);
+        return Math.max(1, Math.min(FairScheduler.MAX_WEIGHT, weight / PARTS));
     }
 
     private long weight(String tier, ClientKeys client) {

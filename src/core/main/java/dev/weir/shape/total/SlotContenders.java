@@ -124,7 +124,7 @@ public final class SlotContenders {
         }
         if (contender.turnNanos <= schedulerNanos) { // at once, so that its tier keeps its place if others leave
             upcoming.cancel(bucket);
-            scheduler.enter(contender.flow, bucket);
+            scheduler.enter(contender.flow, bucket, contender.cost);
         } else {
             upcoming.set(bucket, contender.turnNanos);
         }
@@ -222,7 +222,8 @@ public final class SlotContenders {
         while (!upcoming.isEmpty() && upcoming.firstNanos() <= untilNanos) {
             BucketId bucket = upcoming.first();
             upcoming.cancel(bucket);
-            scheduler.enter(contenders.get(bucket).flow, bucket);
+            Contender next = contenders.get(bucket);
+            scheduler.enter(next.flow, bucket, next.cost);
         }
         for (BucketId bucket = scheduler.first(); bucket != null; bucket = scheduler.first()) {
             Contender contender = contenders.get(bucket);

@@ -254,7 +254,7 @@ public final class SlotLedger {
     }
 
     private PartitionState holder(Flow flow) {
-        return partitions.get(Integer.parseInt(flow.client()));
+        return partitions.get(Integer.parseInt(flow.value()));
     }
 
     /**
@@ -355,7 +355,8 @@ public final class SlotLedger {
             while (upcoming.firstNanos() <= nextNanos) {
                 Flow flow = upcoming.first();
                 upcoming.cancel(flow);
-                scheduler.enter(flow, holder(flow).demands.get(flow.tier()).weight);
+                PendingDemand want = holder(flow).demands.get(flow.tier());
+                scheduler.enter(flow, nextSlots(want, nextNanos), want.weight);
             }
             Flow flow = scheduler.next().orElse(null);
             if (flow != null && nextNanos < untilNanos + aheadNanos(flow)) {
@@ -387,7 +388,7 @@ public final class SlotLedger {
         PartitionState holder = holder(flow);
         PendingDemand want = holder.demands.get(flow.tier());
         long startNanos = granted.nextNanos();
-        long slots = Math.max(want.leastSlots, Math.min(want.tokensBegun(startNanos), pieceFor(want)));
+        long slots = nextSlots(want, startNanos);
         addGrant(holder, slots);
         want.use(slots, startNanos);
         boolean wantsMore = !want.isEmpty();
@@ -398,6 +399,11 @@ public final class SlotLedger {
         } else if (!wantsMoreNow) {
             upcoming.set(flow, want.fromNanos());
         }
+    }
+
+    /** Returns how many slots a demand gets at once. */
+    private long nextSlots(PendingDemand want, long startNanos) {
+        return Math.max(want.leastSlots, Math.min(want.tokensBegun(startNanos), pieceFor(want)));
     }
 
     private long pieceFor(PendingDemand want) {

@@ -63,14 +63,14 @@ final class TierContenders {
     void add(Contender contender) {
         tokens += contender.tokens();
         countCost(contender.cost(), 1);
-        countKey(contender.flow().client(), 1);
+        countKey(contender.flow().value(), 1);
     }
 
     /** Subtracts a contender from the sums. */
     void remove(Contender contender) {
         tokens -= contender.tokens();
         countCost(contender.cost(), -1);
-        countKey(contender.flow().client(), -1);
+        countKey(contender.flow().value(), -1);
     }
 
     /** Changes the sums by the change of a contender. */
@@ -80,9 +80,9 @@ final class TierContenders {
             countCost(before.cost(), -1);
             countCost(after.cost(), 1);
         }
-        if (!before.flow().client().equals(after.flow().client())) {
-            countKey(before.flow().client(), -1);
-            countKey(after.flow().client(), 1);
+        if (!before.flow().value().equals(after.flow().value())) {
+            countKey(before.flow().value(), -1);
+            countKey(after.flow().value(), 1);
         }
     }
 
