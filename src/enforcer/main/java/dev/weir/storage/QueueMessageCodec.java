@@ -127,7 +127,7 @@ public final class QueueMessageCodec {
         out.write(grant.weights().size());
         grant.weights().forEach(client -> {
             out.write(client.flow().tier());
-            out.write(client.flow().client());
+            out.write(client.flow().value());
             out.write(client.weight());
         });
         out.write(grant.runs().size());
