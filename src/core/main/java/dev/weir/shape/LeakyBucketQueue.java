@@ -2,7 +2,6 @@ package dev.weir.shape;
 
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
-import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
@@ -10,13 +9,11 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.FlowQueue;
 import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueOccupancy;
-import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -51,13 +48,8 @@ final class LeakyBucketQueue {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** The latest expiry; a request that would expire later never expires. */
-    private static final long MAX_TIME_MS = Shaper.MAX_TIME_MS;
-
     /** The most flows, tags and slots of timers that a state lists. */
     private static final int MAX_LISTED_PARTS = 32;
-
-    private static final Ahead NONE_AHEAD = new Ahead(0, 0);
 
     private final BucketId id;
     private final Outlet outlet;
@@ -88,7 +80,7 @@ final class LeakyBucketQueue {
         pacing = counted.pacing();
         outflow = state.outflow();
         isSummarized = state.contents() != null;
-        room = new WaitingRequests(rules, state.contents(), store, backlog);
+        room = new WaitingRequests(rules, pacing, state.contents(), store, backlog);
     }
 
     /** Returns the state of a bucket that has released nothing. */
@@ -181,7 +173,7 @@ final class LeakyBucketQueue {
             return;
         }
         adoptRules(newRules);
-        room.setRules(rules);
+        room.setRules(rules, pacing);
         isChanged = true;
     }
 
@@ -209,47 +201,25 @@ final class LeakyBucketQueue {
         advanceTo(nowNanos);
         Decision decision = decisionFor(admission, enqueuedAtMs);
         if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK) {
-            if (isFull()) {
-                evict();
+            Waiting evicted = room.size() >= rules.capacity() ? removeNewestOfLowest() : null;
+            QueueExpiry expiry = QueueExpiry.of(rules, admission.request().deadlineMs(), enqueuedAtMs);
+            room.enter(admission, number, enqueuedAtMs, expiry.atMs());
+            if (evicted != null) { // the time of the next release depends on the new request
+                answer(evicted.admission(), forecast().noRoom(evicted.admission(), Reason.EVICTED));
             }
-            room.enter(admission, number, enqueuedAtMs, expiry(admission.request(), enqueuedAtMs).atMs);
         }
         answer(admission, decision);
     }
 
     /** Returns the decision on a request that arrives now. */
     private Decision decisionFor(Admission admission, long enqueuedAtMs) {
-        Flow flow = Waiting.flowOf(admission);
-        long cost = admission.request().cost();
-        boolean hasRoom = !isFull()
-                || rules.share(flow.tier()).priority() > room.occupancy().lowestPriority();
-        Expiry expiry = expiry(admission.request(), enqueuedAtMs);
-        long tooLateMs = ceilMs(turnNanos(room.minAhead(flow), cost)) - expiry.atMs;
-        if (isDeleted) {
-            return QueueDecisions.noQueue(admission, nowMs());
-        }
-        if (cost > rules.maxCost()) {
-            return QueueDecisions.neverFits(admission, rules.maxCost(), nowMs());
-        }
-        if (tooLateMs > 0) {
-            Long retryAfterMs = expiry.isDeadline ? null : (Long) Math.max(tooLateMs, isFull() ? roomAfterMs() : 0);
-            return QueueDecisions.denied(
-                    admission,
-                    Reason.TOO_LATE,
-                    LimitStatus.of(expiry.limitedBy(), expiry.limitMs),
-                    retryAfterMs,
-                    nowMs());
-        }
-        if (!hasRoom) {
-            return noRoom(admission, Reason.QUEUE_FULL);
-        }
-        Ahead ahead = room.expectedAhead(flow, cost);
-        long waitMs = ceilMs(turnNanos(ahead, cost) - clockNanos);
-        return QueueDecisions.queued(admission, ahead.requests() + 1, waitMs, nowMs());
+        return isDeleted
+                ? QueueDecisions.noQueue(admission, nowMs())
+                : forecast().decide(admission, enqueuedAtMs);
     }
 
-    private boolean isFull() {
-        return room.size() >= rules.capacity();
+    private QueueForecast forecast() {
+        return new QueueForecast(rules, pacing, outflow, room, clockNanos);
     }
 
     /**
@@ -284,10 +254,10 @@ final class LeakyBucketQueue {
                         tiers(),
                         oldestWaitMs(),
                         outflow.sequence(),
-                        room.isEmpty()
+                        room.isEmpty() || rules.total() != null
                                 ? null
-                                : (Long) turnNanos(NONE_AHEAD, room.next().headCost()),
-                        drainMs()));
+                                : (Long) turnNanos(room.next().headCost()),
+                        forecast().drainMs()));
     }
 
     /** Like {@link #view}, for a bucket of a queue with key fields in which requests wait. */
@@ -296,7 +266,7 @@ final class LeakyBucketQueue {
                 current,
                 nowNanos,
                 () -> new QueueView.KeyView(
-                        id.values(), waiting(), room.occupancy().tokens(), oldestWaitMs(), drainMs()));
+                        id.values(), waiting(), room.occupancy().tokens(), oldestWaitMs(), forecast().drainMs()));
     }
 
     /** Returns the number of waiting requests. */
@@ -307,22 +277,6 @@ final class LeakyBucketQueue {
     /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
     Long oldestEnqueuedAtMs() {
         return room.oldestEnqueuedAtMs();
-    }
-
-    /**
-     * Returns how long until all waiting requests have left. A last request that costs at most the burst leaves one
-     * burst before the end of its slots, whatever its cost, so the result is the same as with a cost of 1.
-     */
-    private long drainMs() {
-        if (room.isEmpty()) {
-            return 0;
-        }
-        long costOfLast = waiting() == 1
-                ? room.next().headCost()
-                : Math.min(1, room.occupancy().tokens());
-        Ahead ahead =
-                new Ahead(waiting() - 1, waiting() == 1 ? 0 : room.occupancy().tokens() - costOfLast);
-        return ceilMs(turnNanos(ahead, costOfLast) - clockNanos);
     }
 
     private Long oldestWaitMs() {
@@ -395,7 +349,7 @@ final class LeakyBucketQueue {
             return id.isKeyed() || isDeleted ? idleNanos() : Long.MAX_VALUE;
         }
         FlowQueue next = room.next();
-        long turnNanos = turnNanos(NONE_AHEAD, next.headCost());
+        long turnNanos = turnNanos(next.headCost());
         boolean hopeless = turnNanos > nanos(next.headExpiresAtMs());
         long releaseNanos = hopeless ? Long.MAX_VALUE : turnNanos - lookAheadNanos();
         return Math.min(releaseNanos, nanos(room.nextExpiryMs()));
@@ -470,7 +424,7 @@ final class LeakyBucketQueue {
         long horizonNanos = clockNanos + lookAheadNanos();
         while (!room.isEmpty()) {
             FlowQueue line = room.next();
-            long atNanos = turnNanos(NONE_AHEAD, line.headCost());
+            long atNanos = turnNanos(line.headCost());
             boolean hopeless = atNanos > nanos(line.headExpiresAtMs());
             boolean isDue = hopeless ? line.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
             if (!isDue || !budget.trySpend()) {
@@ -514,64 +468,27 @@ final class LeakyBucketQueue {
         Waiting waiting = room.get(place);
         Admission admission = waiting.admission();
         room.leave(place, waiting);
-        Expiry expiry = expiry(admission.request(), nowMs());
-        long tooLateMs = ceilMs(turnNanos(room.minAhead(waiting.flow()), waiting.cost())) - expiry.atMs;
         boolean isDeadline =
                 Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
-        Long retryAfterMs = isDeadline || isDeleted ? null : (Long) Math.max(1, tooLateMs);
+        Long retryAfterMs = isDeadline || isDeleted
+                ? null
+                : forecast().retryAfterMs(waiting.flow(), waiting.cost(), admission.request().deadlineMs());
         answer(
                 admission,
                 QueueDecisions.expired(
                         admission, isDeadline ? "deadline" : "max-wait", retryAfterMs, waiting.expiresAtMs()));
     }
 
-    private void evict() {
+    private Waiting removeNewestOfLowest() {
         Place place = room.occupancy().newestOfLowest().tail();
         Waiting waiting = room.get(place);
-        Decision decision = noRoom(waiting.admission(), Reason.EVICTED);
         room.leave(place, waiting);
-        answer(waiting.admission(), decision);
+        return waiting;
     }
 
-    private Decision noRoom(Admission admission, Reason reason) {
-        return QueueDecisions.denied(
-                admission, reason, LimitStatus.of("capacity", rules.capacity()), roomAfterMs(), nowMs());
-    }
-
-    /** Returns how long until one more request can be admitted, if nothing else arrives. */
-    private long roomAfterMs() {
-        QueueOccupancy occupancy = room.occupancy();
-        long tooMany = occupancy.size() - rules.capacity();
-        long nextCost = room.next().headCost();
-        long leavesNanos = Math.min(turnNanos(NONE_AHEAD, nextCost), nanos(room.nextExpiryMs()));
-        if (tooMany > 0) { // the capacity was lowered
-            leavesNanos = turnNanos(new Ahead(tooMany, occupancy.tokens() / occupancy.size() * tooMany), nextCost);
-        }
-        return Math.max(1, ceilMs(leavesNanos - clockNanos));
-    }
-
-    /** Returns when a request can leave behind those ahead of it, if nothing else arrives. */
-    private long turnNanos(Ahead ahead, long cost) {
-        long fromNanos = Math.max(clockNanos, outflow.lastNanos());
-        Pacing.Arrival arrival =
-                ahead.tokens() == 0 ? outflow.arrival() : pacing.released(outflow.arrival(), ahead.tokens(), fromNanos);
-        return pacing.earliestNanos(arrival, cost, fromNanos);
-    }
-
-    /** When a request expires, and by which bound. */
-    private record Expiry(long atMs, boolean isDeadline, Long limitMs) {
-        String limitedBy() {
-            return isDeadline ? "deadline" : "max-wait";
-        }
-    }
-
-    private Expiry expiry(Request request, long enqueuedAtMs) {
-        long latestMs =
-                rules.maxWaitMs() > MAX_TIME_MS - enqueuedAtMs ? Waiting.NEVER : enqueuedAtMs + rules.maxWaitMs();
-        Long deadlineMs = request.deadlineMs();
-        return deadlineMs != null && deadlineMs <= Math.min(latestMs, MAX_TIME_MS)
-                ? new Expiry(Math.max(0, deadlineMs), true, null)
-                : new Expiry(latestMs, false, rules.maxWaitMs());
+    /** Returns when the next request can leave if it has this cost. */
+    private long turnNanos(long cost) {
+        return pacing.earliestNanos(outflow.arrival(), cost, Math.max(clockNanos, outflow.lastNanos()));
     }
 
     private long lookAheadNanos() {
@@ -603,10 +520,6 @@ final class LeakyBucketQueue {
     }
 
     private static long nanos(long ms) {
-        return ms > MAX_TIME_MS ? Long.MAX_VALUE : ms * NANOS_PER_MS;
-    }
-
-    private static long ceilMs(long nanos) {
-        return -Math.floorDiv(-nanos, NANOS_PER_MS);
+        return QueueExpiry.nanos(ms);
     }
 }

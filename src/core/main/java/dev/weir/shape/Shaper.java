@@ -555,16 +555,18 @@ public final class Shaper {
                 && current.total() != null
                 && queue.slots().isFull(queue.backlog.requests())
                 && !isCancel(admission);
-        return isFull ? full(admission, current.total(), nowNanos) : null;
+        return isFull ? full(admission, current, queue.slots(), nowNanos) : null;
     }
 
-    /** Returns a denial whose retry time is that of the next slot, after which there may be room. */
-    private static Decision full(Admission admission, QueueTotal total, long nowNanos) {
+    /** Returns a denial whose retry time is that of the partition's next release, as far as it is known. */
+    private static Decision full(Admission admission, QueueRules rules, PartitionSlots slots, long nowNanos) {
+        QueueTotal total = rules.total();
+        long nextNanos = slots.nextReleaseNanos(nowNanos) - rules.lookAheadMs() * NANOS_PER_MS;
         return QueueDecisions.denied(
                 admission,
                 Reason.QUEUE_FULL,
                 LimitStatus.of("total.capacity", total.capacity()),
-                total.drainMs(1),
+                Math.max(1, Math.floorDiv(nextNanos, NANOS_PER_MS) + 1 - nowNanos / NANOS_PER_MS),
                 nowNanos / NANOS_PER_MS);
     }
 

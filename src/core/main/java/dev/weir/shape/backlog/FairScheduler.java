@@ -93,6 +93,26 @@ public final class FairScheduler {
         return tags == null ? Optional.ofNullable(onlyFlow) : Optional.of(tags.next());
     }
 
+    /** Returns the tags of the clients of a tier; null if it has none, that is, if all starts are 0. */
+    StartTimeFairQueue<String> clients(String tier) {
+        return tags == null ? null : tags.clientsByTier.get(tier);
+    }
+
+    /** Returns the tags of the tiers of a priority; null if it has none, that is, if all starts are 0. */
+    StartTimeFairQueue<String> tiers(int priority) {
+        return tags == null ? null : tags.tiers.of(priority);
+    }
+
+    /** Returns whether no tier of a higher priority waits, although some tier does. */
+    boolean isHighest(int priority) {
+        return tags != null && tags.tiers.isHighest(priority);
+    }
+
+    /** Returns the flow of a waiting tier whose head leaves first. */
+    Flow head(String tier) {
+        return tags == null ? onlyFlow : new Flow(tier, tags.clientsByTier.get(tier).first());
+    }
+
     /**
      * Records that the head of a waiting flow has left.
      *

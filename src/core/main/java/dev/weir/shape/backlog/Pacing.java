@@ -73,7 +73,7 @@ public final class Pacing {
 
     /** Returns the first time from {@code nowNanos} on at which a request of this cost can leave. */
     public long earliestNanos(Arrival arrival, long cost, long nowNanos) {
-        Span free = span(burst - Math.min(cost, burst));
+        Span free = span(freeTokens(cost));
         long nanos = arrival.nanos - free.nanos + (arrival.part > free.part ? 1 : 0);
         return Math.max(nanos, nowNanos);
     }
@@ -92,6 +92,13 @@ public final class Pacing {
     /** Returns the time that lies {@code tokens} slots after another. */
     public Arrival after(Arrival arrival, long tokens) {
         return released(arrival, tokens, arrival.nanos);
+    }
+
+    /** Returns whether requests leave at the same times as by another pacing. */
+    boolean isSameAs(Pacing other) {
+        return burst == other.burst
+                && rate.unitsPerToken() == other.rate.unitsPerToken()
+                && rate.unitsPerMs() == other.rate.unitsPerMs();
     }
 
     /** Returns how many whole slots fit into {@code nanos} nanoseconds. */
@@ -133,10 +140,44 @@ public final class Pacing {
         return saturate(roundedUp);
     }
 
-    /** Returns the duration of some tokens, rounded up. */
-    private long spanNanos(long tokens) {
+    /** Returns how much of the burst a request of this cost leaves free, in tokens. */
+    long freeTokens(long cost) {
+        return burst - Math.min(cost, burst);
+    }
+
+    /** Returns by how much a request of this cost can leave before the end of all slots, rounded down. */
+    long freeNanos(long cost) {
+        return spanFloorNanos(freeTokens(cost));
+    }
+
+    /** Returns the duration of some tokens, rounded down, at most some 73 years. */
+    long spanFloorNanos(long tokens) {
+        return span(tokens).nanos;
+    }
+
+    /**
+     * Returns an upper bound of by how much requests one behind another leave later than one that costs as much as all
+     * of them, since the time of each is rounded up.
+     *
+     * @param leastCost a lower bound of their costs
+     * @param largestCost an upper bound of their costs
+     */
+    public long roundingNanos(long requests, long leastCost, long largestCost) {
+        if (largestCost < burst && rate.unitsPerToken() >= rate.unitsPerMs()) {
+            return 0;
+        }
+        boolean isWhole = span(leastCost).part == 0 && leastCost == largestCost;
+        return isWhole || rate.unitsPerToken() % rate.unitsPerMs() == 0 ? 0 : requests;
+    }
+
+    /** Returns the duration of some tokens, rounded up, at most some 73 years. */
+    long spanNanos(long tokens) {
         Span span = span(tokens);
         return span.nanos + (span.part > 0 ? 1 : 0);
+    }
+
+    static boolean isSaturated(long spanNanos) {
+        return spanNanos >= Limit.MAX_LEVEL;
     }
 
     private Span span(long tokens) {

@@ -110,6 +110,21 @@ public final class StartTimeFairQueue<K> {
         return byStart.isEmpty() ? null : byStart.first().member;
     }
 
+    /**
+     * Returns the start of a member's head or, for a member that does not wait, the start that it would get if it
+     * entered now.
+     */
+    long start(K member) {
+        Tag<K> tag = waiting.get(member);
+        tag = tag == null ? away.get(member) : tag;
+        return tag == null ? virtualTime : tag.start;
+    }
+
+    /** Returns whether the tag of a waiting member is older than that of another, so that it is served first if both are equal. */
+    boolean isOlder(K member, K other) {
+        return waiting.get(member).order < waiting.get(other).order;
+    }
+
     boolean isEmpty() {
         return waiting.isEmpty();
     }
@@ -174,7 +189,8 @@ public final class StartTimeFairQueue<K> {
         advance();
     }
 
-    private static long length(long cost, long weight) {
+    /** Returns the virtual time that a request takes at a weight. */
+    static long length(long cost, long weight) {
         return cost > REBASE_AT / TOKEN ? REBASE_AT / weight : (cost * TOKEN + weight - 1) / weight;
     }
 

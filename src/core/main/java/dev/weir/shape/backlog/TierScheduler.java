@@ -86,6 +86,16 @@ public final class TierScheduler {
         return waiting.isEmpty();
     }
 
+    /** Returns the tiers of a priority; null if none waits. */
+    StartTimeFairQueue<String> of(int priority) {
+        return byPriority.get(priority);
+    }
+
+    /** Returns whether this is the highest priority in which a tier waits. */
+    boolean isHighest(int priority) {
+        return !byPriority.isEmpty() && byPriority.firstKey() == priority;
+    }
+
     /** Returns the tier to be served next, null if none waits. */
     public String first() {
         return byPriority.isEmpty() ? null : byPriority.firstEntry().getValue().first();
