@@ -182,7 +182,7 @@ final class PolicyReader {
         return Objects.requireNonNullElse(maxWait.noting(() -> new Sharing(waitMs, byClients)), Sharing.DEFAULT);
     }
 
-    private static String requireField(String name) {
+    static String requireField(String name) {
         if (name.isEmpty()) {
             throw new IllegalArgumentException("must be the name of a field, is ''");
         }

@@ -15,8 +15,8 @@ import java.util.Objects;
 /** Reads one queue. A value with a fault is replaced by a harmless one, so that the rest is checked as well. */
 final class QueueReader {
 
-    static final List<String> KEYS =
-            List.of("id", "key", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "total", "tiers");
+    static final List<String> KEYS = List.of(
+            "id", "key", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "total", "tiers", "fair-by");
     static final List<String> TOTAL_KEYS = List.of("limit", "per", "capacity");
     static final List<String> TIER_KEYS = List.of("priority", "weight");
 
@@ -35,6 +35,7 @@ final class QueueReader {
         Long maxWaitMs = tree.get("max-wait").read(LimitReader::windowMs);
         Long lookAheadMs = tree.get("look-ahead").read(QueueReader::lookAheadMs);
         Map<String, TierShare> tiers = tiers(tree.get("tiers"));
+        String fairBy = tree.get("fair-by").read(PolicyReader::requireField);
         List<String> key = PolicyReader.key(tree.get("key"), List.of());
         QueueTotal total = total(tree.get("total"));
         if (total != null && key.isEmpty()) {
@@ -53,6 +54,7 @@ final class QueueReader {
                 Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT),
                 Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS),
                 tiers,
+                Objects.requireNonNullElse(fairBy, QueueRules.DEFAULT_FAIR_BY),
                 key,
                 ofAllKeys));
     }

@@ -161,6 +161,17 @@ class QueueFileTest {
         assertThat(total("limit: 1, per: 1s, key: client")).isNull();
     }
 
+    @ParameterizedTest
+    @CsvSource({"'', client", "', fair-by: tenant', tenant", "', fair-by: client', client", "', fair-by: 5 %', 5 %"})
+    void reads_the_field_by_which_tiers_share(String yaml, String expected) throws FaultsException {
+        assertThat(PolicyFile.read("policies.yaml", withQueue("limit: 1, per: 1s" + yaml))
+                        .queues()
+                        .get(0)
+                        .queue()
+                        .fairBy())
+                .isEqualTo(expected);
+    }
+
     private static QueueTotal total(String yaml) throws FaultsException {
         return PolicyFile.read("policies.yaml", withQueue(yaml))
                 .queues()
@@ -249,6 +260,11 @@ class QueueFileTest {
                         "total.limit: must be a whole number, 1 or more, is '0'|total.per: must be at"
                                 + " most 30d, is '31d'|total.capacity: must be a whole number from 1 to 100000000, is"
                                 + " '0'|total.burst: unknown key"),
+                Arguments.of(rate + "fair-by: ''", "fair-by: must be the name of a field, is ''"),
+                Arguments.of(rate + "fair-by: ", "fair-by: must be a single value, is empty"),
+                Arguments.of(rate + "fair-by: [tenant]", "fair-by: must be a single value, is a list"),
+                Arguments.of(rate + "fair-by: {tenant: 1}", "fair-by: must be a single value, is a mapping"),
+                Arguments.of(rate + "fairby: tenant", "fairby: unknown key; did you mean \"fair-by\"?"),
                 Arguments.of(rate + "maxwait: 1s", "maxwait: unknown key; did you mean \"max-wait\"?"),
                 Arguments.of("limit: no, pre: 1s, capacity: 0, look-ahead: soon", """
                         limit: must be a whole number, 1 or more, is 'no'|per: is required|pre: unknown\

@@ -28,7 +28,7 @@ import java.util.function.Supplier;
 
 /**
  * A leaky bucket used as a queue. Requests arrive at any rate and leave at a steady one: higher priorities first,
- * tiers by weight, clients evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
+ * tiers by weight, flows evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
  * is withdrawn.
  *
  * <pre>
@@ -91,8 +91,8 @@ final class LeakyBucketQueue {
     }
 
     /** Restores the request in a slot. The slots of each flow must be restored in order. */
-    void restore(long position, Waiting waiting) {
-        room.restore(position, waiting);
+    void restore(Place place, Waiting waiting) {
+        room.restore(place, waiting);
     }
 
     /** Starts work after everything is restored. Flows start in the order of their heads' arrival. */
@@ -203,7 +203,7 @@ final class LeakyBucketQueue {
         if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK) {
             Waiting evicted = room.size() >= rules.capacity() ? removeNewestOfLowest() : null;
             QueueExpiry expiry = QueueExpiry.of(rules, admission.request().deadlineMs(), enqueuedAtMs);
-            room.enter(admission, number, enqueuedAtMs, expiry.atMs());
+            room.enter(rules.flowOf(admission.request()), admission, number, enqueuedAtMs, expiry.atMs());
             if (evicted != null) { // the time of the next release depends on the new request
                 answer(evicted.admission(), forecast().noRoom(evicted.admission(), Reason.EVICTED));
             }
@@ -266,7 +266,11 @@ final class LeakyBucketQueue {
                 current,
                 nowNanos,
                 () -> new QueueView.KeyView(
-                        id.values(), waiting(), room.occupancy().tokens(), oldestWaitMs(), forecast().drainMs()));
+                        id.values(),
+                        waiting(),
+                        room.occupancy().tokens(),
+                        oldestWaitMs(),
+                        forecast().drainMs()));
     }
 
     /** Returns the number of waiting requests. */
@@ -470,9 +474,7 @@ final class LeakyBucketQueue {
         room.leave(place, waiting);
         boolean isDeadline =
                 Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
-        Long retryAfterMs = isDeadline || isDeleted
-                ? null
-                : forecast().retryAfterMs(waiting.flow(), waiting.cost(), admission.request().deadlineMs());
+        Long retryAfterMs = isDeadline || isDeleted ? null : forecast().retryAfterMs(admission.request(), true);
         answer(
                 admission,
                 QueueDecisions.expired(

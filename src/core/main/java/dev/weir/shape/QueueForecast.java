@@ -12,7 +12,6 @@ import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueOccupancy;
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WaitingRequests;
 import dev.weir.shape.total.OutflowState;
 
@@ -45,8 +44,7 @@ final class QueueForecast {
     private final long clockNanos;
 
     /** @param clockNanos the current time; the forecast is valid until the bucket changes */
-    QueueForecast(
-            QueueRules rules, Pacing pacing, OutflowState outflow, WaitingRequests waiting, long clockNanos) {
+    QueueForecast(QueueRules rules, Pacing pacing, OutflowState outflow, WaitingRequests waiting, long clockNanos) {
         this.rules = rules;
         this.pacing = pacing;
         this.outflow = outflow;
@@ -62,16 +60,16 @@ final class QueueForecast {
         if (cost > rules.maxCost()) {
             return QueueDecisions.neverFits(admission, rules.maxCost(), nowMs());
         }
-        Flow flow = Waiting.flowOf(admission);
+        Flow flow = rules.flowOf(request);
         QueueExpiry expiry = QueueExpiry.of(rules, request.deadlineMs(), enqueuedAtMs);
-        AheadRange ahead = waiting.ahead(flow);
+        AheadRange ahead = waiting.ahead(flow, cost);
         long latestNanos = latestTurnNanos(ahead.most(), cost);
         if (ceilMs(leastTurnNanos(flow, cost, ahead, latestNanos, expiry)) > expiry.atMs()) {
             return QueueDecisions.denied(
                     admission,
                     Reason.TOO_LATE,
                     LimitStatus.of(expiry.limitedBy(), expiry.limitMs()),
-                    expiry.isDeadline() ? null : retryAfterMs(flow, cost, request.deadlineMs()),
+                    expiry.isDeadline() ? null : retryAfterMs(request, true),
                     nowMs());
         }
         if (isFull() && rules.share(flow.tier()).priority() <= occupancy.lowestPriority()) {
@@ -88,34 +86,42 @@ final class QueueForecast {
 
     /** Returns the denial of a request for which there is no room. */
     Decision noRoom(Admission admission, Reason reason) {
-        Request request = admission.request();
         return QueueDecisions.denied(
                 admission,
                 reason,
                 LimitStatus.of("capacity", rules.capacity()),
-                retryAfterMs(Waiting.flowOf(admission), request.cost(), request.deadlineMs()),
+                retryAfterMs(admission.request(), false),
                 nowMs());
     }
 
     /**
      * Returns how long until a request that is not admitted now would be, if nothing else arrives, or longer; 1 or
-     * more, null if it never would. If it has a deadline, it may be too late by then.
+     * more, null if it surely would not be before its deadline. It may be too late for its deadline by then.
+     *
+     * @param isTooLate whether it is too late now, so that it is not sure that it would be admitted before that time
      */
-    Long retryAfterMs(Flow flow, long cost, Long deadlineMs) {
+    Long retryAfterMs(Request request, boolean isTooLate) {
+        Flow flow = rules.flowOf(request);
+        long cost = request.cost();
+        Long deadlineMs = request.deadlineMs();
         boolean isFull = isFull();
         long roomMs = isFull ? roomAtMs() : nowMs();
-        AheadRange ahead = isFull ? waiting.aheadAfterNext(flow) : waiting.ahead(flow);
+        AheadRange ahead = waiting.aheadLater(flow, cost, isFull, false);
         long turnMs = Math.max(roomMs, ceilMs(latestTurnNanos(ahead.most(), cost)));
+        if (!staysUntil(turnMs)) {
+            ahead = waiting.aheadLater(flow, cost, isFull, true);
+            turnMs = Math.max(roomMs, ceilMs(latestTurnNanos(ahead.most(), cost)));
+        }
         boolean isNever = deadlineMs != null
                 && (roomMs > deadlineMs || ahead.isExact() && staysUntil(turnMs) && turnMs > deadlineMs);
         if (isNever) {
             return null;
         }
-        long atMs = roomMs;
-        if (rules.maxWaitMs() < turnMs - roomMs) {
-            atMs = lastTurnMs(flow, cost, turnMs) - rules.maxWaitMs();
+        long atMs = rules.maxWaitMs() < turnMs - roomMs ? lastTurnMs(flow, cost, turnMs) - rules.maxWaitMs() : roomMs;
+        if (deadlineMs == null || atMs <= deadlineMs) {
+            return Math.max(1, atMs - nowMs());
         }
-        return deadlineMs != null && atMs > deadlineMs ? null : (Long) Math.max(1, atMs - nowMs());
+        return isTooLate ? null : (Long) Math.max(1, roomMs - nowMs()); // it may be admitted before the upper bound
     }
 
     /** Returns whether nothing expires before a time, in milliseconds. */
@@ -183,26 +189,32 @@ final class QueueForecast {
     private boolean isInTime(Flow flow, long soonestExpiryMs) {
         long fromNanos = fromNanos();
         long startNanos = Math.max(fromNanos, outflow.arrival().ceilNanos())
-                + pacing.roundingNanos(
-                        waiting.of(flow).requests(), occupancy.leastCost(), occupancy.largestCost());
+                + pacing.roundingNanos(waiting.of(flow).requests(), occupancy.leastCost(), occupancy.largestCost());
         return nanos(soonestExpiryMs) >= fromNanos && waiting.isInTime(flow, startNanos, pacing);
+    }
+
+    /** Returns when a request can leave behind those ahead of it, or a little earlier: each time is rounded up. */
+    private long turnNanos(Ahead ahead, long cost) {
+        Pacing.Arrival arrival = ahead.tokens() == 0
+                ? outflow.arrival()
+                : pacing.released(outflow.arrival(), ahead.tokens(), fromNanos());
+        return pacing.earliestNanos(arrival, cost, fromNanos());
+    }
+
+    /** Returns when a request can leave behind those ahead of it, or a little later. */
+    private long latestTurnNanos(Ahead ahead, long cost) {
+        Pacing.Arrival arrival = pacing.releasedOneByOne(
+                outflow.arrival(),
+                ahead.requests(),
+                ahead.tokens(),
+                occupancy.leastCost(),
+                occupancy.largestCost(),
+                fromNanos());
+        return pacing.earliestNanos(arrival, cost, fromNanos());
     }
 
     private long fromNanos() {
         return Math.max(clockNanos, outflow.lastNanos());
-    }
-
-    /** Returns when a request can leave behind those ahead of it. */
-    long turnNanos(Ahead ahead, long cost) {
-        long fromNanos = fromNanos();
-        Pacing.Arrival arrival =
-                ahead.tokens() == 0 ? outflow.arrival() : pacing.released(outflow.arrival(), ahead.tokens(), fromNanos);
-        return pacing.earliestNanos(arrival, cost, fromNanos);
-    }
-
-    /** Like {@link #turnNanos}, but not before the time that results if each time is rounded up. */
-    private long latestTurnNanos(Ahead ahead, long cost) {
-        return turnNanos(ahead, cost) + pacing.roundingNanos(ahead.requests(), occupancy.leastCost(), occupancy.largestCost());
     }
 
     /**
@@ -214,11 +226,12 @@ final class QueueForecast {
             return 0;
         }
         long others = occupancy.size() - 1;
-        long costOfLast =
-                others == 0 ? waiting.next().headCost() : Math.min(1, occupancy.tokens());
+        long costOfLast = others == 0 ? waiting.next().headCost() : Math.min(1, occupancy.tokens());
         Ahead ahead = new Ahead(others, others == 0 ? 0 : occupancy.tokens() - costOfLast);
         long byPaceMs = ceilMs(latestTurnNanos(ahead, costOfLast) - clockNanos);
-        return rules.total() == null ? byPaceMs : Math.max(byPaceMs, rules.total().drainMs(ahead.tokens()));
+        return rules.total() == null
+                ? byPaceMs
+                : Math.max(byPaceMs, rules.total().drainMs(ahead.tokens()));
     }
 
     private long lookAheadNanos() {

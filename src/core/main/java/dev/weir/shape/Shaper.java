@@ -177,7 +177,7 @@ public final class Shaper {
      * their positions.
      */
     public void restore(BucketId id, Place place, Waiting request) {
-        buckets.queue(id.queue()).hot.get(id).restore(place.position(), request);
+        buckets.queue(id.queue()).hot.get(id).restore(place, request);
     }
 
     /** Starts work after everything is restored. */

@@ -158,8 +158,19 @@ public final class QueueHarness {
     }
 
     static Admission admission(RequestKind kind, String id, String client, String tier, long cost, Long deadlineMs) {
+        return admission(kind, id, client, tier, cost, deadlineMs, Map.of());
+    }
+
+    static Admission admission(
+            RequestKind kind,
+            String id,
+            String client,
+            String tier,
+            long cost,
+            Long deadlineMs,
+            Map<String, String> attributes) {
         Request request = new Request(
-                id, client, kind, tier, cost, null, Map.of(), deadlineMs, null, null, 0, new Request.Source(0, 0));
+                id, client, kind, tier, cost, null, attributes, deadlineMs, null, null, 0, new Request.Source(0, 0));
         return Admission.of(request, "q", new PolicyVersion("p", 1), null);
     }
 

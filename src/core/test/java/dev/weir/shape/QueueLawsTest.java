@@ -23,16 +23,19 @@ import org.junit.jupiter.params.provider.ValueSource;
 class QueueLawsTest {
 
     private static final String[] TIERS = {"platinum", "gold", "free", null};
+    private static final String[] FAIR_BY = {"client", "tenant", "tier"};
     private static final int STEPS = 3_000;
 
     /** What was sent, and its outcome. */
     private static final class Sent {
         final Flow flow;
+        final String client;
         final long number;
         final long expiresAtMs;
 
-        Sent(Flow flow, long number, long expiresAtMs) {
+        Sent(Flow flow, String client, long number, long expiresAtMs) {
             this.flow = flow;
+            this.client = client;
             this.number = number;
             this.expiresAtMs = expiresAtMs;
         }
@@ -63,7 +66,7 @@ class QueueLawsTest {
                     if (!waiting.isEmpty()) {
                         String id = new TreeSet<>(waiting.keySet()).first();
                         Sent victim = waiting.get(id);
-                        queue.cancel(id, victim.flow.client(), nowMs);
+                        queue.cancel(id, victim.client, nowMs);
                         assertThat(calls(queue) - before).as(context).isLessThan(20);
                     }
                 }
@@ -97,46 +100,58 @@ class QueueLawsTest {
                 "platinum", new TierShare(1, 1 + random.nextInt(8)),
                 "gold", new TierShare(0, 1 + random.nextInt(8)));
         return new QueueRules(
-                "q",
-                version,
-                50 + random.nextInt(300),
-                1_000,
-                1 + random.nextInt(4),
-                5 + random.nextInt(60),
-                random.nextInt(3) == 0 ? QueueRules.NO_MAX_WAIT : 50 + random.nextInt(600),
-                0,
-                shares);
+                        "q",
+                        version,
+                        50 + random.nextInt(300),
+                        1_000,
+                        1 + random.nextInt(4),
+                        5 + random.nextInt(60),
+                        random.nextInt(3) == 0 ? QueueRules.NO_MAX_WAIT : 50 + random.nextInt(600),
+                        0,
+                        shares)
+                .withFairBy(FAIR_BY[random.nextInt(FAIR_BY.length)]);
     }
 
-    /** Changes the shares but not the pace, so that releases can be compared with one rate. */
+    /** Changes the shares and the field by which tiers share, but not the pace, so that releases can be compared with one rate. */
     private static QueueRules changedShares(Random random, QueueRules rules) {
         return new QueueRules(
-                "q",
-                rules.version() + 1,
-                rules.limit(),
-                rules.perMs(),
-                rules.burst(),
-                1 + random.nextInt(60),
-                50 + random.nextInt(600),
-                0,
-                Map.of("free", new TierShare(random.nextInt(3) - 1, 1 + random.nextInt(8))));
+                        "q",
+                        rules.version() + 1,
+                        rules.limit(),
+                        rules.perMs(),
+                        rules.burst(),
+                        1 + random.nextInt(60),
+                        50 + random.nextInt(600),
+                        0,
+                        Map.of("free", new TierShare(random.nextInt(3) - 1, 1 + random.nextInt(8))))
+                .withFairBy(FAIR_BY[random.nextInt(FAIR_BY.length)]);
     }
 
     private void offer(QueueHarness queue, QueueRules rules, Random random, int step, long nowMs) {
         String id = "r" + step;
         String tier = TIERS[random.nextInt(TIERS.length)];
         String client = "c" + random.nextInt(5);
+        Map<String, String> attributes =
+                random.nextInt(4) == 0 ? Map.of() : Map.of("tenant", "c" + random.nextInt(3)); // may equal a client
         long cost = random.nextInt(10) == 0 ? random.nextInt(20) : 1;
         Long deadlineMs = random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(500)) : null;
         long size = waiting.size();
+        String ofTier = tier == null ? "" : tier;
+        String value =
+                switch (rules.fairBy()) {
+                    case "client" -> client;
+                    case "tenant" -> attributes.getOrDefault("tenant", "");
+                    default -> ofTier;
+                };
         Sent sent = new Sent(
-                new Flow(tier == null ? "" : tier, client),
+                new Flow(ofTier, value),
+                client,
                 queue.number,
                 Math.min(
                         rules.maxWaitMs() == QueueRules.NO_MAX_WAIT ? Long.MAX_VALUE : nowMs + rules.maxWaitMs(),
                         deadlineMs == null ? Long.MAX_VALUE : deadlineMs));
-        Decision decision =
-                queue.send(QueueHarness.admission(RequestKind.CONSUME, id, client, tier, cost, deadlineMs), nowMs);
+        Decision decision = queue.send(
+                QueueHarness.admission(RequestKind.CONSUME, id, client, tier, cost, deadlineMs, attributes), nowMs);
         if (decision.outcome() == Outcome.QUEUED) {
             waiting.put(id, sent);
             numbersByFlow.computeIfAbsent(sent.flow, f -> new TreeSet<>()).add(sent.number);

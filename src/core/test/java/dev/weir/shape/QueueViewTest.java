@@ -10,9 +10,11 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.TierShare;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -94,13 +96,16 @@ class QueueViewTest {
      * check them.
      */
     private static QueueView bruteForce(QueueHarness queue, QueueRules rules, long nowMs) {
-        List<Waiting> waiting = queue.slots.entries.values().stream()
-                .filter(Waiting.class::isInstance)
-                .map(Waiting.class::cast)
-                .toList();
+        Map<Place, Waiting> byPlace = new HashMap<>();
+        queue.slots.entries.forEach((place, slot) -> {
+            if (slot instanceof Waiting request) {
+                byPlace.put(place, request);
+            }
+        });
+        Collection<Waiting> waiting = byPlace.values();
         List<QueueView.TierView> tiers = new ArrayList<>();
         for (String tier : new String[] {"platinum", null, "free", "gold", "silver"}) {
-            long size = waiting.stream()
+            long size = byPlace.keySet().stream()
                     .filter(each -> each.flow().tier().equals(tier == null ? "" : tier))
                     .count();
             if (size > 0 || rules.tiers().containsKey(tier == null ? "" : tier)) {

@@ -33,13 +33,7 @@ class ToldWaitsTest {
             int clients, int tiers, int largestCost, long maxWaitMs, boolean hasDeadlines, boolean isBounded) {
 
         Traffic(int clients, int tiers, int largestCost, long maxWaitMs, boolean hasDeadlines) {
-            this(
-                    clients,
-                    tiers,
-                    largestCost,
-                    maxWaitMs,
-                    hasDeadlines,
-                    maxWaitMs != NO_MAX_WAIT || hasDeadlines);
+            this(clients, tiers, largestCost, maxWaitMs, hasDeadlines, maxWaitMs != NO_MAX_WAIT || hasDeadlines);
         }
 
         Traffic withCapacity() {
@@ -66,7 +60,9 @@ class ToldWaitsTest {
             boolean isLarge = random.nextInt(4) == 0;
             return new Sample(
                     "c" + random.nextInt(clients),
-                    TIERS[TIERS.length - 1 - random.nextInt(tiers)],
+                    tiers > TIERS.length
+                            ? "tier-" + random.nextInt(tiers)
+                            : TIERS[TIERS.length - 1 - random.nextInt(tiers)],
                     largestCost == 0 ? 3 : isLarge ? 1 + random.nextInt(largestCost) : 1,
                     hasDeadlines && random.nextInt(3) == 0 ? (Long) (nowMs + random.nextInt(4_000)) : null);
         }
@@ -84,7 +80,7 @@ class ToldWaitsTest {
             Random random = new Random(seed);
             queue = new QueueHarness(traffic.rules(random));
             long atMs = 10_000;
-            int requests = 1 + random.nextInt(40);
+            int requests = 1 + random.nextInt(traffic.clients > 64 ? 600 : 40);
             for (int i = 0; i < requests; i++) {
                 atMs += random.nextInt(3) == 0 ? random.nextInt(500) : 0;
                 runBefore(queue, atMs);
@@ -150,8 +146,15 @@ class ToldWaitsTest {
             positions.add(decision.queueing().position(), place);
             waits.add(decision.queueing().expectedWaitMs(), ceilMs(release.releaseAtNanos()) - each.nowMs);
         }
-        System.out.println(traffic + ":\n  position " + positions + "\n  wait     " + waits);
+        report(traffic + ":\n  position " + positions + "\n  wait     " + waits);
         return new Counts[] {positions, waits};
+    }
+
+    /** Prints the counts of a run with more cases than in a build. */
+    private static void report(String counts) {
+        if (Effort.times(10) > 10) {
+            System.out.println(counts);
+        }
     }
 
     private static int place(List<Release> releases) {
@@ -170,7 +173,9 @@ class ToldWaitsTest {
     @Test
     void waits_are_exact_for_one_client() {
         for (Counts each : waits(new Traffic(1, 1, 20, NO_MAX_WAIT, false), 400, 1)) {
-            assertThat(each.exact).isEqualTo(each.told);
+            assertThat(each.tooLow).isZero();
+            assertThat(each.over).allMatch(ms -> ms == 1); // nanoseconds that are rounded up add up
+            assertThat(each.exact).isGreaterThanOrEqualTo(each.told * 99 / 100);
         }
     }
 
@@ -178,6 +183,19 @@ class ToldWaitsTest {
     void waits_are_exact_if_all_costs_are_equal() {
         for (Counts each : waits(new Traffic(6, 4, 0, NO_MAX_WAIT, false), 1_000, 10_000)) {
             assertThat(each.exact).isEqualTo(each.told);
+        }
+    }
+
+    @Test
+    void waits_are_never_longer_than_told_if_others_are_counted_in_groups() {
+        for (Traffic traffic : List.of(
+                new Traffic(100, 1, 10, NO_MAX_WAIT, false),
+                new Traffic(100, 1, 0, NO_MAX_WAIT, false),
+                new Traffic(100, 4, 10, NO_MAX_WAIT, false),
+                new Traffic(70, 100, 10, NO_MAX_WAIT, false))) {
+            for (Counts each : waits(traffic, 40, 30_000)) {
+                assertThat(each.tooLow).isZero();
+            }
         }
     }
 
@@ -229,7 +247,7 @@ class ToldWaitsTest {
                 judged.expired += each.queue.decisions.stream().anyMatch(ToldWaitsTest::isExpiryOfLast) ? 1 : 0;
             }
         }
-        System.out.println(traffic + ":\n  " + judged);
+        report(traffic + ":\n  " + judged);
         return judged;
     }
 
@@ -307,8 +325,11 @@ class ToldWaitsTest {
             if (decision.reason() == reason && ms == null) {
                 retried.never++;
                 assertThat(each.last.deadlineMs).isNotNull();
-                for (long laterMs : new long[] {1, 100, 1_000}) {
-                    assertThat(isReleasedIfSentAgain(traffic, 60_000 + i, laterMs)).isFalse();
+                boolean isSure = reason == Reason.QUEUE_FULL || "deadline".equals(decision.limitedBy());
+                for (long laterMs : isSure ? new long[] {1, 100, 1_000} : new long[0]) {
+                    assertThat(isReleasedIfSentAgain(traffic, 60_000 + i, laterMs))
+                            .as("%s, case %d: %s", traffic, i, decision)
+                            .isFalse();
                 }
             } else if (decision.reason() == reason) {
                 retried.told++;
@@ -319,7 +340,7 @@ class ToldWaitsTest {
                 retried.exact += again(traffic, 60_000 + i, ms - 1).outcome() != Outcome.QUEUED ? 1 : 0;
             }
         }
-        System.out.println(traffic + ", " + reason + ":\n  " + retried);
+        report(traffic + ", " + reason + ":\n  " + retried);
         return retried;
     }
 

@@ -145,22 +145,28 @@ class MainTest {
     }
 
     @Test
-    void a_policy_that_never_applies_and_a_misspelled_key_are_warnings() throws IOException {
+    void a_policy_that_never_applies_and_misspelled_fields_are_warnings() throws IOException {
         String file = write("rules.yaml", """
                 policies:
                   - {id: one, match: {e: x}, limits: [{algorithm: gcra, limit: 5, per: 1s}]}
                   - {id: two, match: {e: x}, limits: [{algorithm: gcra, limit: 100, per: 1m}]}
                   - {id: three, layer: t, match: {tenant: "*"}, key: [tenantt], limits: [{unlimited: true}]}
+                  - {id: four, layer: q, match: {tenant: "*"}, queue: q}
+                queues:
+                  - {id: q, limit: 1, per: 1s, fair-by: tenent}
+                  - {id: r, limit: 1, per: 1s, fair-by: tenant}
                 """);
         assertThat(Shell.run("policies", "validate", file))
                 .isEqualTo(new CapturedRun(
                         0,
-                        file + ": 3 policies, no faults\n" + file
+                        file + ": 4 policies, 2 queues, no faults\n" + file
                                 + ": warning: policy 'two' never applies: policy 'one' of the same layer ('client') goes"
                                 + " first by its id, with the same priority, and matches all of its requests; give 'two' a"
                                 + " higher priority or another layer, or narrow the match of 'one'\n" + file
                                 + ": warning: policy 'three': its key has 'tenantt', which its match does not have; did"
-                                + " you mean \"tenant\"? All requests without 'tenantt' share one count\n",
+                                + " you mean \"tenant\"? All requests without 'tenantt' share one count\n" + file
+                                + ": warning: queue 'q': its fair-by is 'tenent', which no policy that sends to it matches;"
+                                + " did you mean \"tenant\"? All requests without 'tenent' share as one\n",
                         ""));
     }
 

@@ -8,6 +8,7 @@ import dev.weir.policy.ShadowedPolicy;
 import dev.weir.policy.ThrottleConflict.InForce;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.rules.PolicyTopic.Effect;
+import dev.weir.shape.backlog.QueueRules;
 import dev.weir.wire.PolicyAvro;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -15,11 +16,12 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /**
- * What is probably a mistake in valid policies: a policy that never applies, or a key field that is misspelled. A
- * warning names the policies and what to do.
+ * What is probably a mistake in valid policies and queues: a policy that never applies, or a field that is misspelled.
+ * A warning names the policies and what to do.
  */
 public final class PolicyWarnings {
 
@@ -36,6 +38,7 @@ public final class PolicyWarnings {
                         .toList(),
                 nowMs));
         policies.forEach(policy -> warnings.addAll(ofKey(policy)));
+        contents.queues().forEach(queue -> ofFairBy(queue.queue(), policies).ifPresent(warnings::add));
         return warnings;
     }
 
@@ -120,5 +123,20 @@ public final class PolicyWarnings {
             }
         }
         return warnings;
+    }
+
+    /** Returns a warning about a {@code fair-by} that differs little from a field that is matched. */
+    private static Optional<String> ofFairBy(QueueRules queue, List<Policy> policies) {
+        Set<String> known = new HashSet<>(List.of("client", "tier"));
+        policies.stream()
+                .filter(policy -> queue.id().equals(policy.queue()))
+                .forEach(policy -> known.addAll(policy.match().conditions().keySet()));
+        String field = queue.fairBy();
+        String meant = known.contains(field) ? null : Spelling.nearest(field, known);
+        return meant == null
+                ? Optional.empty()
+                : Optional.of("queue '" + queue.id() + "': its fair-by is '" + field
+                        + "', which no policy that sends to it" + " matches; did you mean \"" + meant
+                        + "\"? All requests without '" + field + "' share as one");
     }
 }

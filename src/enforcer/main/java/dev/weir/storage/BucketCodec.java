@@ -10,6 +10,8 @@ import dev.weir.shape.backlog.BucketContents.FlowSummary;
 import dev.weir.shape.backlog.BucketContents.GenerationSummary;
 import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import dev.weir.shape.backlog.BucketContents.SingleFlow;
+import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.Tags;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
 import dev.weir.shape.backlog.BucketId;
@@ -28,22 +30,24 @@ import java.util.List;
  *            timers (n × has tier, tier if so, epoch start width index)  flags
  *            with flag 1: flows (n × flow)  expiry timers (n × bucket next live cursor)
  *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)
- *   flow     tier  client  flags  first  cost  number  enqueuedAt±
+ *            with flag 4: cost of the last service, weight
+ *   flow     tier  value  flags  first  cost  number  enqueuedAt±
  *            expiresAt± without flag 1  latest expiry± without flag 2
  *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
  *                            counted tokens, start of the newer generation − first, older and newer generation
  *   generation  flags  with flag 8: least cost, largest cost − least cost
  *            in time± and after expiry±, in nanoseconds, without flags 1 (never expires) and 16 (unknown)
- *   tags     virtual time±  ahead±  n × (name  start±  weight × 2 + away)
+ *   tags     part  weight  n × (name  whole tokens  part  weight  1 if a finish + 2 if away)
  * </pre>
  *
- * Expiry times are relative to {@code enqueuedAt}. {@code away} is 1 if no request of the member waits, otherwise 0.
+ * Expiry times are relative to {@code enqueuedAt}.
  */
 public final class BucketCodec {
 
     private static final int VERSION = 4;
     private static final int LISTED = 1;
     private static final int TAGGED = 2;
+    private static final int SINGLE_FLOW = 4;
 
     private static final int NEVER_EXPIRES = 1;
     private static final int LATEST_IS_HEAD = 2;
@@ -52,6 +56,9 @@ public final class BucketCodec {
     private static final int UNKNOWN = 16;
 
     private static final long NANOS_PER_MS = 1_000_000;
+
+    private static final int FINISH = 1;
+    private static final int AWAY = 2;
 
     private BucketCodec() {}
 
@@ -72,8 +79,9 @@ public final class BucketCodec {
             out.write(timer.index());
         }
         BucketContents contents = state.contents();
-        boolean isTagged = contents != null && contents.order() != null;
-        out.writeByte((contents == null ? 0 : LISTED) | (isTagged ? TAGGED : 0));
+        FlowOrder order = contents == null ? null : contents.order();
+        out.writeByte((contents == null ? 0 : LISTED)
+                | (order instanceof TaggedFlows ? TAGGED : order instanceof SingleFlow ? SINGLE_FLOW : 0));
         if (contents != null) {
             out.write(contents.flows().size());
             contents.flows().forEach(flow -> write(flow, out));
@@ -85,8 +93,11 @@ public final class BucketCodec {
                 out.write(alarm.cursor());
             }
         }
-        if (isTagged) {
-            write(contents.order(), out);
+        if (order instanceof TaggedFlows tagged) {
+            write(tagged, out);
+        } else if (order instanceof SingleFlow single) {
+            out.write(single.lastCost());
+            out.write(single.weight());
         }
         return out.written();
     }
@@ -103,11 +114,11 @@ public final class BucketCodec {
             timers.add(new TimerKey(id.queue(), tier, in.read(), in.read(), in.readByte(), in.read()));
         }
         int flags = in.readByte();
-        BucketContents contents = (flags & LISTED) == 0 ? null : readContents(in, (flags & TAGGED) != 0);
+        BucketContents contents = (flags & LISTED) == 0 ? null : readContents(in, flags);
         return new BucketState(id, limit, perMs, outflow, contents, timers);
     }
 
-    private static BucketContents readContents(StateBytes in, boolean isTagged) {
+    private static BucketContents readContents(StateBytes in, int bucketFlags) {
         List<FlowSummary> flows = new ArrayList<>(1);
         for (long left = in.read(); left > 0; left--) {
             flows.add(readFlow(in));
@@ -116,7 +127,7 @@ public final class BucketCodec {
         for (long left = in.read(); left > 0; left--) {
             alarms.add(new ExpiryTimerCount(in.read(), in.read(), in.read(), in.read()));
         }
-        return new BucketContents(flows, isTagged ? readOrder(in) : null, alarms);
+        return new BucketContents(flows, readOrder(in, bucketFlags), alarms);
     }
 
     private static void write(FlowSummary flow, StateBytes out) {
@@ -124,7 +135,7 @@ public final class BucketCodec {
         boolean latestIsHead = flow.latestExpiryMs() == flow.headExpiresAtMs();
         boolean isSingle = flow.size() == 1;
         out.write(flow.flow().tier());
-        out.write(flow.flow().client());
+        out.write(flow.flow().value());
         out.writeByte(
                 (neverExpires ? NEVER_EXPIRES : 0) | (latestIsHead ? LATEST_IS_HEAD : 0) | (isSingle ? SINGLE : 0));
         out.write(flow.first());
@@ -219,11 +230,11 @@ public final class BucketCodec {
                 bounds);
     }
 
-    private static void write(FlowOrder order, StateBytes out) {
+    private static void write(TaggedFlows order, StateBytes out) {
         out.write(order.tiers().size());
         for (TierOrder tier : order.tiers()) {
             out.write(tier.tier());
-            write(tier.clients(), out);
+            write(tier.flows(), out);
         }
         out.write(order.priorities().size());
         for (PriorityOrder priority : order.priorities()) {
@@ -232,7 +243,10 @@ public final class BucketCodec {
         }
     }
 
-    private static FlowOrder readOrder(StateBytes in) {
+    private static FlowOrder readOrder(StateBytes in, int bucketFlags) {
+        if ((bucketFlags & TAGGED) == 0) {
+            return (bucketFlags & SINGLE_FLOW) == 0 ? null : new SingleFlow(in.read(), in.read());
+        }
         List<TierOrder> tiers = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             tiers.add(new TierOrder(in.readText(), readTags(in)));
@@ -241,30 +255,35 @@ public final class BucketCodec {
         for (long left = in.read(); left > 0; left--) {
             priorities.add(new PriorityOrder((int) in.readSigned(), readTags(in)));
         }
-        return new FlowOrder(tiers, priorities);
+        return new TaggedFlows(tiers, priorities);
     }
 
     private static void write(Tags tags, StateBytes out) {
-        out.writeSigned(tags.virtualTime());
-        out.writeSigned(tags.ahead());
+        out.write(tags.part());
+        out.write(tags.weight());
         out.write(tags.members().size());
         for (MemberTag member : tags.members()) {
             out.write(member.member());
-            out.writeSigned(member.start());
-            out.write(member.weight() << 1 | (member.isAway() ? 1 : 0));
+            out.write(member.ahead());
+            out.write(member.part());
+            out.write(member.weight());
+            out.writeByte((member.isFinish() ? FINISH : 0) | (member.isAway() ? AWAY : 0));
         }
     }
 
     private static Tags readTags(StateBytes in) {
-        long virtualTime = in.readSigned();
-        long ahead = in.readSigned();
+        long part = in.read();
+        long weight = in.read();
         List<MemberTag> members = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             String member = in.readText();
-            long start = in.readSigned();
-            long weight = in.read();
-            members.add(new MemberTag(member, start, weight >>> 1, (weight & 1) != 0));
+            long ahead = in.read();
+            long memberPart = in.read();
+            long memberWeight = in.read();
+            int flags = in.readByte();
+            members.add(
+                    new MemberTag(member, ahead, memberPart, memberWeight, (flags & FINISH) != 0, (flags & AWAY) != 0));
         }
-        return new Tags(virtualTime, ahead, members);
+        return new Tags(part, weight, members);
     }
 }

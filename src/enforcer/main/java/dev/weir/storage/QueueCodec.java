@@ -24,16 +24,16 @@ import java.util.TreeMap;
  * <pre>
  *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  expiry timer (with flag 1: bucket index)  admission
  *            version  1  other end of the gap
- *   place    version  tier  client  position
+ *   place    version  tier  value  position
  *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
- *            tiers (n × name priority± weight)  key (n × name)  total (0, or 1 limit per capacity)  epoch
+ *            tiers (n × name priority± weight)  fair-by  key (n × name)  total (0, or 1 limit per capacity)  epoch
  *   outflow  version  arrival± part  last±  sequence  clock±
  * </pre>
  */
 public final class QueueCodec {
 
     private static final int VERSION = 1;
-    private static final int RULES_VERSION = 4;
+    private static final int RULES_VERSION = 5;
     private static final int OUTFLOW_VERSION = 1;
     private static final int WAITING = 0;
     private static final int GAP = 1;
@@ -84,7 +84,7 @@ public final class QueueCodec {
     public static byte[] encode(Place place) {
         StateBytes out = StateBytes.toWrite(VERSION);
         out.write(place.flow().tier());
-        out.write(place.flow().client());
+        out.write(place.flow().value());
         out.write(place.position());
         return out.written();
     }
@@ -111,6 +111,7 @@ public final class QueueCodec {
             out.writeSigned(share.priority());
             out.write(share.weight());
         });
+        out.write(rules.fairBy());
         out.write(rules.key().size());
         rules.key().forEach(out::write);
         out.writeByte(rules.total() == null ? 0 : 1);
@@ -137,13 +138,14 @@ public final class QueueCodec {
         for (long left = in.read(); left > 0; left--) {
             tiers.put(in.readText(), new TierShare((int) in.readSigned(), (int) in.read()));
         }
+        String fairBy = in.readText();
         List<String> key = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             key.add(in.readText());
         }
         QueueTotal total = in.readByte() == 0 ? null : new QueueTotal(in.read(), in.read(), in.read());
-        QueueRules rules =
-                new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key, total);
+        QueueRules rules = new QueueRules(
+                id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
         return new QueueState(rules, in.read());
     }
 

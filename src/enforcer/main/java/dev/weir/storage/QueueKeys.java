@@ -15,10 +15,10 @@ import java.util.List;
 
 /**
  * Encodes the keys of the queues' stores so that the order of the bytes is the order of the keys. A key starts with the
- * queue and, except for timers, the bucket's key. Then follow, for a slot, its tier, client and position; for a ticket,
- * its client and request id; for an expiry timer, its tenth of a second and index; for a timer, its tier, epoch, start,
- * width and index. Texts are encoded as in {@link KeyCodec}. The key of a bucket starts with the number of its texts in
- * one byte.
+ * queue and, except for timers, the bucket's key. Then follow, for a slot, its flow's tier and value, and its position;
+ * for a ticket, its client and request id; for an expiry timer, its tenth of a second and index; for a timer, its tier,
+ * epoch, start, width and index. Texts are encoded as in {@link KeyCodec}. The key of a bucket starts with the number of
+ * its texts in one byte.
  */
 public final class QueueKeys {
 
@@ -90,7 +90,7 @@ public final class QueueKeys {
     public static byte[] slot(BucketId bucket, Place place) {
         ByteArrayOutputStream out = start(bucket);
         KeyCodec.write(out, place.flow().tier());
-        KeyCodec.write(out, place.flow().client());
+        KeyCodec.write(out, place.flow().value());
         write(out, place.position());
         return out.toByteArray();
     }
@@ -129,8 +129,8 @@ public final class QueueKeys {
         ByteBuffer in = ByteBuffer.wrap(key);
         BucketId bucket = readBucket(KeyCodec.readText(in), in);
         String tier = KeyCodec.readText(in);
-        String client = KeyCodec.readText(in);
-        return new SlotKey(bucket, new Place(new Flow(tier, client), in.getLong()));
+        String value = KeyCodec.readText(in);
+        return new SlotKey(bucket, new Place(new Flow(tier, value), in.getLong()));
     }
 
     private static ByteArrayOutputStream start(BucketId bucket) {

@@ -12,6 +12,8 @@ import dev.weir.shape.backlog.BucketContents.FlowSummary;
 import dev.weir.shape.backlog.BucketContents.GenerationSummary;
 import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import dev.weir.shape.backlog.BucketContents.SingleFlow;
+import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.Tags;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
 import dev.weir.shape.backlog.BucketId;
@@ -64,9 +66,15 @@ class BucketCodecTest {
                         new GenerationSummary(0, 0, Long.MIN_VALUE, Long.MIN_VALUE),
                         new GenerationSummary(3, 1L << 35, 5, Long.MIN_VALUE)));
         Tags tags = new Tags(
-                1L << 60, -(1L << 61), List.of(new MemberTag("a", -3, 10_000, true), new MemberTag("b", 5, 1, false)));
+                720_719,
+                10_000,
+                List.of(
+                        new MemberTag("a", 1L << 61, 7, 10_000, true, true),
+                        new MemberTag("b", 5, 0, 1, true, false),
+                        new MemberTag("", 0, 3, 7, false, false)));
         FlowOrder order =
-                new FlowOrder(List.of(new TierOrder("", tags)), List.of(new PriorityOrder(Integer.MIN_VALUE, tags)));
+                new TaggedFlows(List.of(new TierOrder("", tags)), List.of(new PriorityOrder(Integer.MIN_VALUE, tags)));
+        FlowOrder single = new SingleFlow(1L << 60, 1 << 21);
         List<ExpiryTimerCount> alarms = List.of(new ExpiryTimerCount(MS / 100, 9, 2, 5));
         List<TimerKey> timers = List.of(
                 new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
@@ -74,6 +82,7 @@ class BucketCodecTest {
                 new BucketState(ID, 1, 1_000, OUTFLOW, null, List.of()),
                 new BucketState(ID, Long.MAX_VALUE, 1, OUTFLOW, BucketContents.EMPTY, timers),
                 new BucketState(ID, 5, 7, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
+                new BucketState(ID, 5, 7, OUTFLOW, new BucketContents(flows.subList(4, 5), single, alarms), timers),
                 new BucketState(ID, 5, 7, OUTFLOW, new BucketContents(flows, order, alarms), List.of()))) {
             assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
         }

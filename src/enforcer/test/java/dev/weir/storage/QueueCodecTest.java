@@ -77,6 +77,7 @@ class QueueCodecTest {
                 QueueRules.NO_MAX_WAIT,
                 0,
                 Map.of("gold", new TierShare(-3, 10_000), "żółw", new TierShare(Integer.MAX_VALUE, 1)),
+                "account",
                 List.of("tenant", "model"),
                 new QueueTotal(7, 60_000, 8));
         QueueState queue = new QueueState(rules, 3);

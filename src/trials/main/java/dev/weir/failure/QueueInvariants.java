@@ -130,6 +130,7 @@ final class QueueInvariants {
                 fastest.maxWaitMs(),
                 fastest.lookAheadMs(),
                 fastest.tiers(),
+                fastest.fairBy(),
                 fastest.key(),
                 fastest.total());
     }

@@ -30,6 +30,7 @@ final class DocumentSeeds {
               {"algorithm": "gcra", "limit": 9007199254740991, "per": "1d", "burst": 1},
               {"unlimited": true}, {"algorithm": "gcra", "limit": 0}]}],
              "queues": [{"id": "q", "limit": 10, "per": "1s", "burst": 3, "capacity": 5, "max-wait": "30s", "look-ahead": "0s",
+              "fair-by": "tenant",
               "tiers": {"gold": {"priority": 1, "weight": 4}, "free": {"weight": 1000}}}]}
             """;
 

@@ -6,7 +6,7 @@ import java.util.List;
  * A summary of what waits in a bucket, sufficient to continue without reading the requests.
  *
  * @param flows the flows with waiting requests, in the order in which {@link FlowTable} lists them
- * @param order the tags of fair queueing; null if at most one flow waits and no other tag is stored
+ * @param order the order of the flows; null if none waits, or a single one that has not been served
  * @param expiryTimers the expiry timers by tenth of a second
  */
 public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers) {
@@ -47,32 +47,51 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
     }
 
     /** One generation of requests in {@link FlowBounds}. */
-    public record GenerationSummary(
-            long leastCost, long largestCost, long inTimeNanos, long afterExpiryNanos) {
+    public record GenerationSummary(long leastCost, long largestCost, long inTimeNanos, long afterExpiryNanos) {
 
-        public static final GenerationSummary EMPTY = new GenerationSummary(Long.MAX_VALUE, 0, Long.MAX_VALUE, Long.MAX_VALUE);
+        public static final GenerationSummary EMPTY =
+                new GenerationSummary(Long.MAX_VALUE, 0, Long.MAX_VALUE, Long.MAX_VALUE);
     }
 
-    /** The state of a {@link FairScheduler} that has tags. */
-    public record FlowOrder(List<TierOrder> tiers, List<PriorityOrder> priorities) {}
+    /** The state of a {@link FairScheduler} on which the order of later releases depends. */
+    public sealed interface FlowOrder {}
 
-    /** The clients of one tier. */
-    public record TierOrder(String tier, Tags clients) {}
+    /**
+     * A single flow waits, and has been served since it waits.
+     *
+     * @param lastCost the cost of the request that was served last
+     * @param weight the weight of the flow
+     */
+    public record SingleFlow(long lastCost, long weight) implements FlowOrder {}
+
+    /** Several flows wait, or have waited. */
+    public record TaggedFlows(List<TierOrder> tiers, List<PriorityOrder> priorities) implements FlowOrder {}
+
+    /** The flows of one tier, by the value of the field by which they share. */
+    public record TierOrder(String tier, Tags flows) {}
 
     /** The tiers of one priority. */
     public record PriorityOrder(int priority, Tags tiers) {}
 
     /**
-     * The state of a {@link StartTimeFairQueue}.
+     * The state of a {@link StartTimeFairQueue}. Whole tokens count from those of its virtual time.
      *
-     * @param virtualTime the virtual time
-     * @param ahead the weighted sum of how far the tags are ahead of the virtual time
+     * @param part the part of the virtual time after its whole tokens, as in {@link VirtualTime}
+     * @param weight the weight of the virtual time
      * @param members the tags, by ascending order
      */
-    public record Tags(long virtualTime, long ahead, List<MemberTag> members) {}
+    public record Tags(long part, long weight, List<MemberTag> members) {}
 
-    /** The tag of one member; {@code isAway} if none of its requests wait. */
-    public record MemberTag(String member, long start, long weight, boolean isAway) {}
+    /**
+     * The tag of one member.
+     *
+     * @param ahead the whole tokens of its time
+     * @param part the part after them
+     * @param weight the weight of its time
+     * @param isFinish whether the time is the finish of a request that was served
+     * @param isAway whether none of its requests wait
+     */
+    public record MemberTag(String member, long ahead, long part, long weight, boolean isFinish, boolean isAway) {}
 
     /** The {@link ExpiryTimers} of one tenth of a second. */
     public record ExpiryTimerCount(long bucket, long next, long live, long cursor) {}

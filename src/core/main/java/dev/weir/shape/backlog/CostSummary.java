@@ -23,94 +23,119 @@ record CostSummary(
         long leastTailCost,
         long largestTailCost) {
 
-    private static final long TOKEN = StartTimeFairQueue.TOKEN;
-
-    /** Returns whether all requests have the same cost, more than 0. */
-    boolean isUniform() {
-        return leastCost == largestCost && leastCost > 0;
+    /** How two requests with the same start are served. */
+    enum Tie {
+        AHEAD,
+        BEHIND,
+        UNKNOWN
     }
 
     /**
      * Returns which of these requests are served before another one of the same {@link StartTimeFairQueue}: those whose
      * start is smaller or, if it is the same, whose tag is older.
      *
+     * @param headStart the start of the first
      * @param weight the weight of the member to which these requests belong
+     * @param mayExpire whether the upper bound must hold even if some of these requests expire
      */
-    AheadRange before(ServiceRank other, long weight) {
+    AheadRange before(ServiceRank other, VirtualTime headStart, long weight, boolean mayExpire) {
         return new AheadRange(
-                least(other.leastDistance(), other, weight), most(other.mostDistance(), other, weight));
+                least(other, headStart, weight),
+                mayExpire ? mostOfAny(other, headStart, weight) : most(other, headStart, weight));
     }
 
-    private Ahead least(long distance, ServiceRank other, long weight) {
-        if (distance < 0 || distance == 0 && !other.isAfterHead()) {
+    /** Returns an upper bound that holds whichever of the requests expire, so that those behind take their place. */
+    private Ahead mostOfAny(ServiceRank other, VirtualTime headStart, long weight) {
+        if (headStart.isAfter(other.most())) {
             return AheadRange.NOTHING;
         }
+        long distance = Math.max(0, headStart.roundedUpTo(weight).tokensUntil(other.most()));
+        long count = leastCost == 0 ? requests : Math.min(requests, 1 + distance / leastCost);
+        return new Ahead(count, Math.min(tokens, distance + largestCost));
+    }
+
+    private Ahead least(ServiceRank other, VirtualTime headStart, long weight) {
+        VirtualTime start = other.least();
+        int head = headStart.compareTo(start);
+        if (head > 0 || head == 0 && !other.isSurelyAfterHead()) {
+            return AheadRange.NOTHING;
+        }
+        VirtualTime from = headStart.roundedUpTo(weight);
+        long distance = from.tokensUntil(start); // requests with fewer tokens before them are ahead
+        boolean isTie = distance >= 0 && from.plus(distance).compareTo(start) == 0;
         if (isUniform()) {
-            long length = length(leastCost, weight);
-            long index = distance / length;
-            boolean isAhead = distance % length > 0 || index == 0 || other.tie(this, weight, index) == Tie.AHEAD;
-            return uniform(isAhead ? index + 1 : index);
+            return uniform(distance, isTie, Tie.AHEAD, other, weight);
         }
-        Ahead head = new Ahead(1, headCost);
-        long second = length(headCost, weight);
-        if (requests == 1 || distance < second || distance == second && !isSurelyAhead(other, weight, 1)) {
-            return head;
+        Ahead first = new Ahead(1, headCost);
+        if (requests == 1 || !isSurelyAhead(headCost, 1, distance, isTie, other, weight)) {
+            return first;
         }
-        if (requests == 2) {
-            return all();
-        }
-        long rounding = TOKEN % weight == 0 ? 0 : requests; // each length is rounded up
-        if (virtual(tokens - leastTailCost, weight) + rounding < distance) {
+        if (requests == 2 || isSurelyAhead(tokens - leastTailCost, requests - 1, distance, isTie, other, weight)) {
             return all();
         }
         if (requests == 3 && isTailKnown()) {
-            long third = second + length(tokens - headCost - leastTailCost, weight);
-            boolean isAhead = distance > third || distance == third && isSurelyAhead(other, weight, 2);
-            return isAhead ? all() : new Ahead(2, tokens - leastTailCost);
+            return new Ahead(2, tokens - leastTailCost);
         }
-        long served = -floorTokens(-(distance - rounding), weight);
-        long least = Math.min(tokens, Math.max(headCost + leastCost, served));
+        long least = Math.min(tokens, Math.max(headCost + leastCost, isTie ? distance : distance + 1));
         long others = largestCost == 0 ? 1 : (least - headCost + largestCost - 1) / largestCost;
         return new Ahead(Math.min(requests, 1 + Math.max(1, others)), least);
     }
 
-    private Ahead most(long distance, ServiceRank other, long weight) {
-        if (distance < 0 || distance == 0 && !other.mayBeAfterHead()) {
+    private Ahead most(ServiceRank other, VirtualTime headStart, long weight) {
+        VirtualTime start = other.most();
+        int head = headStart.compareTo(start);
+        if (head > 0 || head == 0 && !other.mayBeAfterHead()) {
             return AheadRange.NOTHING;
         }
+        VirtualTime from = headStart.roundedUpTo(weight);
+        long distance = from.tokensUntil(start);
+        boolean isTie = distance >= 0 && from.plus(distance).compareTo(start) == 0;
         if (isUniform()) {
-            long length = length(leastCost, weight);
-            long index = distance / length;
-            boolean isAhead = distance % length > 0 || index == 0 || other.tie(this, weight, index) != Tie.BEHIND;
-            return uniform(isAhead ? index + 1 : index);
+            return uniform(distance, isTie, Tie.UNKNOWN, other, weight);
         }
-        long second = length(headCost, weight);
-        boolean isOnlyHead = requests == 1
-                || distance < second
-                || distance == second && second > 0 && other.tie(this, weight, 1) == Tie.BEHIND;
-        if (isOnlyHead) {
+        if (requests == 1 || !mayBeAhead(headCost, 1, distance, isTie, other, weight)) {
             return new Ahead(1, headCost);
         }
         if (requests == 2) {
             return all();
         }
-        if (requests == 3 && isTailKnown() && leastCost > 0) {
-            long third = second + length(tokens - headCost - leastTailCost, weight);
-            boolean isAhead = distance > third || distance == third && other.tie(this, weight, 2) != Tie.BEHIND;
-            return isAhead ? all() : new Ahead(2, tokens - leastTailCost);
+        boolean isTailBehind = !mayBeAhead(tokens - largestTailCost, requests - 1, distance, isTie, other, weight);
+        if (requests == 3 && isTailKnown()) {
+            return isTailBehind ? new Ahead(2, tokens - leastTailCost) : all();
         }
-        long before = floorTokens(distance, weight); // the tokens before the last one ahead are at most as many
-        boolean isTailBehind = tokens - largestTailCost > before;
-        long most = Math.min(isTailBehind ? tokens - leastTailCost : tokens, before + largestCost);
+        long most = Math.min(isTailBehind ? tokens - leastTailCost : tokens, distance + largestCost);
         long count = isTailBehind ? requests - 1 : requests;
         if (leastCost > 0) {
-            count = Math.min(count, 2 + Math.max(0, before - headCost) / leastCost);
+            count = Math.min(count, 2 + Math.max(0, distance - headCost) / leastCost);
         }
         return new Ahead(count, most);
     }
 
-    private boolean isSurelyAhead(ServiceRank other, long weight, long index) {
-        return leastCost > 0 && other.tie(this, weight, index) == Tie.AHEAD;
+    /** Returns whether a request with so many tokens before it is ahead, as far as that is sure. */
+    private boolean isSurelyAhead(
+            long before, long index, long distance, boolean isTie, ServiceRank other, long weight) {
+        return before < distance || before == distance && (!isTie || other.tie(this, weight, index) == Tie.AHEAD);
+    }
+
+    /** Returns whether a request with so many tokens before it may be ahead. */
+    private boolean mayBeAhead(long before, long index, long distance, boolean isTie, ServiceRank other, long weight) {
+        return before < distance || before == distance && (!isTie || other.tie(this, weight, index) != Tie.BEHIND);
+    }
+
+    /** Returns whether all requests have the same cost, more than 0. */
+    boolean isUniform() {
+        return leastCost == largestCost && leastCost > 0;
+    }
+
+    private Ahead uniform(long distance, boolean isTie, Tie ifUnknown, ServiceRank other, long weight) {
+        long index = distance < 0 ? 0 : distance / leastCost;
+        boolean isAhead = index == 0 || !isTie || distance % leastCost > 0;
+        if (!isAhead) {
+            Tie tie = other.tie(this, weight, index);
+            isAhead = tie == Tie.AHEAD || tie == Tie.UNKNOWN && ifUnknown == Tie.UNKNOWN;
+        }
+        long count = isAhead ? index + 1 : index;
+        return count >= requests ? all() : new Ahead(count, count * leastCost);
     }
 
     private boolean isTailKnown() {
@@ -119,31 +144,5 @@ record CostSummary(
 
     private Ahead all() {
         return new Ahead(requests, tokens);
-    }
-
-    private Ahead uniform(long count) {
-        return count >= requests ? all() : new Ahead(count, count * leastCost);
-    }
-
-    /** How two requests with the same start are served. */
-    enum Tie {
-        AHEAD,
-        BEHIND,
-        UNKNOWN
-    }
-
-    static long length(long cost, long weight) {
-        return StartTimeFairQueue.length(cost, weight);
-    }
-
-    /** Returns the length of several requests, without the rounding of each; saturated. */
-    static long virtual(long tokens, long weight) {
-        return tokens > Long.MAX_VALUE / 4 / TOKEN ? Long.MAX_VALUE / 4 : tokens * TOKEN / weight;
-    }
-
-    /** Returns the whole tokens that are served at a weight in a virtual time of either sign. */
-    private static long floorTokens(long distance, long weight) {
-        long whole = Math.floorDiv(distance, TOKEN);
-        return whole * weight + Math.floorMod(distance, TOKEN) * weight / TOKEN;
     }
 }

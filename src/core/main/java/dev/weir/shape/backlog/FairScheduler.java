@@ -1,6 +1,8 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
+import dev.weir.shape.backlog.BucketContents.SingleFlow;
+import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
 import java.util.ArrayList;
 import java.util.List;
@@ -10,16 +12,20 @@ import java.util.TreeMap;
 
 /**
  * The order in which the requests of one queue leave: higher priorities first; within a priority, tiers by weight;
- * within a tier, clients evenly; and the requests of one client in order. The scheduler knows which flows wait; the
- * requests of each {@link Flow} are the caller's.
+ * within a tier, flows evenly; and the requests of one flow in order. Both levels are a {@link StartTimeFairQueue}. The
+ * scheduler knows which flows wait; the requests of each {@link Flow} are the caller's.
  *
  * <p>Shares and priorities are read when a request is served, so a change applies to waiting requests too. Each call
  * takes O(log flows). Memory grows with the flows that wait, not with the requests behind their heads.
  */
 public final class FairScheduler {
 
+    /** The largest weight of a flow: 2<sup>21</sup>. */
+    public static final long MAX_WEIGHT = VirtualTime.MAX_WEIGHT;
+
     private Map<String, TierShare> shares;
     private Flow onlyFlow; // a single waiting flow without other tags needs no tag
+    private SingleFlow onlyServed; // its last service, null if there was none
     private long onlyWeight;
     private Tags tags; // null until a second flow enters, and again when none waits
 
@@ -28,24 +34,32 @@ public final class FairScheduler {
         this.shares = Map.copyOf(shares);
     }
 
-    /** Restores what {@link #state} returned, possibly with other shares. */
-    void restore(FlowOrder order) {
-        tags = new Tags(shares);
-        tags.tiers.restore(order.priorities());
-        for (TierOrder tier : order.tiers()) {
-            tags.clientsByTier.put(tier.tier(), StartTimeFairQueue.of(tier.clients()));
+    /**
+     * Restores what {@link #state} returned, possibly with other shares.
+     *
+     * @param flows the flows with waiting requests; if the order is not that of several, at most one
+     */
+    void restore(FlowOrder order, List<FlowQueue> flows) {
+        if (order instanceof TaggedFlows tagged) {
+            tags = new Tags(shares);
+            tags.tiers.restore(tagged.priorities());
+            for (TierOrder tier : tagged.tiers()) {
+                tags.flowsByTier.put(tier.tier(), StartTimeFairQueue.of(tier.flows()));
+            }
+        } else {
+            flows.forEach(queue -> enter(queue.flow(), queue.headCost()));
+            onlyServed = order instanceof SingleFlow single ? single : null;
         }
     }
 
-    /** Returns the tags; null if at most one flow waits and it needs none. */
+    /** Returns what later releases depend on; null if at most one flow waits, and it has not been served. */
     FlowOrder state() {
         if (tags == null) {
-            return null;
+            return onlyServed;
         }
         List<TierOrder> tiers = new ArrayList<>();
-        tags.clientsByTier.forEach(
-                (tier, clients) -> tiers.add(new TierOrder(tier, StartTimeFairQueue.state(clients))));
-        return new FlowOrder(tiers, tags.tiers.state());
+        tags.flowsByTier.forEach((tier, flows) -> tiers.add(new TierOrder(tier, StartTimeFairQueue.state(flows))));
+        return new TaggedFlows(tiers, tags.tiers.state());
     }
 
     /** Returns the number of tags. */
@@ -54,8 +68,8 @@ public final class FairScheduler {
             return 0;
         }
         int count = tags.tiers.tags();
-        for (StartTimeFairQueue<String> clients : tags.clientsByTier.values()) {
-            count += clients.tagCount();
+        for (StartTimeFairQueue<String> flows : tags.flowsByTier.values()) {
+            count += flows.tagCount();
         }
         return count;
     }
@@ -68,13 +82,21 @@ public final class FairScheduler {
         }
     }
 
-    /** Adds a flow that did not wait. */
-    public void enter(Flow flow) {
-        enter(flow, 1);
+    /**
+     * Adds a flow that did not wait.
+     *
+     * @param cost the cost of its first request, in tokens
+     */
+    public void enter(Flow flow, long cost) {
+        enter(flow, cost, 1);
     }
 
-    /** Adds a flow that did not wait and gets {@code weight} times the share of a flow of weight 1. */
-    public void enter(Flow flow, long weight) {
+    /**
+     * Adds a flow that did not wait and gets {@code weight} times the share of a flow of weight 1.
+     *
+     * @param weight 1 to {@link #MAX_WEIGHT}
+     */
+    public void enter(Flow flow, long cost, long weight) {
         if (tags == null && onlyFlow == null) {
             onlyFlow = flow;
             onlyWeight = weight;
@@ -82,10 +104,22 @@ public final class FairScheduler {
         }
         if (tags == null) {
             tags = new Tags(shares);
-            tags.enter(onlyFlow, onlyWeight);
-            onlyFlow = null;
+            enterOnly(tags);
+            forgetOnly();
         }
-        tags.enter(flow, weight);
+        tags.enter(flow, cost, weight);
+    }
+
+    private void enterOnly(Tags into) {
+        into.enter(onlyFlow, 0, onlyWeight);
+        if (onlyServed != null) {
+            into.served(onlyFlow, onlyServed.lastCost(), onlyServed.weight(), true);
+        }
+    }
+
+    private void forgetOnly() {
+        onlyFlow = null;
+        onlyServed = null;
     }
 
     /** Returns the flow whose head leaves next. */
@@ -93,24 +127,35 @@ public final class FairScheduler {
         return tags == null ? Optional.ofNullable(onlyFlow) : Optional.of(tags.next());
     }
 
-    /** Returns the tags of the clients of a tier; null if it has none, that is, if all starts are 0. */
-    StartTimeFairQueue<String> clients(String tier) {
-        return tags == null ? null : tags.clientsByTier.get(tier);
+    /** The order of the flows, for queries. It is valid until the next change. */
+    static final class View {
+        private final Tags tags;
+
+        private View(Tags tags) {
+            this.tags = tags;
+        }
+
+        /** Returns the flows of a tier by value; null if none waits in it. */
+        StartTimeFairQueue<String> flows(String tier) {
+            return tags.flowsByTier.get(tier);
+        }
+
+        /** Returns the tiers of a priority; null if none waits. */
+        StartTimeFairQueue<String> tiers(int priority) {
+            return tags.tiers.of(priority);
+        }
     }
 
-    /** Returns the tags of the tiers of a priority; null if it has none, that is, if all starts are 0. */
-    StartTimeFairQueue<String> tiers(int priority) {
-        return tags == null ? null : tags.tiers.of(priority);
-    }
-
-    /** Returns whether no tier of a higher priority waits, although some tier does. */
-    boolean isHighest(int priority) {
-        return tags != null && tags.tiers.isHighest(priority);
-    }
-
-    /** Returns the flow of a waiting tier whose head leaves first. */
-    Flow head(String tier) {
-        return tags == null ? onlyFlow : new Flow(tier, tags.clientsByTier.get(tier).first());
+    /** Returns the order of the flows. */
+    View view() {
+        if (tags != null) {
+            return new View(tags);
+        }
+        Tags fresh = new Tags(shares);
+        if (onlyFlow != null) {
+            enterOnly(fresh);
+        }
+        return new View(fresh);
     }
 
     /**
@@ -129,9 +174,10 @@ public final class FairScheduler {
             tags.served(flow, cost, weight, waitsOn);
             removeTagsIfEmpty();
         } else if (waitsOn) {
+            onlyServed = new SingleFlow(cost, weight);
             onlyWeight = weight;
         } else {
-            onlyFlow = null;
+            forgetOnly();
         }
     }
 
@@ -141,7 +187,7 @@ public final class FairScheduler {
             tags.leave(flow);
             removeTagsIfEmpty();
         } else {
-            onlyFlow = null;
+            forgetOnly();
         }
     }
 
@@ -154,45 +200,45 @@ public final class FairScheduler {
     /** The order of several flows. */
     private static final class Tags {
         final TierScheduler tiers;
-        final Map<String, StartTimeFairQueue<String>> clientsByTier = new TreeMap<>();
+        final Map<String, StartTimeFairQueue<String>> flowsByTier = new TreeMap<>();
 
         Tags(Map<String, TierShare> shares) {
             tiers = new TierScheduler(shares);
         }
 
-        void enter(Flow flow, long weight) {
-            StartTimeFairQueue<String> clients =
-                    clientsByTier.computeIfAbsent(flow.tier(), tier -> new StartTimeFairQueue<>());
-            if (clients.isEmpty()) {
-                tiers.enter(flow.tier());
+        void enter(Flow flow, long cost, long weight) {
+            StartTimeFairQueue<String> flows =
+                    flowsByTier.computeIfAbsent(flow.tier(), tier -> new StartTimeFairQueue<>());
+            if (flows.isEmpty()) {
+                tiers.enter(flow.tier(), cost);
             }
-            clients.enter(flow.client(), weight);
+            flows.enter(flow.value(), cost, weight);
         }
 
         Flow next() {
             String tier = tiers.first();
-            return new Flow(tier, clientsByTier.get(tier).first());
+            return new Flow(tier, flowsByTier.get(tier).first());
         }
 
         void served(Flow flow, long cost, long weight, boolean waitsOn) {
-            StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
-            clients.serve(flow.client(), cost, weight, waitsOn);
-            tiers.served(flow.tier(), cost, !clients.isEmpty());
-            removeTierIfEmpty(flow.tier(), clients);
+            StartTimeFairQueue<String> flows = flowsByTier.get(flow.tier());
+            flows.serve(flow.value(), cost, weight, waitsOn);
+            tiers.served(flow.tier(), cost, !flows.isEmpty());
+            removeTierIfEmpty(flow.tier(), flows);
         }
 
         void leave(Flow flow) {
-            StartTimeFairQueue<String> clients = clientsByTier.get(flow.tier());
-            clients.leave(flow.client());
-            if (clients.isEmpty()) {
+            StartTimeFairQueue<String> flows = flowsByTier.get(flow.tier());
+            flows.leave(flow.value());
+            if (flows.isEmpty()) {
                 tiers.leave(flow.tier());
             }
-            removeTierIfEmpty(flow.tier(), clients);
+            removeTierIfEmpty(flow.tier(), flows);
         }
 
-        private void removeTierIfEmpty(String tier, StartTimeFairQueue<String> clients) {
-            if (clients.hasNoTags()) {
-                clientsByTier.remove(tier);
+        private void removeTierIfEmpty(String tier, StartTimeFairQueue<String> flows) {
+            if (flows.isEmpty()) {
+                flowsByTier.remove(tier);
             }
         }
     }

@@ -1,17 +1,18 @@
 package dev.weir.shape.backlog;
 
 /**
- * The requests of one client in one tier. They leave in the order of their arrival.
+ * The requests of one tier with one value of the field by which the tier shares, {@link QueueRules#fairBy}. They leave
+ * in the order of their arrival.
  *
  * @param tier the tier, which determines priority and share; empty for requests without one
- * @param client the client
+ * @param value the value of the field when the request arrived; empty for requests without one
  */
-public record Flow(String tier, String client) implements Comparable<Flow> {
+public record Flow(String tier, String value) implements Comparable<Flow> {
 
-    /** Orders by tier, then client, to break ties deterministically. */
+    /** Orders by tier, then value, to break ties deterministically. */
     @Override
     public int compareTo(Flow other) {
         int byTier = tier.compareTo(other.tier);
-        return byTier != 0 ? byTier : client.compareTo(other.client);
+        return byTier != 0 ? byTier : value.compareTo(other.value);
     }
 }

@@ -90,13 +90,7 @@ public final class FlowQueue {
     CostSummary costs() {
         long tail = QueueOccupancy.cappedCost(tailCost);
         return new CostSummary(
-                size,
-                tokens,
-                QueueOccupancy.cappedCost(headCost),
-                leastCost(),
-                largestCost(),
-                tail,
-                tail);
+                size, tokens, QueueOccupancy.cappedCost(headCost), leastCost(), largestCost(), tail, tail);
     }
 
     /** Returns a lower bound of each cost, as counted by {@link QueueOccupancy}. */

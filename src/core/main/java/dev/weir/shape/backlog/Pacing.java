@@ -156,18 +156,36 @@ public final class Pacing {
     }
 
     /**
-     * Returns an upper bound of by how much requests one behind another leave later than one that costs as much as all
-     * of them, since the time of each is rounded up.
+     * Returns an upper bound of the state after several requests have left one behind another, the first at
+     * {@code fromNanos} or later.
      *
+     * @param tokens their total cost
      * @param leastCost a lower bound of their costs
      * @param largestCost an upper bound of their costs
      */
-    public long roundingNanos(long requests, long leastCost, long largestCost) {
-        if (largestCost < burst && rate.unitsPerToken() >= rate.unitsPerMs()) {
-            return 0;
+    public Arrival releasedOneByOne(
+            Arrival arrival, long requests, long tokens, long leastCost, long largestCost, long fromNanos) {
+        if (requests == 0) {
+            return arrival;
         }
-        boolean isWhole = span(leastCost).part == 0 && leastCost == largestCost;
-        return isWhole || rate.unitsPerToken() % rate.unitsPerMs() == 0 ? 0 : requests;
+        Arrival start = isRounded(largestCost) ? new Arrival(arrival.ceilNanos(), 0) : arrival;
+        Arrival after = released(start, tokens, fromNanos);
+        return new Arrival(after.nanos + roundingNanos(requests, leastCost, largestCost), after.part);
+    }
+
+    /**
+     * Returns an upper bound of by how much requests one behind another, of which the first leaves at a whole
+     * nanosecond, leave later than one that costs as much as all of them, since the time of each is rounded up.
+     */
+    public long roundingNanos(long requests, long leastCost, long largestCost) {
+        boolean areWhole =
+                rate.unitsPerToken() % rate.unitsPerMs() == 0 || leastCost == largestCost && span(leastCost).part == 0;
+        return areWhole || !isRounded(largestCost) ? 0 : requests;
+    }
+
+    /** Returns whether the slots of a request may begin later because its time is rounded up. */
+    private boolean isRounded(long cost) {
+        return cost >= burst || rate.unitsPerToken() < rate.unitsPerMs();
     }
 
     /** Returns the duration of some tokens, rounded up, at most some 73 years. */

@@ -116,7 +116,9 @@ public final class QueueOccupancy {
     /** Returns the tiers of a priority with waiting requests, in no particular order. */
     List<String> tiers(int priority) {
         PriorityLevel rank = byPriority.get(priority);
-        return rank == null ? List.of() : rank.tiers.stream().map(tier -> tier.name).toList();
+        return rank == null
+                ? List.of()
+                : rank.tiers.stream().map(tier -> tier.name).toList();
     }
 
     /** Returns how many other tiers of a tier's priority have waiting requests. */
@@ -128,9 +130,7 @@ public final class QueueOccupancy {
     /** Returns what waits in the other tiers of a tier's priority. */
     Ahead beside(String tier) {
         PriorityLevel rank = byPriority.get(rules.share(tier).priority());
-        return rank == null
-                ? AheadRange.NOTHING
-                : new Ahead(rank.requests - size(tier), rank.tokens - tokens(tier));
+        return rank == null ? AheadRange.NOTHING : new Ahead(rank.requests - size(tier), rank.tokens - tokens(tier));
     }
 
     /** Changes the shares of the tiers, also for waiting requests. */
@@ -230,8 +230,7 @@ public final class QueueOccupancy {
         Tier of = tiers.get(tier);
         return of == null
                 ? AheadRange.NOTHING
-                : new Ahead(
-                        of.requestsByClient.sumCappedAt(requestsEach), of.tokensByClient.sumCappedAt(tokensEach));
+                : new Ahead(of.requestsByClient.sumCappedAt(requestsEach), of.tokensByClient.sumCappedAt(tokensEach));
     }
 
     private void count(Tier tier, PriorityLevel rank, long requests, long moreTokens) {

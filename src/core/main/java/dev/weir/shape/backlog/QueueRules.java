@@ -22,6 +22,7 @@ import java.util.TreeMap;
  * @param maxWaitMs the longest wait, {@value #NO_MAX_WAIT} for no bound
  * @param lookAheadMs how far ahead of its time a release can be written, 0 to {@value #MAX_LOOK_AHEAD_MS} ms
  * @param tiers the share of each tier; a tier that is not named gets {@link TierShare#DEFAULT}
+ * @param fairBy the field by whose values the requests of a tier share evenly
  * @param key the key fields; if empty, all requests wait in one bucket
  * @param total the bounds of all buckets together, null if there are none; only with key fields
  */
@@ -35,9 +36,11 @@ public record QueueRules(
         long maxWaitMs,
         long lookAheadMs,
         Map<String, TierShare> tiers,
+        String fairBy,
         List<String> key,
         QueueTotal total) {
 
+    public static final String DEFAULT_FAIR_BY = "client";
     public static final long DEFAULT_CAPACITY = 10_000;
     public static final long MAX_CAPACITY = 100_000_000;
     public static final long NO_MAX_WAIT = Long.MAX_VALUE;
@@ -55,6 +58,9 @@ public record QueueRules(
         requireRange("max-wait", maxWaitMs, 1, NO_MAX_WAIT);
         requireRange("look-ahead", lookAheadMs, 0, MAX_LOOK_AHEAD_MS);
         requireRange("tiers", tiers.size(), 0, MAX_TIERS);
+        if (fairBy.isEmpty()) {
+            throw new IllegalArgumentException("fair-by must be the name of a field, is ''");
+        }
         key = List.copyOf(key);
         if (key.size() > Policy.MAX_KEY_FIELDS || key.stream().distinct().count() < key.size()) {
             throw new IllegalArgumentException("key must be at most " + Policy.MAX_KEY_FIELDS + " different fields");
@@ -64,6 +70,22 @@ public record QueueRules(
                     "total requires key; without it, limit and per apply to the whole queue already");
         }
         Pacing.of(limit, perMs, burst);
+    }
+
+    /** Creates the rules of a queue whose tiers share evenly by client. */
+    public QueueRules(
+            String id,
+            long version,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            long maxWaitMs,
+            long lookAheadMs,
+            Map<String, TierShare> tiers,
+            List<String> key,
+            QueueTotal total) {
+        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, DEFAULT_FAIR_BY, key, total);
     }
 
     /** Creates the rules of a queue without key fields. */
@@ -112,6 +134,18 @@ public record QueueRules(
         return values;
     }
 
+    /** Returns the flow of a request that arrives now. */
+    public Flow flowOf(Request request) {
+        String value = request.field(fairBy);
+        return new Flow(request.tier() == null ? "" : request.tier(), value == null ? "" : value);
+    }
+
+    /** Returns these rules with another field by which the requests of a tier share. */
+    public QueueRules withFairBy(String field) {
+        return new QueueRules(
+                id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, field, key, total);
+    }
+
     /** Returns the pacing of each bucket. */
     public Pacing pacing() {
         return Pacing.of(limit, perMs, burst);
@@ -142,13 +176,13 @@ public record QueueRules(
 
     /** Returns these rules with another look-ahead. */
     public QueueRules withLookAheadMs(long ms) {
-        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, key, total);
+        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, fairBy, key, total);
     }
 
     /** Returns these rules with another rate. */
     public QueueRules withRate(long newLimit, long newPerMs) {
         return new QueueRules(
-                id, version, newLimit, newPerMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, key, total);
+                id, version, newLimit, newPerMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
     }
 
     /** Returns whether waiting requests leave at the same times and in the same order under both rules. */

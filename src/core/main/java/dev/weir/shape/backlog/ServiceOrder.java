@@ -2,6 +2,7 @@ package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.ServiceRank.Predecessor;
+import java.util.List;
 
 /**
  * Computes bounds of what leaves before a request of a bucket, from the tags of fair queueing and from what is known of
@@ -30,61 +31,64 @@ final class ServiceOrder {
     /** The most tiers of a priority that are compared one by one. */
     static final int MAX_TIERS = 64;
 
-    private static final long TOKEN = StartTimeFairQueue.TOKEN;
-
     private final QueueRules rules;
     private final FlowTable flows;
-    private final FairScheduler scheduler;
+    private final FairScheduler.View order;
+    private final Flow next; // null if none waits
+    private final boolean mayExpire;
     private final QueueOccupancy occupancy;
 
-    ServiceOrder(QueueRules rules, FlowTable flows, FairScheduler scheduler) {
+    /**
+     * @param mayExpire whether the upper bound must hold even if requests expire, so that others of their flow take
+     *     their place
+     */
+    ServiceOrder(QueueRules rules, FlowTable flows, FairScheduler scheduler, boolean mayExpire) {
+        this.mayExpire = mayExpire;
         this.rules = rules;
         this.flows = flows;
-        this.scheduler = scheduler;
+        order = scheduler.view();
+        next = scheduler.next().orElse(null);
         occupancy = flows.occupancy();
     }
 
-    /** Returns what leaves before a request that arrives now in a flow. */
-    AheadRange ahead(Flow flow) {
-        return ahead(flow, false);
-    }
-
     /**
-     * Returns what leaves before a request of a flow that arrives when the next request has left, including that
-     * request. For a flow that waits, this is the same as if it arrived now.
+     * Returns what leaves before a request of this cost.
+     *
+     * @param isAfterNext whether it arrives when the next request has left, which is counted too, instead of now; for
+     *     a flow that waits, this makes no difference
      */
-    AheadRange aheadAfterNext(Flow flow) {
-        return ahead(flow, true);
-    }
-
-    private AheadRange ahead(Flow flow, boolean isAfterNext) {
-        AheadRange ofTier = inTier(flow, isAfterNext);
+    AheadRange ahead(Flow flow, long cost, boolean isAfterNext) {
+        AheadRange ofTier = inTier(flow, cost, isAfterNext);
         AheadRange total = ofTier.plus(AheadRange.exactly(occupancy.above(flow.tier())));
-        int priority = rules.share(flow.tier()).priority();
         if (occupancy.tiersBeside(flow.tier()) > MAX_TIERS) {
             return total.plus(new AheadRange(AheadRange.NOTHING, occupancy.beside(flow.tier())));
         }
-        for (String other : occupancy.tiers(priority)) {
+        List<String> tiers = occupancy.tiers(rules.share(flow.tier()).priority());
+        if (tiers.isEmpty() || tiers.equals(List.of(flow.tier()))) {
+            return total;
+        }
+        TierRank rank = tierRank(flow.tier(), ofTier, cost, isAfterNext);
+        for (String other : tiers) {
             if (!other.equals(flow.tier())) {
-                total = total.plus(ofOtherTier(flow.tier(), ofTier, other, priority, isAfterNext));
+                total = total.plus(ofOtherTier(rank, other));
             }
         }
         return total;
     }
 
-    private AheadRange inTier(Flow flow, boolean isAfterNext) {
+    private AheadRange inTier(Flow flow, long cost, boolean isAfterNext) {
         FlowQueue own = flows.get(flow);
-        long requests = own == null ? 0 : own.size();
-        long tokens = own == null ? 0 : own.tokens();
-        StartTimeFairQueue<String> clients = scheduler.clients(flow.tier());
-        long ownStart = clients == null ? 0 : clients.start(flow.client());
-        if (own == null && isAfterNext && clients != null && scheduler.next().orElseThrow().tier().equals(flow.tier())) {
-            ownStart = Math.max(ownStart, clients.start(clients.first()));
+        AheadRange ahead = AheadRange.exactly(own == null ? AheadRange.NOTHING : new Ahead(own.size(), own.tokens()));
+        StartTimeFairQueue<String> values = order.flows(flow.tier());
+        if (values == null || occupancy.size(flow.tier()) == ahead.most().requests()) {
+            return ahead; // no other flow of the tier waits
         }
-        long start = ownStart + CostSummary.virtual(tokens, 1);
-        AheadRange ahead = AheadRange.exactly(new Ahead(requests, tokens));
+        VirtualTime start = own == null && isAfterNext && next.tier().equals(flow.tier())
+                ? values.startAfterNext(flow.value(), cost, 1, flows.get(next).headCost(), 1)
+                : values.start(flow.value(), cost, 1);
+        start = own == null ? start : start.roundedUpTo(1).plus(own.tokens());
         if (flows.flows() > MAX_FLOWS) {
-            return ahead.plus(new AheadRange(AheadRange.NOTHING, inGroups(flow, own, start, clients)));
+            return ahead.plus(new AheadRange(AheadRange.NOTHING, inGroups(flow, own, start, values)));
         }
         Predecessor predecessor = own == null
                 ? null
@@ -92,29 +96,32 @@ final class ServiceOrder {
         AheadRange total = ahead;
         for (FlowQueue other : flows.flowQueues()) {
             if (other != own && other.flow().tier().equals(flow.tier())) {
-                String client = other.flow().client();
-                long distance = start - (clients == null ? 0 : clients.start(client));
-                boolean isOlder = own != null && clients != null && clients.isOlder(flow.client(), client);
-                ServiceRank rank = new ServiceRank(distance, distance, ahead, predecessor, 1, isOlder);
-                total = total.plus(other.costs().before(rank, 1));
+                String value = other.flow().value();
+                boolean isOlder = own != null && values.isOlder(flow.value(), value);
+                ServiceRank rank = new ServiceRank(start, start, ahead, predecessor, 1, isOlder);
+                AheadRange before = other.costs().before(rank, values.headStart(value), 1, mayExpire);
+                boolean isNext = own == null && isAfterNext && other.flow().equals(next);
+                total = total.plus(isNext ? withSecond(before, other.costs()) : before);
             }
         }
         return total;
     }
 
+    /** Allows for a tie with the second request of the next member: its tag is older than that of one that enters then. */
+    private static AheadRange withSecond(AheadRange before, CostSummary next) {
+        Ahead two = new Ahead(2, Math.min(next.tokens(), next.headCost() + next.largestCost()));
+        return before.most().requests() == 1 && next.requests() > 1 ? new AheadRange(before.least(), two) : before;
+    }
+
     /** Returns an upper bound of what leaves before in the other flows of the tier. */
-    private Ahead inGroups(Flow flow, FlowQueue own, long start, StartTimeFairQueue<String> clients) {
-        if (clients == null || clients.isEmpty()) {
-            return AheadRange.NOTHING;
-        }
-        long distance = start - clients.start(clients.first());
+    private Ahead inGroups(Flow flow, FlowQueue own, VirtualTime start, StartTimeFairQueue<String> values) {
+        long distance = values.headStart(values.first()).roundedDownTo(1).tokensUntil(start);
         if (distance < 0) {
             return AheadRange.NOTHING;
         }
-        long before = distance / TOKEN; // the most tokens of a flow before its last request ahead
         long least = occupancy.leastCost(flow.tier());
-        long requestsEach = least == 0 ? Long.MAX_VALUE : 1 + before / least;
-        long tokensEach = before + occupancy.largestCost(flow.tier());
+        long requestsEach = least == 0 ? Long.MAX_VALUE : 1 + distance / least;
+        long tokensEach = distance + occupancy.largestCost(flow.tier());
         Ahead all = occupancy.ofEachFlow(flow.tier(), requestsEach, tokensEach);
         return own == null
                 ? all
@@ -123,39 +130,67 @@ final class ServiceOrder {
                         all.tokens() - Math.min(own.tokens(), tokensEach));
     }
 
-    private AheadRange ofOtherTier(
-            String tier, AheadRange inTier, String other, int priority, boolean isAfterNext) {
-        StartTimeFairQueue<String> tiers = scheduler.tiers(priority);
+    /** The place of a request among the tiers of its priority. */
+    private record TierRank(
+            StartTimeFairQueue<String> tiers,
+            String tier,
+            boolean isWaiting,
+            boolean isAfterNext,
+            VirtualTime least,
+            VirtualTime most,
+            AheadRange ahead,
+            Predecessor predecessor,
+            long weight) {}
+
+    private TierRank tierRank(String tier, AheadRange ahead, long cost, boolean isAfterNext) {
         long weight = rules.share(tier).weight();
+        int priority = rules.share(tier).priority();
+        StartTimeFairQueue<String> tiers = order.tiers(priority);
         boolean isWaiting = occupancy.size(tier) > 0;
-        long start = tiers == null ? 0 : tiers.start(tier);
-        if (!isWaiting && isAfterNext && tiers != null && scheduler.isHighest(priority)) {
-            start = Math.max(start, tiers.start(tiers.first()));
-        }
-        long distance = start - (tiers == null ? 0 : tiers.start(other));
-        long leastCost = isWaiting ? occupancy.leastCost(tier) : 0;
-        long largestCost = isWaiting ? occupancy.largestCost(tier) : 0;
-        boolean areEqual = leastCost == largestCost && leastCost > 0;
-        Ahead least = inTier.least();
-        Ahead most = inTier.most();
-        long leastLength = areEqual
-                ? least.requests() * CostSummary.length(leastCost, weight)
-                : CostSummary.virtual(least.tokens(), weight);
-        long mostLength = areEqual
-                ? most.requests() * CostSummary.length(leastCost, weight)
-                : CostSummary.virtual(most.tokens(), weight) + (TOKEN % weight == 0 ? 0 : most.requests());
+        boolean isNextHere =
+                isAfterNext && !isWaiting && rules.share(next.tier()).priority() == priority;
+        VirtualTime start = isNextHere
+                ? tiers.startAfterNext(
+                        tier,
+                        cost,
+                        weight,
+                        flows.get(next).headCost(),
+                        rules.share(next.tier()).weight())
+                : tiers.start(tier, cost, weight);
+        long leastCost = occupancy.leastCost(tier);
+        long largestCost = occupancy.largestCost(tier);
+        return new TierRank(
+                tiers,
+                tier,
+                isWaiting,
+                isNextHere,
+                after(start, ahead.least(), weight),
+                after(start, ahead.most(), weight),
+                ahead,
+                isWaiting ? new Predecessor(leastCost, largestCost, leastCost == largestCost) : null,
+                weight);
+    }
+
+    private static VirtualTime after(VirtualTime start, Ahead ahead, long weight) {
+        return ahead.requests() == 0 ? start : start.roundedUpTo(weight).plus(ahead.tokens());
+    }
+
+    private AheadRange ofOtherTier(TierRank own, String other) {
         ServiceRank rank = new ServiceRank(
-                distance + leastLength,
-                distance + mostLength,
-                inTier,
-                new Predecessor(leastCost, largestCost, areEqual),
-                weight,
-                isWaiting && tiers != null && tiers.isOlder(tier, other));
-        return costs(other).before(rank, rules.share(other).weight());
+                own.least(),
+                own.most(),
+                own.ahead(),
+                own.predecessor(),
+                own.weight(),
+                own.isWaiting() && own.tiers().isOlder(own.tier(), other));
+        CostSummary costs = costs(other);
+        AheadRange before = costs.before(
+                rank, own.tiers().headStart(other), rules.share(other).weight(), mayExpire);
+        return own.isAfterNext() && other.equals(next.tier()) ? withSecond(before, costs) : before;
     }
 
     private CostSummary costs(String tier) {
-        FlowQueue head = flows.get(scheduler.head(tier));
+        FlowQueue head = flows.get(new Flow(tier, order.flows(tier).first()));
         long least = occupancy.leastCost(tier);
         long largest = occupancy.largestCost(tier);
         return new CostSummary(

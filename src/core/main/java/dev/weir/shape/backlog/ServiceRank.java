@@ -5,16 +5,16 @@ import dev.weir.shape.backlog.CostSummary.Tie;
 /**
  * The place of a request in the order of a {@link StartTimeFairQueue}, as seen from another member.
  *
- * @param leastDistance a lower bound of how far its start is behind that of the other member's head, in virtual time
- * @param mostDistance an upper bound of it
+ * @param least a lower bound of its start
+ * @param most an upper bound of its start
  * @param ahead how many requests of its own member are served before it
- * @param predecessor the costs of these
+ * @param predecessor the costs of these, null if there are none
  * @param ownWeight the weight of its own member
  * @param isOlder whether the tag of its member exists and is older than that of the other member
  */
 record ServiceRank(
-        long leastDistance,
-        long mostDistance,
+        VirtualTime least,
+        VirtualTime most,
         AheadRange ahead,
         Predecessor predecessor,
         long ownWeight,
@@ -30,14 +30,15 @@ record ServiceRank(
     record Predecessor(long leastCost, long largestCost, boolean areEqual) {}
 
     private boolean isExact() {
-        return leastDistance == mostDistance;
+        return least.compareTo(most) == 0;
     }
 
     /** Returns whether the request is served behind the other member's head if both have the same start. */
-    boolean isAfterHead() {
+    boolean isSurelyAfterHead() {
         return isExact() && (ahead.least().requests() > 0 || ahead.most().requests() == 0 && !isOlder);
     }
 
+    /** Returns whether the request may be served behind the other member's head if both have the same start. */
     boolean mayBeAfterHead() {
         return !isExact() || ahead.most().requests() > 0 || !isOlder;
     }
@@ -55,21 +56,20 @@ record ServiceRank(
         if (ahead.most().requests() == 0) {
             return Tie.BEHIND; // its tag exists, and the other does not
         }
-        long leastLength = CostSummary.length(predecessor.leastCost, ownWeight);
-        long mostLength = CostSummary.length(predecessor.largestCost, ownWeight);
-        long othersLeast = CostSummary.length(other.leastCost(), weight);
-        long othersMost = CostSummary.length(other.largestCost(), weight);
-        if (leastLength == 0) {
+        if (predecessor == null || predecessor.leastCost == 0) {
             return Tie.UNKNOWN;
         }
+        long leastLength = predecessor.leastCost * weight; // in units of both weights
+        long mostLength = predecessor.largestCost * weight;
+        long othersLeast = other.leastCost() * ownWeight;
+        long othersMost = other.largestCost() * ownWeight;
         if (mostLength < othersLeast) {
             return Tie.AHEAD;
         }
         if (leastLength > othersMost) {
             return Tie.BEHIND;
         }
-        boolean areAllEqual = predecessor.areEqual && leastLength == mostLength && othersLeast == othersMost;
-        if (!areAllEqual) {
+        if (!predecessor.areEqual || leastLength < mostLength || othersLeast < othersMost) {
             return Tie.UNKNOWN;
         }
         long own = ahead.most().requests();

@@ -38,17 +38,6 @@ public sealed interface Slot {
         public long cost() {
             return admission.request().cost();
         }
-
-        /** Returns the flow in which it waits. */
-        public Flow flow() {
-            return flowOf(admission);
-        }
-
-        /** Returns the flow in which a request waits. */
-        public static Flow flowOf(Admission admission) {
-            String tier = admission.request().tier();
-            return new Flow(tier == null ? "" : tier, admission.request().client());
-        }
     }
 
     /**

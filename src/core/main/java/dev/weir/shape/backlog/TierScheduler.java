@@ -68,14 +68,18 @@ public final class TierScheduler {
     private void move(String tier, int before) {
         if (before != share(tier).priority()) {
             remove(before, tier);
-            add(tier);
+            add(tier, 0);
         }
     }
 
-    /** Adds a tier that did not wait. */
-    public void enter(String tier) {
+    /**
+     * Adds a tier that did not wait.
+     *
+     * @param cost the cost of its first request, in tokens
+     */
+    public void enter(String tier, long cost) {
         waiting.add(tier);
-        add(tier);
+        add(tier, cost);
     }
 
     public boolean isWaiting(String tier) {
@@ -89,11 +93,6 @@ public final class TierScheduler {
     /** Returns the tiers of a priority; null if none waits. */
     StartTimeFairQueue<String> of(int priority) {
         return byPriority.get(priority);
-    }
-
-    /** Returns whether this is the highest priority in which a tier waits. */
-    boolean isHighest(int priority) {
-        return !byPriority.isEmpty() && byPriority.firstKey() == priority;
     }
 
     /** Returns the tier to be served next, null if none waits. */
@@ -122,11 +121,11 @@ public final class TierScheduler {
         remove(share(tier).priority(), tier);
     }
 
-    private void add(String tier) {
+    private void add(String tier, long cost) {
         TierShare share = share(tier);
         byPriority
                 .computeIfAbsent(share.priority(), priority -> new StartTimeFairQueue<>())
-                .enter(tier, share.weight());
+                .enter(tier, cost, share.weight());
     }
 
     private void remove(int priority, String tier) {

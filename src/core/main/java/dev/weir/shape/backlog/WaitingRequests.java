@@ -57,11 +57,9 @@ public final class WaitingRequests {
     private void restore(BucketContents contents) {
         contents.flows().forEach(figures -> flowTable.add(new FlowQueue(figures, store.slots())));
         expiryTimers.restore(contents.expiryTimers());
-        if (contents.order() != null) {
-            scheduler.restore(contents.order());
-        } else {
-            flowTable.flowQueues().forEach(line -> scheduler.enter(line.flow()));
-        }
+        List<FlowQueue> flows = new ArrayList<>();
+        flowTable.flowQueues().forEach(flows::add);
+        scheduler.restore(contents.order(), flows);
     }
 
     /** Returns a summary of what waits. */
@@ -87,12 +85,12 @@ public final class WaitingRequests {
     }
 
     /** Restores the request in a slot. The slots of each flow must be restored in order. */
-    public void restore(long position, Waiting waiting) {
+    public void restore(Place place, Waiting waiting) {
         if (restored == null) {
             restored = new HashMap<>();
         }
-        restored.computeIfAbsent(waiting.flow(), flow -> new FlowQueue(flow, store.slots()))
-                .restore(position, waiting, pacing);
+        restored.computeIfAbsent(place.flow(), flow -> new FlowQueue(flow, store.slots()))
+                .restore(place.position(), waiting, pacing);
         if (waiting.expiryTimer() != null) {
             expiryTimers.restore(waiting.expiryTimer());
         }
@@ -108,7 +106,7 @@ public final class WaitingRequests {
         all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
         for (FlowQueue line : all) {
             flowTable.add(line);
-            scheduler.enter(line.flow());
+            scheduler.enter(line.flow(), line.headCost());
             backlog.add(line.flow().tier(), line.size(), line.tokens());
             backlog.addHead(line.headEnqueuedAtMs());
         }
@@ -176,15 +174,14 @@ public final class WaitingRequests {
         throw new IllegalStateException("no request waits at " + place);
     }
 
-    /** Appends a request to its flow. */
-    public void enter(Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
+    /** Appends a request to a flow. */
+    public void enter(Flow flow, Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
         isChanged = true;
-        Flow flow = Waiting.flowOf(admission);
         FlowQueue line = flowTable.get(flow);
         if (line == null) {
             backlog.addHead(enqueuedAtMs);
             line = new FlowQueue(flow, store.slots());
-            scheduler.enter(flow);
+            scheduler.enter(flow, admission.request().cost());
         } else {
             flowTable.remove(line);
         }
@@ -212,19 +209,24 @@ public final class WaitingRequests {
 
     /** Returns a time before which no waiting request expires, in milliseconds; {@link Waiting#NEVER} if none does. */
     public long soonestExpiryMs() {
-        return isEmpty() ? Waiting.NEVER : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.soonestMs());
+        return isEmpty()
+                ? Waiting.NEVER
+                : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.soonestMs());
     }
 
-    /** Returns bounds of what leaves before a request that arrives now in a flow. */
-    public AheadRange ahead(Flow flow) {
-        return new ServiceOrder(rules, flowTable, scheduler).ahead(flow);
+    /** Returns bounds of what leaves before a request of this cost that arrives now in a flow. */
+    public AheadRange ahead(Flow flow, long cost) {
+        return new ServiceOrder(rules, flowTable, scheduler, false).ahead(flow, cost, false);
     }
 
     /**
-     * Returns bounds of what leaves before a request that arrives when the next one has left, including the next one.
+     * Returns bounds of what leaves before a request that arrives later.
+     *
+     * @param isAfterNext whether it arrives when the next one has left; then that counts too
+     * @param mayExpire whether the upper bound must hold even if requests ahead expire
      */
-    public AheadRange aheadAfterNext(Flow flow) {
-        return new ServiceOrder(rules, flowTable, scheduler).aheadAfterNext(flow);
+    public AheadRange aheadLater(Flow flow, long cost, boolean isAfterNext, boolean mayExpire) {
+        return new ServiceOrder(rules, flowTable, scheduler, mayExpire).ahead(flow, cost, isAfterNext);
     }
 
     /** Returns what waits in a flow. */

@@ -194,8 +194,10 @@ public final class SlotContenders {
      */
     public BucketId first(long untilNanos) {
         while (!upcoming.isEmpty() && upcoming.firstNanos() <= untilNanos) {
-            scheduler.enter(upcoming.first());
-            upcoming.cancel(upcoming.first());
+            String tier = upcoming.first();
+            BucketId first = byTier.get(tier).soonestFirst.first();
+            scheduler.enter(tier, entries.get(first).cost);
+            upcoming.cancel(tier);
         }
         for (String tier = scheduler.first(); tier != null; tier = scheduler.first()) {
             TimerQueue<BucketId> soonest = byTier.get(tier).soonestFirst;

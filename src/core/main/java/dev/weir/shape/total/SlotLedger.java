@@ -216,7 +216,8 @@ public final class SlotLedger {
         }
         wants.keySet().forEach(tier -> {
             if (!holder.demands.containsKey(tier)) {
-                scheduler.enter(flow(tier, holder), wants.get(tier).keys);
+                PartitionDemand want = wants.get(tier);
+                scheduler.enter(flow(tier, holder), nextSlots(want), weight(want));
             }
         });
         holder.demands.clear();
@@ -318,25 +319,34 @@ public final class SlotLedger {
     }
 
     private int grantDemanded(long untilNanos) {
-        long piece = Math.max(1, pacing.slotsIn(PIECE_NANOS));
         int pieces = 0;
         for (Flow flow = scheduler.next().orElse(null);
                 flow != null && granted.arrival().ceilNanos() < untilNanos && pieces < MAX_PIECES;
                 flow = scheduler.next().orElse(null)) {
-            PartitionState holder = partitions.get(Integer.parseInt(flow.client()));
+            PartitionState holder = partitions.get(Integer.parseInt(flow.value()));
             PartitionDemand want = holder.demands.get(flow.tier());
-            long ofLargest = want.largestCost == 1 ? 1 : REQUESTS_PER_PIECE * want.largestCost;
-            long slots = Math.max(want.largestCost, Math.min(want.tokens, Math.max(piece, ofLargest)));
+            long slots = nextSlots(want);
             addGrant(holder, slots);
             want.tokens -= slots;
             boolean wantsMore = want.tokens > 0;
             if (!wantsMore) {
                 holder.demands.remove(flow.tier());
             }
-            scheduler.served(flow, slots, want.keys, wantsMore);
+            scheduler.served(flow, slots, weight(want), wantsMore);
             pieces++;
         }
         return pieces;
+    }
+
+    /** Returns the slots of the next piece that is granted to a partition. */
+    private long nextSlots(PartitionDemand want) {
+        long piece = Math.max(1, pacing.slotsIn(PIECE_NANOS));
+        long ofLargest = want.largestCost == 1 ? 1 : REQUESTS_PER_PIECE * want.largestCost;
+        return Math.max(want.largestCost, Math.min(want.tokens, Math.max(piece, ofLargest)));
+    }
+
+    private static long weight(PartitionDemand want) {
+        return Math.min(want.keys, FairScheduler.MAX_WEIGHT);
     }
 
     /** Grants slots without demand evenly to all partitions on which requests wait, if there are enough for all. */

@@ -27,7 +27,7 @@ class FairSchedulerTest {
         void add(String tier, String client, int request) {
             Flow flow = new Flow(tier, client);
             if (!isWaiting(flow)) {
-                scheduler.enter(flow);
+                scheduler.enter(flow, 1);
             }
             flows.computeIfAbsent(flow, f -> new ArrayDeque<>()).add(request);
         }
@@ -44,7 +44,7 @@ class FairSchedulerTest {
             Flow flow = scheduler.next().orElseThrow();
             int request = flows.get(flow).remove();
             scheduler.served(flow, 1, !flows.get(flow).isEmpty());
-            return flow.tier() + "/" + flow.client() + "/" + request;
+            return flow.tier() + "/" + flow.value() + "/" + request;
         }
 
         List<String> release(int times) {
