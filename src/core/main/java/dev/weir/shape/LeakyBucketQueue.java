@@ -42,7 +42,8 @@ import java.util.function.Supplier;
  * <p>Time is an argument and never decreases, unless it {@linkplain #stepBack steps back}.
  *
  * <p>Memory grows with the number of flows that have waiting requests, not with the requests behind their heads. Each
- * step takes O(log flows + tiers) and a small constant number of reads and writes.
+ * step takes O(log flows + tiers) and a small constant number of reads and writes. An admission also compares up to 64
+ * flows, and up to 64 tiers.
  */
 final class LeakyBucketQueue {
 

@@ -25,8 +25,9 @@ final class FlowBounds {
     private static final class Generation {
         long leastCost = Long.MAX_VALUE;
         long largestCost;
-        long inTimeNanos = Long.MAX_VALUE; // the least latest start by which a request is reached; see unknown()
-        long afterExpiryNanos = Long.MAX_VALUE; // the least start as if from which those behind an expired one leave
+        // both are Long.MAX_VALUE if no request expires, and Long.MIN_VALUE if unknown
+        long inTimeNanos = Long.MAX_VALUE; // the latest start of the flow by which each request is reached in time
+        long afterExpiryNanos = Long.MAX_VALUE; // the earliest start as if from which those behind an expired one leave
 
         static Generation of(GenerationSummary summary) {
             Generation generation = new Generation();

@@ -18,10 +18,10 @@ import java.util.List;
  *   request                        ▲ 7: at least 7 tokens are ahead, at most 7 plus the largest cost; here 11
  * </pre>
  *
- * <p>The bounds are equal if costs within each flow and tier do not differ, and if of each other flow at most three
- * requests wait or all or none of them are ahead. Otherwise they differ, for each other flow and tier, by less than
- * twice its largest cost. With more than {@value #MAX_FLOWS} flows or {@value #MAX_TIERS} tiers, others are counted in
- * groups, without a lower bound.
+ * <p>The bounds are equal if all costs are, and mostly if at most three requests of each other flow wait. Otherwise they
+ * differ by less than the largest cost of each other flow; for each other tier, by as much in proportion to the weights
+ * and less than twice its largest cost. With more than {@value #MAX_FLOWS} flows or {@value #MAX_TIERS} tiers, others are
+ * counted in groups, without a lower bound. Takes O(log flows), and constant time for each flow and tier compared.
  */
 final class ServiceOrder {
 
