@@ -33,7 +33,7 @@ final class ServiceOrder {
 
     private final QueueRules rules;
     private final FlowTable flows;
-    private final FairScheduler.View order;
+    private final FairScheduler scheduler;
     private final Flow next; // null if none waits
     private final boolean mayExpire;
     private final QueueOccupancy occupancy;
@@ -46,7 +46,7 @@ final class ServiceOrder {
         this.mayExpire = mayExpire;
         this.rules = rules;
         this.flows = flows;
-        order = scheduler.view();
+        this.scheduler = scheduler;
         next = scheduler.next().orElse(null);
         occupancy = flows.occupancy();
     }
@@ -79,10 +79,10 @@ final class ServiceOrder {
     private AheadRange inTier(Flow flow, long cost, boolean isAfterNext) {
         FlowQueue own = flows.get(flow);
         AheadRange ahead = AheadRange.exactly(own == null ? AheadRange.NOTHING : new Ahead(own.size(), own.tokens()));
-        StartTimeFairQueue<String> values = order.flows(flow.tier());
-        if (values == null || occupancy.size(flow.tier()) == ahead.most().requests()) {
+        if (occupancy.size(flow.tier()) == ahead.most().requests()) {
             return ahead; // no other flow of the tier waits
         }
+        StartTimeFairQueue<String> values = scheduler.view().flows(flow.tier());
         VirtualTime start = own == null && isAfterNext && next.tier().equals(flow.tier())
                 ? values.startAfterNext(flow.value(), cost, 1, flows.get(next).headCost(), 1)
                 : values.start(flow.value(), cost, 1);
@@ -93,13 +93,17 @@ final class ServiceOrder {
         Predecessor predecessor = own == null
                 ? null
                 : new Predecessor(own.tailCost(), own.tailCost(), own.costs().isUniform());
+        StartTimeFairQueue.Tag<String> ownTag = values.tag(flow.value());
         AheadRange total = ahead;
         for (FlowQueue other : flows.flowQueues()) {
-            if (other != own && other.flow().tier().equals(flow.tier())) {
-                String value = other.flow().value();
-                boolean isOlder = own != null && values.isOlder(flow.value(), value);
+            if (other == own || !other.flow().tier().equals(flow.tier())) {
+                continue;
+            }
+            StartTimeFairQueue.Tag<String> tag = values.tag(other.flow().value());
+            if (!tag.time().isAfter(start)) {
+                boolean isOlder = ownTag != null && ownTag.isOlderThan(tag);
                 ServiceRank rank = new ServiceRank(start, start, ahead, predecessor, 1, isOlder);
-                AheadRange before = other.costs().before(rank, values.headStart(value), 1, mayExpire);
+                AheadRange before = other.costs().before(rank, tag.time(), 1, mayExpire);
                 boolean isNext = own == null && isAfterNext && other.flow().equals(next);
                 total = total.plus(isNext ? withSecond(before, other.costs()) : before);
             }
@@ -115,7 +119,7 @@ final class ServiceOrder {
 
     /** Returns an upper bound of what leaves before in the other flows of the tier. */
     private Ahead inGroups(Flow flow, FlowQueue own, VirtualTime start, StartTimeFairQueue<String> values) {
-        long distance = values.headStart(values.first()).roundedDownTo(1).tokensUntil(start);
+        long distance = values.tag(values.first()).time().roundedDownTo(1).tokensUntil(start);
         if (distance < 0) {
             return AheadRange.NOTHING;
         }
@@ -145,7 +149,7 @@ final class ServiceOrder {
     private TierRank tierRank(String tier, AheadRange ahead, long cost, boolean isAfterNext) {
         long weight = rules.share(tier).weight();
         int priority = rules.share(tier).priority();
-        StartTimeFairQueue<String> tiers = order.tiers(priority);
+        StartTimeFairQueue<String> tiers = scheduler.view().tiers(priority);
         boolean isWaiting = occupancy.size(tier) > 0;
         boolean isNextHere =
                 isAfterNext && !isWaiting && rules.share(next.tier()).priority() == priority;
@@ -176,21 +180,21 @@ final class ServiceOrder {
     }
 
     private AheadRange ofOtherTier(TierRank own, String other) {
+        StartTimeFairQueue.Tag<String> tag = own.tiers().tag(other);
         ServiceRank rank = new ServiceRank(
                 own.least(),
                 own.most(),
                 own.ahead(),
                 own.predecessor(),
                 own.weight(),
-                own.isWaiting() && own.tiers().isOlder(own.tier(), other));
+                own.isWaiting() && own.tiers().tag(own.tier()).isOlderThan(tag));
         CostSummary costs = costs(other);
-        AheadRange before = costs.before(
-                rank, own.tiers().headStart(other), rules.share(other).weight(), mayExpire);
+        AheadRange before = costs.before(rank, tag.time(), rules.share(other).weight(), mayExpire);
         return own.isAfterNext() && other.equals(next.tier()) ? withSecond(before, costs) : before;
     }
 
     private CostSummary costs(String tier) {
-        FlowQueue head = flows.get(new Flow(tier, order.flows(tier).first()));
+        FlowQueue head = flows.get(new Flow(tier, scheduler.view().flows(tier).first()));
         long least = occupancy.leastCost(tier);
         long largest = occupancy.largestCost(tier);
         return new CostSummary(

@@ -65,11 +65,16 @@ public final class StartTimeFairQueue<K> {
      * @param isFinish whether the time is the finish of a request that was served
      * @param order breaks ties by which tag is older
      */
-    private record Tag<K>(VirtualTime time, boolean isFinish, long order, K member) implements Comparable<Tag<K>> {
+    record Tag<K>(VirtualTime time, boolean isFinish, long order, K member) implements Comparable<Tag<K>> {
         @Override
         public int compareTo(Tag<K> other) {
             int byTime = time.compareTo(other.time);
             return byTime != 0 ? byTime : Long.compare(order, other.order);
+        }
+
+        /** Returns whether this tag is older than another, so that it is served first if both have the same time. */
+        boolean isOlderThan(Tag<K> other) {
+            return order < other.order;
         }
     }
 
@@ -142,14 +147,9 @@ public final class StartTimeFairQueue<K> {
                 : newStart(next, VirtualTime.latest(endOfRound(), finish(next, nextCost, nextWeight)), cost, weight);
     }
 
-    /** Returns the start of the head of a waiting member. */
-    VirtualTime headStart(K member) {
-        return waiting.get(member).time;
-    }
-
-    /** Returns whether the tag of a waiting member is older than that of another, so that it is served first. */
-    boolean isOlder(K member, K other) {
-        return waiting.get(member).order < waiting.get(other).order;
+    /** Returns the tag of a waiting member's head; null if the member does not wait. */
+    Tag<K> tag(K member) {
+        return waiting.get(member);
     }
 
     boolean isEmpty() {
