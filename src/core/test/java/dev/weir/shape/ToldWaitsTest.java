@@ -20,8 +20,8 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * Compares what a request is told with what happens to it: the same queue runs on without further arrivals. A request
- * that arrives in the millisecond of a release is decided before it.
+ * Compares the figures in decisions with what happens to the requests: the same queue runs on without further arrivals.
+ * A request that arrives in the millisecond of a release is decided before it.
  */
 class ToldWaitsTest {
 
