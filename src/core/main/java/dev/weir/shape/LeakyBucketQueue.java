@@ -16,7 +16,6 @@ import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueOccupancy;
-import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -29,7 +28,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -58,19 +56,15 @@ import java.util.function.Supplier;
  * <p>Time is an argument and never decreases, unless it {@linkplain #stepBack steps back}.
  *
  * <p>Memory grows with the number of flows that have waiting requests, not with the requests behind their heads. Each
- * step takes O(log flows + tiers) and a small constant number of reads and writes.
+ * step takes O(log flows + tiers) and a small constant number of reads and writes. An admission also compares up to 64
+ * flows, and up to 64 tiers.
  */
 final class LeakyBucketQueue {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** The latest expiry; a request that would expire later never expires. */
-    private static final long MAX_TIME_MS = Shaper.MAX_TIME_MS;
-
     /** The most flows, tags and slots of timers that a state lists. */
     private static final int MAX_LISTED_PARTS = 32;
-
-    private static final Ahead NONE_AHEAD = new Ahead(0, 0);
 
     private final BucketId id;
     private final EffectLog effects;
@@ -100,7 +94,7 @@ final class LeakyBucketQueue {
         pacing = counted.pacing();
         outflow = state.outflow();
         isSummarized = state.contents() != null;
-        room = new WaitingRequests(rules, state.contents(), store, backlog);
+        room = new WaitingRequests(rules, pacing, state.contents(), store, backlog);
     }
 
     /** Returns the state of a bucket that has released nothing. */
@@ -191,7 +185,7 @@ final class LeakyBucketQueue {
             return;
         }
         adoptRules(newRules);
-        room.setRules(rules);
+        room.setRules(rules, pacing);
         isChanged = true;
     }
 
@@ -219,48 +213,25 @@ final class LeakyBucketQueue {
         advanceTo(nowNanos);
         Decision decision = decisionFor(admission, enqueuedAtMs);
         if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK) {
-            if (isFull()) {
-                evict(evicted -> noRoom(evicted, Reason.EVICTED));
+            Waiting evicted = room.size() >= rules.capacity() ? removeNewestOfLowest() : null;
+            QueueExpiry expiry = QueueExpiry.of(rules, admission.request().deadlineMs(), enqueuedAtMs);
+            room.enter(rules.flowOf(admission.request()), admission, number, enqueuedAtMs, expiry.atMs());
+            if (evicted != null) { // the time of the next release depends on the new request
+                answer(evicted.admission(), forecast().noRoom(evicted.admission(), Reason.EVICTED));
             }
-            Flow flow = rules.flowOf(admission.request());
-            room.enter(flow, admission, number, enqueuedAtMs, expiry(admission.request(), enqueuedAtMs).atMs);
         }
         answer(admission, decision);
     }
 
     /** Returns the decision on a request that arrives now. */
     private Decision decisionFor(Admission admission, long enqueuedAtMs) {
-        Flow flow = rules.flowOf(admission.request());
-        long cost = admission.request().cost();
-        boolean hasRoom = !isFull()
-                || rules.share(flow.tier()).priority() > room.occupancy().lowestPriority();
-        Expiry expiry = expiry(admission.request(), enqueuedAtMs);
-        long tooLateMs = ceilMs(turnNanos(room.minAhead(flow), cost)) - expiry.atMs;
-        if (isDeleted) {
-            return QueueDecisions.noQueue(admission, nowMs());
-        }
-        if (cost > rules.maxCost()) {
-            return QueueDecisions.neverFits(admission, rules.maxCost(), nowMs());
-        }
-        if (tooLateMs > 0) {
-            Long retryAfterMs = expiry.isDeadline ? null : (Long) Math.max(tooLateMs, isFull() ? roomAfterMs() : 0);
-            return QueueDecisions.denied(
-                    admission,
-                    Reason.TOO_LATE,
-                    LimitStatus.of(expiry.limitedBy(), expiry.limitMs),
-                    retryAfterMs,
-                    nowMs());
-        }
-        if (!hasRoom) {
-            return noRoom(admission, Reason.QUEUE_FULL);
-        }
-        Ahead ahead = room.expectedAhead(flow, cost);
-        long waitMs = ceilMs(turnNanos(ahead, cost) - clockNanos);
-        return QueueDecisions.queued(admission, ahead.requests() + 1, waitMs, nowMs());
+        return isDeleted
+                ? QueueDecisions.noQueue(admission, nowMs())
+                : forecast().decide(admission, enqueuedAtMs);
     }
 
-    private boolean isFull() {
-        return room.size() >= rules.capacity();
+    private QueueForecast forecast() {
+        return new QueueForecast(rules, pacing, outflow, room, clockNanos);
     }
 
     /**
@@ -295,10 +266,10 @@ final class LeakyBucketQueue {
                         tiers(),
                         oldestWaitMs(),
                         outflow.sequence(),
-                        room.isEmpty()
+                        room.isEmpty() || rules.total() != null
                                 ? null
-                                : (Long) turnNanos(NONE_AHEAD, room.next().headCost()),
-                        drainMs()));
+                                : (Long) turnNanos(room.next().headCost()),
+                        forecast().drainMs()));
     }
 
     /** Like {@link #view}, for a bucket of a queue with key fields in which requests wait. */
@@ -307,7 +278,11 @@ final class LeakyBucketQueue {
                 current,
                 nowNanos,
                 () -> new QueueView.KeyView(
-                        id.values(), waiting(), room.occupancy().tokens(), oldestWaitMs(), drainMs()));
+                        id.values(),
+                        waiting(),
+                        room.occupancy().tokens(),
+                        oldestWaitMs(),
+                        forecast().drainMs()));
     }
 
     /** Returns the number of waiting requests. */
@@ -318,22 +293,6 @@ final class LeakyBucketQueue {
     /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
     Long oldestEnqueuedAtMs() {
         return room.oldestEnqueuedAtMs();
-    }
-
-    /**
-     * Returns how long until all waiting requests have left. A last request that costs at most the burst leaves one
-     * burst before the end of its slots, whatever its cost, so the result is the same as with a cost of 1.
-     */
-    private long drainMs() {
-        if (room.isEmpty()) {
-            return 0;
-        }
-        long costOfLast = waiting() == 1
-                ? room.next().headCost()
-                : Math.min(1, room.occupancy().tokens());
-        Ahead ahead =
-                new Ahead(waiting() - 1, waiting() == 1 ? 0 : room.occupancy().tokens() - costOfLast);
-        return ceilMs(turnNanos(ahead, costOfLast) - clockNanos);
     }
 
     private Long oldestWaitMs() {
@@ -406,7 +365,7 @@ final class LeakyBucketQueue {
             return id.isKeyed() || isDeleted ? idleNanos() : Long.MAX_VALUE;
         }
         FlowQueue next = room.next();
-        long turnNanos = turnNanos(NONE_AHEAD, next.headCost());
+        long turnNanos = turnNanos(next.headCost());
         boolean hopeless = turnNanos > nanos(next.headExpiresAtMs());
         long releaseNanos = hopeless ? Long.MAX_VALUE : turnNanos - lookAheadNanos();
         return Math.min(releaseNanos, nanos(room.nextExpiryMs()));
@@ -490,7 +449,7 @@ final class LeakyBucketQueue {
         long horizonNanos = clockNanos + lookAheadNanos();
         while (!room.isEmpty()) {
             FlowQueue line = room.next();
-            long atNanos = turnNanos(NONE_AHEAD, line.headCost());
+            long atNanos = turnNanos(line.headCost());
             boolean hopeless = atNanos > nanos(line.headExpiresAtMs());
             boolean isDue = hopeless ? line.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
             if (!isDue || !budget.trySpend()) {
@@ -534,11 +493,9 @@ final class LeakyBucketQueue {
         Waiting waiting = room.get(place);
         Admission admission = waiting.admission();
         room.leave(place, waiting);
-        Expiry expiry = expiry(admission.request(), nowMs());
-        long tooLateMs = ceilMs(turnNanos(room.minAhead(place.flow()), waiting.cost())) - expiry.atMs;
         boolean isDeadline =
                 Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
-        Long retryAfterMs = isDeadline || isDeleted ? null : (Long) Math.max(1, tooLateMs);
+        Long retryAfterMs = isDeadline || isDeleted ? null : forecast().retryAfterMs(admission.request(), true);
         answer(
                 admission,
                 QueueDecisions.expired(
@@ -553,56 +510,20 @@ final class LeakyBucketQueue {
     /** Evicts the newest request of the lowest priority, because of a limit beyond this bucket. There must be one. */
     void evict(LimitStatus limit, long retryAfterMs, long nowNanos) {
         advanceTo(nowNanos);
-        evict(evicted -> QueueDecisions.denied(evicted, Reason.EVICTED, limit, retryAfterMs, nowMs()));
+        Admission evicted = removeNewestOfLowest().admission();
+        answer(evicted, QueueDecisions.denied(evicted, Reason.EVICTED, limit, retryAfterMs, nowMs()));
     }
 
-    private void evict(Function<Admission, Decision> decisionOn) {
+    private Waiting removeNewestOfLowest() {
         Place place = room.occupancy().newestOfLowest().tail();
         Waiting waiting = room.get(place);
-        Decision decision = decisionOn.apply(waiting.admission());
         room.leave(place, waiting);
-        answer(waiting.admission(), decision);
+        return waiting;
     }
 
-    private Decision noRoom(Admission admission, Reason reason) {
-        return QueueDecisions.denied(
-                admission, reason, LimitStatus.of("capacity", rules.capacity()), roomAfterMs(), nowMs());
-    }
-
-    /** Returns how long until one more request can be admitted, if nothing else arrives. */
-    private long roomAfterMs() {
-        QueueOccupancy occupancy = room.occupancy();
-        long tooMany = occupancy.size() - rules.capacity();
-        long nextCost = room.next().headCost();
-        long leavesNanos = Math.min(turnNanos(NONE_AHEAD, nextCost), nanos(room.nextExpiryMs()));
-        if (tooMany > 0) { // the capacity was lowered
-            leavesNanos = turnNanos(new Ahead(tooMany, occupancy.tokens() / occupancy.size() * tooMany), nextCost);
-        }
-        return Math.max(1, ceilMs(leavesNanos - clockNanos));
-    }
-
-    /** Returns when a request can leave behind those ahead of it, if nothing else arrives. */
-    private long turnNanos(Ahead ahead, long cost) {
-        long fromNanos = Math.max(clockNanos, outflow.lastNanos());
-        Pacing.Arrival arrival =
-                ahead.tokens() == 0 ? outflow.arrival() : pacing.released(outflow.arrival(), ahead.tokens(), fromNanos);
-        return pacing.earliestNanos(arrival, cost, fromNanos);
-    }
-
-    /** When a request expires, and by which bound. */
-    private record Expiry(long atMs, boolean isDeadline, Long limitMs) {
-        String limitedBy() {
-            return isDeadline ? "deadline" : "max-wait";
-        }
-    }
-
-    private Expiry expiry(Request request, long enqueuedAtMs) {
-        long latestMs =
-                rules.maxWaitMs() > MAX_TIME_MS - enqueuedAtMs ? Waiting.NEVER : enqueuedAtMs + rules.maxWaitMs();
-        Long deadlineMs = request.deadlineMs();
-        return deadlineMs != null && deadlineMs <= Math.min(latestMs, MAX_TIME_MS)
-                ? new Expiry(Math.max(0, deadlineMs), true, null)
-                : new Expiry(latestMs, false, rules.maxWaitMs());
+    /** Returns when the next request can leave if it has this cost. */
+    private long turnNanos(long cost) {
+        return pacing.earliestNanos(outflow.arrival(), cost, Math.max(clockNanos, outflow.lastNanos()));
     }
 
     private long lookAheadNanos() {
@@ -634,10 +555,6 @@ final class LeakyBucketQueue {
     }
 
     private static long nanos(long ms) {
-        return ms > MAX_TIME_MS ? Long.MAX_VALUE : ms * NANOS_PER_MS;
-    }
-
-    private static long ceilMs(long nanos) {
-        return -Math.floorDiv(-nanos, NANOS_PER_MS);
+        return QueueExpiry.nanos(ms);
     }
 }

@@ -188,6 +188,19 @@ final class PartitionSlots {
     }
 
     /**
+     * Returns when the partition releases its next request, at the earliest: by the pace of the buckets and by the time
+     * that it holds. If it holds none for a request, that is estimated: as long as the largest first request takes by
+     * the total, and at least until time is granted after the next report. Changes nothing.
+     */
+    long nextReleaseNanos(long nowNanos) {
+        long paceNanos = Math.max(nowNanos, contenders.firstNanos());
+        long cost = contenders.largestCost();
+        long atNanos = paceNanos == Long.MAX_VALUE ? paceNanos : slots.firstNanos(cost, paceNanos, nowNanos);
+        long estimateMs = Math.max(SlotLedger.REPORT_INTERVAL_MS, total.drainMs(cost));
+        return atNanos < Long.MAX_VALUE ? atNanos : nowNanos + estimateMs * NANOS_PER_MS;
+    }
+
+    /**
      * Uses the slot that {@link #slotNanos} returned, for the first request of the bucket that {@link #next} returned.
      */
     void take(BucketId bucket, long cost, long fromNanos, long nowNanos) {

@@ -316,7 +316,7 @@ final class QueueBuckets {
         use(id, false, nowNanos, bucket -> {
             isEvicted[0] = bucket.holdsBelow(priority);
             if (isEvicted[0]) {
-                bucket.evict(limit, rules().total().drainMs(1), nowNanos);
+                bucket.evict(limit, retryAfterMs(nowNanos), nowNanos);
             }
         });
         return isEvicted[0];
@@ -550,6 +550,12 @@ final class QueueBuckets {
         return slots != null
                 && slots.isFull(backlog.requests())
                 && slots.isFull(backlog.requestsFrom(priority, rules()));
+    }
+
+    /** Returns how long until the next release in a slot makes room, as far as it is known. */
+    long retryAfterMs(long nowNanos) {
+        long nextNanos = slots.nextReleaseNanos(nowNanos) - rules().lookAheadMs() * NANOS_PER_MS;
+        return Math.max(1, Math.floorDiv(nextNanos, NANOS_PER_MS) + 1 - nowNanos / NANOS_PER_MS);
     }
 
     /** Returns the number of keys in use; 1 for a queue without key. */

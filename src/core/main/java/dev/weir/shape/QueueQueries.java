@@ -2,19 +2,12 @@ package dev.weir.shape;
 
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
-import dev.weir.event.LimitStatus;
-import dev.weir.event.Reason;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueBacklog;
-import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueTotal;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.function.Predicate;
 
 /** Questions about the queues of a {@link Shaper}. They change nothing. */
@@ -24,11 +17,13 @@ public final class QueueQueries {
 
     private final Shaper.RulesSource rules;
     private final PartitionBuckets buckets;
+    private final AdmissionRules admissions;
     private final EffectLog answers;
 
-    QueueQueries(Shaper.RulesSource rules, PartitionBuckets buckets, EffectLog answers) {
+    QueueQueries(Shaper.RulesSource rules, PartitionBuckets buckets, AdmissionRules admissions, EffectLog answers) {
         this.rules = rules;
         this.buckets = buckets;
+        this.admissions = admissions;
         this.answers = answers;
     }
 
@@ -38,13 +33,15 @@ public final class QueueQueries {
             return answers.repeatedDecision(admission, nowNanos / NANOS_PER_MS);
         }
         QueueRules inForce = rules.of(admission.queue());
-        QueueRules current = admitting(inForce, inUse(admission.queue(), inForce, nowNanos));
-        Decision fault = fault(admission, current, nowNanos);
+        QueueRules current = AdmissionRules.admitting(inForce, admissions.inUse(admission.queue(), inForce, nowNanos));
+        Decision fault = admissions.fault(admission, current, nowNanos);
         if (fault != null) {
             return fault;
         }
         LeakyBucketQueue bucket = peekBucket(BucketId.of(admission), current, nowNanos);
-        return bucket == null ? noQueue(admission, nowNanos) : bucket.check(admission, current, nowNanos);
+        return bucket == null
+                ? AdmissionRules.noQueue(admission, nowNanos)
+                : bucket.check(admission, current, nowNanos);
     }
 
     /**
@@ -54,8 +51,8 @@ public final class QueueQueries {
      */
     public QueueView view(String id, long nowNanos) {
         QueueRules inForce = rules.of(id);
-        QueueBuckets queue = inUse(id, inForce, nowNanos);
-        QueueRules current = admitting(inForce, queue);
+        QueueBuckets queue = admissions.inUse(id, inForce, nowNanos);
+        QueueRules current = AdmissionRules.admitting(inForce, queue);
         QueueRules last = current != null ? current : queue == null ? null : queue.rules();
         if (last == null) {
             return null;
@@ -79,8 +76,8 @@ public final class QueueQueries {
      */
     public QueueView view(BucketId id, long nowNanos) {
         QueueRules inForce = rules.of(id.queue());
-        QueueBuckets queue = inUse(id.queue(), inForce, nowNanos);
-        QueueRules current = admitting(inForce, queue);
+        QueueBuckets queue = admissions.inUse(id.queue(), inForce, nowNanos);
+        QueueRules current = AdmissionRules.admitting(inForce, queue);
         if (current == null && (queue == null || queue.rules().isKeyed() && !id.isKeyed())) {
             return view(id.queue(), nowNanos);
         }
@@ -115,76 +112,6 @@ public final class QueueQueries {
 
     private static boolean hasWaiting(QueueBuckets queue) {
         return queue.backlog().requests() > 0;
-    }
-
-    /**
-     * Returns the queue; null if there is none, or if it had to drain and is no longer in use, but not removed yet.
-     *
-     * @param inForce the rules in force, null if the queue was deleted
-     */
-    private QueueBuckets inUse(String id, QueueRules inForce, long nowNanos) {
-        QueueBuckets queue = buckets.queue(id);
-        return queue == null || !queue.canAdopt(inForce) && queue.isUnused(nowNanos) ? null : queue;
-    }
-
-    /**
-     * Returns the rules by which requests are admitted: those in force, or null while a queue drains that was deleted
-     * or got another key.
-     *
-     * @param queue the queue that is in use, null if there is none
-     */
-    static QueueRules admitting(QueueRules inForce, QueueBuckets queue) {
-        return queue == null || queue.canAdopt(inForce) ? inForce : null;
-    }
-
-    /** Returns the denial of a request that cannot be admitted to a bucket of an existing queue; null if it can. */
-    Decision fault(Admission admission, QueueRules current, long nowNanos) {
-        if (current == null) {
-            return null;
-        }
-        Map<String, String> key = current.keyOf(admission.request());
-        if (key.size() < current.key().size()) {
-            Set<String> known = key.keySet();
-            String missing = current.key().stream()
-                    .filter(field -> !known.contains(field))
-                    .findFirst()
-                    .orElseThrow();
-            return QueueDecisions.noKey(admission, missing, nowNanos / NANOS_PER_MS);
-        }
-        if (!key.equals(admission.key())) {
-            return noQueue(admission, nowNanos); // sent before its sender knew the key fields, to the wrong partition
-        }
-        QueueBuckets queue = buckets.queue(admission.queue());
-        boolean isFull = queue != null
-                && current.total() != null
-                && queue.isFull(priority(admission, current))
-                && !isCancel(admission);
-        return isFull ? full(admission, current.total(), nowNanos) : null;
-    }
-
-    /** Returns a denial whose retry time is that of the next slot, after which there may be room. */
-    private static Decision full(Admission admission, QueueTotal total, long nowNanos) {
-        return QueueDecisions.denied(
-                admission,
-                Reason.QUEUE_FULL,
-                LimitStatus.of("total.capacity", total.capacity()),
-                total.drainMs(1),
-                nowNanos / NANOS_PER_MS);
-    }
-
-    static int priority(Admission admission, QueueRules rules) {
-        return rules.share(rules.flowOf(admission.request()).tier()).priority();
-    }
-
-    static Decision noQueue(Admission admission, long nowNanos) {
-        long nowMs = nowNanos / NANOS_PER_MS;
-        return isCancel(admission)
-                ? QueueDecisions.cancelResult(admission, false, nowMs)
-                : QueueDecisions.noQueue(admission, nowMs);
-    }
-
-    static boolean isCancel(Admission admission) {
-        return admission.request().kind() == RequestKind.CANCEL;
     }
 
     /** Returns a bucket for queries. If it does not exist, returns an empty one that is not stored. */

@@ -24,12 +24,13 @@ import java.util.TreeSet;
  * @param oldestWaitMs how long the oldest request has waited, null if none waits
  * @param released the number of releases so far; null if there are several buckets
  * @param nextReleaseAtNanos when the next request is released if nothing else arrives and it does not expire before, in
- *     nanoseconds since the epoch; null if none waits or there are several buckets
+ *     nanoseconds since the epoch; null if none waits, if there are several buckets, or with a total
  * @param keys the number of buckets in use, null if the queue has only one
  * @param hotKeys the number of these that are on the heap, null if the queue has only one
  * @param drainMs how long until all waiting requests have left if nothing else arrives and nothing expires, rounded up;
  *     0 if none waits. It is too long by the amount by which the last request's cost exceeds the burst. For several
- *     buckets, it is that of the slowest of {@code longest} or, if longer, the time that the total takes
+ *     buckets, it is that of the slowest of {@code longest} or, if longer, the time that the total takes. With a total,
+ *     it can take longer, since buckets wait for each other
  * @param longest the buckets with the most waiting requests and those with the longest wait, most waiting first; empty
  *     if the queue has only one
  */

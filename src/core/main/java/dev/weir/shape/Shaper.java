@@ -81,6 +81,7 @@ public final class Shaper {
     private final BucketStates states;
     private final PartitionBuckets buckets;
     private final SlotLedgers ledgers;
+    private final AdmissionRules admissions;
     private final QueueQueries queries;
     private final boolean hasAllKeys;
 
@@ -110,7 +111,8 @@ public final class Shaper {
         buckets = new PartitionBuckets(
                 new QueueBuckets.Partition(tables, states, effects, new HotBuckets(), messaging), hotKeys);
         ledgers = new SlotLedgers(rules, effects);
-        queries = new QueueQueries(rules, buckets, effects);
+        admissions = new AdmissionRules(buckets);
+        queries = new QueueQueries(rules, buckets, admissions, effects);
         tables.readStates(this::restore);
         buckets.resume();
     }
@@ -140,14 +142,14 @@ public final class Shaper {
         }
         QueueRules inForce = rules.of(admission.queue());
         buckets.adopt(admission.queue(), inForce, nowNanos);
-        QueueRules current = QueueQueries.admitting(inForce, buckets.queue(admission.queue()));
-        Decision fault = queries.fault(admission, current, nowNanos);
+        QueueRules current = AdmissionRules.admitting(inForce, buckets.queue(admission.queue()));
+        Decision fault = admissions.fault(admission, current, nowNanos);
         if (fault != null) {
             effects.decide(admission, fault);
             return end(nowNanos);
         }
         long waitingBefore = buckets.waiting();
-        boolean isCancel = QueueQueries.isCancel(admission);
+        boolean isCancel = AdmissionRules.isCancel(admission);
         boolean isFound = buckets.use(BucketId.of(admission), current, nowNanos, bucket -> {
             if (isCancel) {
                 bucket.cancel(admission, nowNanos);
@@ -156,10 +158,10 @@ public final class Shaper {
             }
         });
         if (!isFound) {
-            effects.decide(admission, QueueQueries.noQueue(admission, nowNanos));
+            effects.decide(admission, AdmissionRules.noQueue(admission, nowNanos));
         }
         if (buckets.waiting() > waitingBefore) {
-            buckets.evictBeyondTotal(BucketId.of(admission), QueueQueries.priority(admission, current), nowNanos);
+            buckets.evictBeyondTotal(BucketId.of(admission), AdmissionRules.priority(admission, current), nowNanos);
         }
         return end(nowNanos);
     }

@@ -86,11 +86,11 @@ class LeakyBucketQueueTest {
         assertThat(full.httpStatus()).isEqualTo(503);
         assertThat(full.limitedBy()).isEqualTo("capacity");
         assertThat(full.limit()).isEqualTo(2);
-        assertThat(full.retryAfterMs()).isEqualTo(70);
+        assertThat(full.retryAfterMs()).isEqualTo(71); // the release at 100 may be written after a request at 100
         queue.runUntil(99);
-        assertThat(queue.offer("d", "c", null, 99).outcome()).isEqualTo(Outcome.DENIED);
+        assertThat(queue.offer("d", "c", null, 100).outcome()).isEqualTo(Outcome.DENIED);
         queue.runUntil(100);
-        assertThat(queue.offer("d", "c", null, 100).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(queue.offer("d", "c", null, 101).outcome()).isEqualTo(Outcome.QUEUED);
     }
 
     @Test
@@ -161,14 +161,16 @@ class LeakyBucketQueueTest {
         assertThat(late.retryAfterMs()).isEqualTo(1_000);
         queue.runUntil(1_000);
         assertThat(queue.offer("r4", "c", null, 1_000).outcome()).isEqualTo(Outcome.QUEUED);
-        Decision deadline = queue.offer("r5", "d", null, 1, 2_500L, 1_000);
-        assertThat(deadline.outcome()).isEqualTo(Outcome.QUEUED);
         Decision never = queue.offer("r6", "c", null, 1, 4_999L, 1_000);
         assertThat(never.reason()).isEqualTo(Reason.TOO_LATE);
         assertThat(never.limitedBy()).isEqualTo("max-wait");
         Decision dead = queue.offer("r7", "c", null, 1, 2_000L, 1_000);
         assertThat(dead.limitedBy()).isEqualTo("deadline");
         assertThat(dead.retryAfterMs()).isNull();
+        Decision behindOne = queue.offer("r8", "d", null, 1, 2_999L, 1_000);
+        assertThat(behindOne.reason()).isEqualTo(Reason.TOO_LATE);
+        Decision intoTime = queue.offer("r9", "d", null, 1, 3_000L, 1_000);
+        assertThat(intoTime.queueing()).isEqualTo(new Decision.Queueing("q", 2L, 2_000L));
     }
 
     @Test
@@ -188,6 +190,9 @@ class LeakyBucketQueueTest {
         assertThat(rules(1_000_000, 2_592_000_000L, 1, 100, NO_MAX_WAIT).maxCost())
                 .isEqualTo(1_388);
         assertThat(rules(3_000, 2_400_000, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(4_500);
+        assertThat(rules(7, 7, 1, 100, NO_MAX_WAIT).maxCost()).isEqualTo(3_600_000); // not a whole number of windows
+        assertThat(rules(1_000_000_007, 2_592_000_000L, 1, 100, NO_MAX_WAIT).maxCost())
+                .isEqualTo(1_388_888); // and 0.9
     }
 
     @Test

@@ -3,9 +3,11 @@ package dev.weir.storage;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
 import dev.weir.shape.backlog.BucketContents.FlowSummary;
+import dev.weir.shape.backlog.BucketContents.GenerationSummary;
 import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
 import dev.weir.shape.backlog.BucketContents.SingleFlow;
@@ -31,7 +33,10 @@ import java.util.List;
  *            with flag 4: cost of the last service, weight
  *   flow     tier  value  flags  first  cost  number  enqueuedAt±
  *            expiresAt± without flag 1  latest expiry± without flag 2
- *            size − 1, last − first, tokens, tail number − number without flag 4
+ *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
+ *                            counted tokens, start of the newer generation − first, older and newer generation
+ *   generation  flags  with flag 8: least cost, largest cost − least cost
+ *            in time± and after expiry±, in nanoseconds, without flags 1 (never expires) and 16 (unknown)
  *   tags     part  weight  n × (name  whole tokens  part  weight  1 if a finish + 2 if away)
  * </pre>
  *
@@ -47,6 +52,10 @@ public final class BucketCodec {
     private static final int NEVER_EXPIRES = 1;
     private static final int LATEST_IS_HEAD = 2;
     private static final int SINGLE = 4;
+    private static final int COSTS = 8;
+    private static final int UNKNOWN = 16;
+
+    private static final long NANOS_PER_MS = 1_000_000;
 
     private static final int FINISH = 1;
     private static final int AWAY = 2;
@@ -146,7 +155,43 @@ public final class BucketCodec {
             out.write(flow.last() - flow.first());
             out.write(flow.tokens());
             out.write(flow.tailNumber() - flow.headNumber());
+            out.write(flow.tailCost());
+            BoundsSummary bounds = flow.bounds();
+            out.write(bounds.tokens());
+            out.write(bounds.newerFrom() - flow.first());
+            write(bounds.older(), flow, out);
+            write(bounds.newer(), flow, out);
         }
+    }
+
+    private static void write(GenerationSummary generation, FlowSummary flow, StateBytes out) {
+        boolean hasCosts = generation.leastCost() <= generation.largestCost();
+        boolean isNever = generation.inTimeNanos() == Long.MAX_VALUE && generation.afterExpiryNanos() == Long.MAX_VALUE;
+        boolean isUnknown =
+                generation.inTimeNanos() == Long.MIN_VALUE && generation.afterExpiryNanos() == Long.MIN_VALUE;
+        out.writeByte((hasCosts ? COSTS : 0) | (isNever ? NEVER_EXPIRES : 0) | (isUnknown ? UNKNOWN : 0));
+        if (hasCosts) {
+            out.write(generation.leastCost());
+            out.write(generation.largestCost() - generation.leastCost());
+        }
+        if (!isNever && !isUnknown) {
+            long sinceNanos = flow.headEnqueuedAtMs() * NANOS_PER_MS;
+            out.writeSigned(generation.inTimeNanos() - sinceNanos); // overflows are undone by the reader
+            out.writeSigned(generation.afterExpiryNanos() - sinceNanos);
+        }
+    }
+
+    private static GenerationSummary readGeneration(long headEnqueuedAtMs, StateBytes in) {
+        int flags = in.readByte();
+        boolean hasCosts = (flags & COSTS) != 0;
+        long least = hasCosts ? in.read() : GenerationSummary.EMPTY.leastCost();
+        long largest = hasCosts ? least + in.read() : GenerationSummary.EMPTY.largestCost();
+        if ((flags & (NEVER_EXPIRES | UNKNOWN)) != 0) {
+            long nanos = (flags & UNKNOWN) != 0 ? Long.MIN_VALUE : Long.MAX_VALUE;
+            return new GenerationSummary(least, largest, nanos, nanos);
+        }
+        long sinceNanos = headEnqueuedAtMs * NANOS_PER_MS;
+        return new GenerationSummary(least, largest, sinceNanos + in.readSigned(), sinceNanos + in.readSigned());
     }
 
     private static FlowSummary readFlow(StateBytes in) {
@@ -163,8 +208,28 @@ public final class BucketCodec {
         long last = isSingle ? first : first + in.read();
         long tokens = isSingle ? FlowSummary.cappedCost(cost) : in.read();
         long tailNumber = isSingle ? number : number + in.read();
+        long tailCost = isSingle ? cost : in.read();
+        BoundsSummary bounds = isSingle
+                ? BoundsSummary.ofOnly(first, cost)
+                : new BoundsSummary(
+                        in.read(),
+                        first + in.read(),
+                        readGeneration(enqueuedAtMs, in),
+                        readGeneration(enqueuedAtMs, in));
         return new FlowSummary(
-                flow, first, last, size, tokens, cost, number, enqueuedAtMs, expiresAtMs, tailNumber, latestMs);
+                flow,
+                first,
+                last,
+                size,
+                tokens,
+                cost,
+                number,
+                enqueuedAtMs,
+                expiresAtMs,
+                tailNumber,
+                latestMs,
+                tailCost,
+                bounds);
     }
 
     private static void write(TaggedFlows order, StateBytes out) {

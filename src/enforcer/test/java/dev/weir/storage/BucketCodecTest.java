@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
 import dev.weir.shape.backlog.BucketContents.FlowSummary;
+import dev.weir.shape.backlog.BucketContents.GenerationSummary;
 import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
 import dev.weir.shape.backlog.BucketContents.SingleFlow;
@@ -31,7 +33,25 @@ class BucketCodecTest {
             new OutflowState(new Pacing.Arrival(MS * 1_000_000 + 1, 12), MS * 1_000_000, 77, MS * 1_000_000 - 5);
 
     private static FlowSummary single(String client, long expiresAtMs, long latestMs) {
-        return new FlowSummary(new Flow("", client), 3, 3, 1, 2, 2, 1_000, MS, expiresAtMs, 1_000, latestMs);
+        return new FlowSummary(
+                new Flow("", client),
+                3,
+                3,
+                1,
+                2,
+                2,
+                1_000,
+                MS,
+                expiresAtMs,
+                1_000,
+                latestMs,
+                2,
+                BoundsSummary.ofOnly(3, 2));
+    }
+
+    private static FlowSummary several(GenerationSummary older, GenerationSummary newer) {
+        BoundsSummary bounds = new BoundsSummary(17, 6, older, newer);
+        return new FlowSummary(new Flow("złoty", "c"), 3, 9, 4, 11, 2, 0, 0, 1, Long.MAX_VALUE, 2, 5, bounds);
     }
 
     @Test
@@ -41,7 +61,10 @@ class BucketCodecTest {
                 single("soon", MS + 500, MS + 500),
                 single("by alarm only", MS - 500, Long.MIN_VALUE),
                 single("large", 0, Waiting.NEVER),
-                new FlowSummary(new Flow("złoty", "c"), 3, 9, 4, 11, 2, 0, 0, 1, Long.MAX_VALUE, 2));
+                several(new GenerationSummary(1, 9, MS * 1_000_000, MS * 1_000_000 - 7), GenerationSummary.EMPTY),
+                several(
+                        new GenerationSummary(0, 0, Long.MIN_VALUE, Long.MIN_VALUE),
+                        new GenerationSummary(3, 1L << 35, 5, Long.MIN_VALUE)));
         Tags tags = new Tags(
                 720_719,
                 10_000,

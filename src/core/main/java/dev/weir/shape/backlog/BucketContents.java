@@ -25,12 +25,32 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
             long headEnqueuedAtMs,
             long headExpiresAtMs,
             long tailNumber,
-            long latestExpiryMs) {
+            long latestExpiryMs,
+            long tailCost,
+            BoundsSummary bounds) {
 
         /** Returns the tokens that a request of this cost counts for in sums. */
         public static long cappedCost(long cost) {
             return QueueOccupancy.cappedCost(cost);
         }
+    }
+
+    /** The state of {@link FlowBounds}. */
+    public record BoundsSummary(long tokens, long newerFrom, GenerationSummary older, GenerationSummary newer) {
+
+        /** Returns the bounds of a flow with one request. */
+        public static BoundsSummary ofOnly(long position, long cost) {
+            FlowBounds bounds = new FlowBounds();
+            bounds.setOnly(position, QueueOccupancy.cappedCost(cost));
+            return bounds.summary();
+        }
+    }
+
+    /** One generation of requests in {@link FlowBounds}. */
+    public record GenerationSummary(long leastCost, long largestCost, long inTimeNanos, long afterExpiryNanos) {
+
+        public static final GenerationSummary EMPTY =
+                new GenerationSummary(Long.MAX_VALUE, 0, Long.MAX_VALUE, Long.MAX_VALUE);
     }
 
     /** The state of a {@link FairScheduler} on which the order of later releases depends. */

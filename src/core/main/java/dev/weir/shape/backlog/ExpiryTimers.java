@@ -84,6 +84,11 @@ final class ExpiryTimers {
         return buckets.isEmpty() ? Long.MAX_VALUE : (buckets.firstKey() + 1) * SLOT_MS;
     }
 
+    /** Returns a time before which no timer's request expires, in milliseconds; {@link Long#MAX_VALUE} if none is set. */
+    long soonestMs() {
+        return buckets.isEmpty() ? Long.MAX_VALUE : buckets.firstKey() * SLOT_MS;
+    }
+
     /**
      * Returns the place of a request whose timer has fired; null if there is none, or if the budget is spent. Each call
      * continues with the next timer.

@@ -104,13 +104,17 @@ public final class FairScheduler {
         }
         if (tags == null) {
             tags = new Tags(shares);
-            tags.enter(onlyFlow, 0, onlyWeight);
-            if (onlyServed != null) {
-                tags.served(onlyFlow, onlyServed.lastCost(), onlyServed.weight(), true);
-            }
+            enterOnly(tags);
             forgetOnly();
         }
         tags.enter(flow, cost, weight);
+    }
+
+    private void enterOnly(Tags into) {
+        into.enter(onlyFlow, 0, onlyWeight);
+        if (onlyServed != null) {
+            into.served(onlyFlow, onlyServed.lastCost(), onlyServed.weight(), true);
+        }
     }
 
     private void forgetOnly() {
@@ -121,6 +125,37 @@ public final class FairScheduler {
     /** Returns the flow whose head leaves next. */
     public Optional<Flow> next() {
         return tags == null ? Optional.ofNullable(onlyFlow) : Optional.of(tags.next());
+    }
+
+    /** The order of the flows, for queries. It is valid until the next change. */
+    static final class View {
+        private final Tags tags;
+
+        private View(Tags tags) {
+            this.tags = tags;
+        }
+
+        /** Returns the flows of a tier by value; null if none waits in it. */
+        StartTimeFairQueue<String> flows(String tier) {
+            return tags.flowsByTier.get(tier);
+        }
+
+        /** Returns the tiers of a priority; null if none waits. */
+        StartTimeFairQueue<String> tiers(int priority) {
+            return tags.tiers.of(priority);
+        }
+    }
+
+    /** Returns the order of the flows. */
+    View view() {
+        if (tags != null) {
+            return new View(tags);
+        }
+        Tags fresh = new Tags(shares);
+        if (onlyFlow != null) {
+            enterOnly(fresh);
+        }
+        return new View(fresh);
     }
 
     /**

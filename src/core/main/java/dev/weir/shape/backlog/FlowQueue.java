@@ -2,6 +2,7 @@ package dev.weir.shape.backlog;
 
 import dev.weir.decision.KeyValueTable;
 import dev.weir.shape.backlog.BucketContents.FlowSummary;
+import dev.weir.shape.backlog.FlowBounds.FlowHead;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot.Gap;
 import dev.weir.shape.backlog.Slot.Waiting;
@@ -24,6 +25,8 @@ import dev.weir.shape.backlog.Slot.Waiting;
  */
 public final class FlowQueue {
 
+    private static final long NANOS_PER_MS = 1_000_000;
+
     private final Flow flow;
     private final KeyValueTable<Place, Slot> slots;
     private long first;
@@ -36,6 +39,8 @@ public final class FlowQueue {
     private long headExpiresAtMs;
     private long tailNumber;
     private long latestExpiryMs;
+    private long tailCost;
+    private final FlowBounds bounds;
 
     /** Creates an empty flow. */
     FlowQueue(Flow flow, KeyValueTable<Place, Slot> slots) {
@@ -43,6 +48,7 @@ public final class FlowQueue {
         this.slots = slots;
         this.last = -1;
         this.latestExpiryMs = Long.MIN_VALUE;
+        bounds = new FlowBounds();
     }
 
     /** Restores what {@link #summary} returned. */
@@ -59,6 +65,8 @@ public final class FlowQueue {
         headExpiresAtMs = figures.headExpiresAtMs();
         tailNumber = figures.tailNumber();
         latestExpiryMs = figures.latestExpiryMs();
+        tailCost = figures.tailCost();
+        bounds = new FlowBounds(figures.bounds());
     }
 
     FlowSummary summary() {
@@ -73,7 +81,56 @@ public final class FlowQueue {
                 headEnqueuedAtMs,
                 headExpiresAtMs,
                 tailNumber,
-                latestExpiryMs);
+                latestExpiryMs,
+                tailCost,
+                bounds.summary());
+    }
+
+    /** Returns what is known of the costs. */
+    CostSummary costs() {
+        long tail = QueueOccupancy.cappedCost(tailCost);
+        return new CostSummary(
+                size, tokens, QueueOccupancy.cappedCost(headCost), leastCost(), largestCost(), tail, tail);
+    }
+
+    /** Returns a lower bound of each cost, as counted by {@link QueueOccupancy}. */
+    long leastCost() {
+        return Math.min(QueueOccupancy.cappedCost(headCost), bounds.leastCost());
+    }
+
+    /** Returns an upper bound of each cost, as counted by {@link QueueOccupancy}. */
+    long largestCost() {
+        return Math.max(QueueOccupancy.cappedCost(headCost), bounds.largestCost());
+    }
+
+    /** Returns the cost of the last request, as counted by {@link QueueOccupancy}. */
+    long tailCost() {
+        return QueueOccupancy.cappedCost(tailCost);
+    }
+
+    private FlowHead flowHead() {
+        return new FlowHead(QueueOccupancy.cappedCost(headCost), expiryNanos(headExpiresAtMs));
+    }
+
+    /** See {@link FlowBounds#isInTime}. */
+    boolean isInTime(long startNanos, Pacing pacing) {
+        return bounds.isInTime(flowHead(), tokens, startNanos, pacing);
+    }
+
+    /** See {@link FlowBounds#afterExpiryNanos}. */
+    long afterExpiryNanos(long cost, Pacing pacing) {
+        return bounds.afterExpiryNanos(flowHead(), tokens, cost, pacing);
+    }
+
+    /** Records that the pace of the bucket has changed. */
+    void forgetPace() {
+        if (size > 1) {
+            bounds.forgetPace();
+        }
+    }
+
+    private static long expiryNanos(long expiresAtMs) {
+        return expiresAtMs > Long.MAX_VALUE / NANOS_PER_MS ? Long.MAX_VALUE : expiresAtMs * NANOS_PER_MS;
     }
 
     public Flow flow() {
@@ -133,17 +190,17 @@ public final class FlowQueue {
     }
 
     /** Appends a request. */
-    void append(Waiting waiting) {
+    void append(Waiting waiting, Pacing pacing) {
         slots.put(next(), waiting);
-        recordLast(last + 1, waiting);
+        recordLast(last + 1, waiting, pacing);
     }
 
     /** Restores the request in a slot. Slots must be restored in order. */
-    void restore(long position, Waiting waiting) {
+    void restore(long position, Waiting waiting, Pacing pacing) {
         if (isEmpty()) {
             first = position;
         }
-        recordLast(position, waiting);
+        recordLast(position, waiting, pacing);
     }
 
     /** Removes a request, from any position. */
@@ -157,21 +214,36 @@ public final class FlowQueue {
             Found next = next(position, 1);
             first = next.position;
             setHead(next.waiting);
+            bounds.headLeft(first, last);
         } else if (position == last) {
             slots.delete(place(position));
             Found next = next(position, -1);
             last = next.position;
             tailNumber = next.waiting.number();
+            tailCost = next.waiting.cost();
+            bounds.removeBehindHead(QueueOccupancy.cappedCost(waiting.cost()));
         } else {
             leaveGap(position);
+            bounds.removeBehindHead(QueueOccupancy.cappedCost(waiting.cost()));
+        }
+        if (size == 1) {
+            setOnly();
         }
     }
 
-    private void recordLast(long position, Waiting waiting) {
+    private void setOnly() {
+        bounds.setOnly(first, QueueOccupancy.cappedCost(headCost));
+    }
+
+    private void recordLast(long position, Waiting waiting, Pacing pacing) {
         last = position;
         tailNumber = waiting.number();
+        tailCost = waiting.cost();
         if (size++ == 0) {
             setHead(waiting);
+            setOnly();
+        } else {
+            bounds.append(QueueOccupancy.cappedCost(waiting.cost()), expiryNanos(waiting.expiresAtMs()), pacing);
         }
         tokens += QueueOccupancy.cappedCost(waiting.cost());
         if (waiting.expiryTimer() == null) {

@@ -51,6 +51,7 @@ final class FlowTable {
 
     private QueueRules rules;
     private List<FlowQueue> unindexed = new ArrayList<>(1);
+    private QueueOccupancy occupancy; // of the unindexed flows, null if it has to be computed
     private Index index; // null while there are few flows
 
     FlowTable(QueueRules rules) {
@@ -60,6 +61,7 @@ final class FlowTable {
     /** Changes the shares of the tiers. */
     void setRules(QueueRules newRules) {
         rules = newRules;
+        occupancy = null;
         if (index != null) {
             index.occupancy.setRules(newRules);
         }
@@ -99,6 +101,7 @@ final class FlowTable {
     void add(FlowQueue line) {
         if (index == null) {
             unindexed.add(line);
+            occupancy = null;
             if (unindexed.size() > MAX_UNINDEXED) {
                 buildIndex();
             }
@@ -112,6 +115,7 @@ final class FlowTable {
     void remove(FlowQueue line) {
         if (index == null) {
             unindexed.remove(line);
+            occupancy = null;
         } else {
             index.remove(line);
         }
@@ -165,12 +169,15 @@ final class FlowTable {
         if (index != null) {
             return index.occupancy;
         }
-        QueueOccupancy occupancy = new QueueOccupancy(rules);
-        unindexed.forEach(occupancy::add);
+        if (occupancy == null) {
+            occupancy = new QueueOccupancy(rules);
+            unindexed.forEach(occupancy::add);
+        }
         return occupancy;
     }
 
     private void buildIndex() {
+        occupancy = null;
         index = new Index(rules);
         for (FlowQueue line : unindexed) {
             index.byFlow.put(line.flow(), line);

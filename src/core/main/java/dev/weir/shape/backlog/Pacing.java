@@ -73,7 +73,7 @@ public final class Pacing {
 
     /** Returns the first time from {@code nowNanos} on at which a request of this cost can leave. */
     public long earliestNanos(Arrival arrival, long cost, long nowNanos) {
-        Span free = span(burst - Math.min(cost, burst));
+        Span free = span(freeTokens(cost));
         long nanos = arrival.nanos - free.nanos + (arrival.part > free.part ? 1 : 0);
         return Math.max(nanos, nowNanos);
     }
@@ -92,6 +92,13 @@ public final class Pacing {
     /** Returns the time that lies {@code tokens} slots after another. */
     public Arrival after(Arrival arrival, long tokens) {
         return released(arrival, tokens, arrival.nanos);
+    }
+
+    /** Returns whether requests leave at the same times as by another pacing. */
+    boolean isSameAs(Pacing other) {
+        return burst == other.burst
+                && rate.unitsPerToken() == other.rate.unitsPerToken()
+                && rate.unitsPerMs() == other.rate.unitsPerMs();
     }
 
     /** Returns how many whole slots fit into {@code nanos} nanoseconds. */
@@ -133,10 +140,62 @@ public final class Pacing {
         return saturate(roundedUp);
     }
 
-    /** Returns the duration of some tokens, rounded up. */
-    private long spanNanos(long tokens) {
+    /** Returns how much of the burst a request of this cost leaves free, in tokens. */
+    long freeTokens(long cost) {
+        return burst - Math.min(cost, burst);
+    }
+
+    /** Returns by how much a request of this cost can leave before the end of all slots, rounded down. */
+    long freeNanos(long cost) {
+        return spanFloorNanos(freeTokens(cost));
+    }
+
+    /** Returns the duration of some tokens, rounded down, at most some 73 years. */
+    long spanFloorNanos(long tokens) {
+        return span(tokens).nanos;
+    }
+
+    /**
+     * Returns an upper bound of the state after several requests have left one behind another, the first at
+     * {@code fromNanos} or later.
+     *
+     * @param tokens their total cost
+     * @param leastCost a lower bound of their costs
+     * @param largestCost an upper bound of their costs
+     */
+    public Arrival releasedOneByOne(
+            Arrival arrival, long requests, long tokens, long leastCost, long largestCost, long fromNanos) {
+        if (requests == 0) {
+            return arrival;
+        }
+        Arrival start = isRounded(largestCost) ? new Arrival(arrival.ceilNanos(), 0) : arrival;
+        Arrival after = released(start, tokens, fromNanos);
+        return new Arrival(after.nanos + roundingNanos(requests, leastCost, largestCost), after.part);
+    }
+
+    /**
+     * Returns an upper bound of by how much requests one behind another, of which the first leaves at a whole
+     * nanosecond, leave later than one that costs as much as all of them, since the time of each is rounded up.
+     */
+    public long roundingNanos(long requests, long leastCost, long largestCost) {
+        boolean areWhole =
+                rate.unitsPerToken() % rate.unitsPerMs() == 0 || leastCost == largestCost && span(leastCost).part == 0;
+        return areWhole || !isRounded(largestCost) ? 0 : requests;
+    }
+
+    /** Returns whether the slots of a request may begin later because its time is rounded up. */
+    private boolean isRounded(long cost) {
+        return cost >= burst || rate.unitsPerToken() < rate.unitsPerMs();
+    }
+
+    /** Returns the duration of some tokens, rounded up, at most some 73 years. */
+    long spanNanos(long tokens) {
         Span span = span(tokens);
         return span.nanos + (span.part > 0 ? 1 : 0);
+    }
+
+    static boolean isSaturated(long spanNanos) {
+        return spanNanos >= Limit.MAX_LEVEL;
     }
 
     private Span span(long tokens) {

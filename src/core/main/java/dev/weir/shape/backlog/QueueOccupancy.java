@@ -9,27 +9,34 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/**
- * The waiting requests of a bucket by priority and tier. It estimates what is ahead of a new request, and finds the
- * request to evict.
- */
+/** The waiting requests of a bucket by priority and tier: sums, bounds of costs, and the request to evict. */
 public final class QueueOccupancy {
 
     /** The most that one request counts for, so that sums do not overflow: 2<sup>35</sup> tokens. */
     private static final long MAX_COUNTED_COST = 1L << 35;
 
-    /** If a priority has more tiers than this, those other than the request's own are counted as one. */
-    private static final int MAX_TIERS_COMPARED = 64;
-
     /** What is ahead of a request. */
-    public record Ahead(long requests, long tokens) {}
+    public record Ahead(long requests, long tokens) {
+
+        /** Returns the sum of both, saturated. */
+        public Ahead plus(Ahead more) {
+            return new Ahead(requests + more.requests, Math.min(tokens, Long.MAX_VALUE - more.tokens) + more.tokens);
+        }
+    }
 
     private static final class Tier {
+        final String name;
         final SizeHistogram requestsByClient = new SizeHistogram();
         final SizeHistogram tokensByClient = new SizeHistogram();
+        final SizeHistogram leastCosts = new SizeHistogram();
+        final SizeHistogram largestCosts = new SizeHistogram();
         TierShare share;
         long requests;
         long tokens;
+
+        Tier(String name) {
+            this.name = name;
+        }
     }
 
     private static final class PriorityLevel {
@@ -38,12 +45,13 @@ public final class QueueOccupancy {
                 new TreeSet<>(Comparator.comparingLong(FlowQueue::tailNumber).thenComparing(FlowQueue::flow));
         long requests;
         long tokens;
-        long totalWeight;
     }
 
     private QueueRules rules;
     private final Map<String, Tier> tiers = new HashMap<>();
     private final TreeMap<Integer, PriorityLevel> byPriority = new TreeMap<>();
+    private final SizeHistogram leastCosts = new SizeHistogram();
+    private final SizeHistogram largestCosts = new SizeHistogram();
     private long size;
     private long tokens;
 
@@ -72,9 +80,57 @@ public final class QueueOccupancy {
         return of == null ? 0 : of.requests;
     }
 
+    /** Returns the total cost of a tier. */
+    long tokens(String tier) {
+        Tier of = tiers.get(tier);
+        return of == null ? 0 : of.tokens;
+    }
+
+    /** Returns a lower bound of the costs in a tier; 0 if nothing waits in it. */
+    long leastCost(String tier) {
+        Tier of = tiers.get(tier);
+        return of == null ? 0 : of.leastCosts.leastSize();
+    }
+
+    /** Returns an upper bound of the costs in a tier; 0 if nothing waits in it. */
+    long largestCost(String tier) {
+        Tier of = tiers.get(tier);
+        return of == null ? 0 : of.largestCosts.largestSize();
+    }
+
+    /** Returns a lower bound of all costs; 0 if nothing waits. */
+    public long leastCost() {
+        return leastCosts.leastSize();
+    }
+
+    /** Returns an upper bound of all costs; 0 if nothing waits. */
+    public long largestCost() {
+        return largestCosts.largestSize();
+    }
+
     /** Returns the tiers with waiting requests. */
     public Set<String> tiers() {
         return tiers.keySet();
+    }
+
+    /** Returns the tiers of a priority with waiting requests, in no particular order. */
+    List<String> tiers(int priority) {
+        PriorityLevel rank = byPriority.get(priority);
+        return rank == null
+                ? List.of()
+                : rank.tiers.stream().map(tier -> tier.name).toList();
+    }
+
+    /** Returns how many other tiers of a tier's priority have waiting requests. */
+    int tiersBeside(String tier) {
+        PriorityLevel rank = byPriority.get(rules.share(tier).priority());
+        return rank == null ? 0 : rank.tiers.size() - (tiers.containsKey(tier) ? 1 : 0);
+    }
+
+    /** Returns what waits in the other tiers of a tier's priority. */
+    Ahead beside(String tier) {
+        PriorityLevel rank = byPriority.get(rules.share(tier).priority());
+        return rank == null ? AheadRange.NOTHING : new Ahead(rank.requests - size(tier), rank.tokens - tokens(tier));
     }
 
     /** Changes the shares of the tiers, also for waiting requests. */
@@ -98,7 +154,7 @@ public final class QueueOccupancy {
     /** Adds a flow, or adds it again after it has changed. */
     void add(FlowQueue line) {
         Tier tier = tiers.computeIfAbsent(line.flow().tier(), name -> {
-            Tier fresh = new Tier();
+            Tier fresh = new Tier(name);
             fresh.share = rules.share(name);
             return fresh;
         });
@@ -107,6 +163,10 @@ public final class QueueOccupancy {
         count(tier, rank, line.size(), line.tokens());
         tier.requestsByClient.add(line.size());
         tier.tokensByClient.add(line.tokens());
+        tier.leastCosts.add(line.leastCost());
+        tier.largestCosts.add(line.largestCost());
+        leastCosts.add(line.leastCost());
+        largestCosts.add(line.largestCost());
     }
 
     /** Removes a flow before it changes. If it became empty, {@link #removeIfEmpty} must follow. */
@@ -116,6 +176,10 @@ public final class QueueOccupancy {
         rank.newestLast.remove(line);
         tier.requestsByClient.remove(line.size());
         tier.tokensByClient.remove(line.tokens());
+        tier.leastCosts.remove(line.leastCost());
+        tier.largestCosts.remove(line.largestCost());
+        leastCosts.remove(line.leastCost());
+        largestCosts.remove(line.largestCost());
         count(tier, rank, -line.size(), -line.tokens());
     }
 
@@ -126,7 +190,6 @@ public final class QueueOccupancy {
             tiers.remove(name);
             PriorityLevel rank = rank(tier);
             rank.tiers.remove(tier);
-            rank.totalWeight -= tier.share.weight();
             if (rank.tiers.isEmpty()) {
                 byPriority.remove(tier.share.priority());
             }
@@ -144,7 +207,7 @@ public final class QueueOccupancy {
     }
 
     /** Returns what waits in all higher priorities than a tier's. */
-    Ahead above(String tier) {
+    public Ahead above(String tier) {
         long requests = 0;
         long tokens = 0;
         for (PriorityLevel higher :
@@ -155,45 +218,19 @@ public final class QueueOccupancy {
         return new Ahead(requests, tokens);
     }
 
-    /**
-     * Returns what leaves before a request of a tier if each other client of the tier gets the given service before:
-     * all higher priorities; in its own tier, up to that much of each client; in other tiers of its priority, in
-     * proportion to their weights.
-     */
-    Ahead ahead(String tier, long requestsEach, long tokensEach) {
-        TierShare share = rules.share(tier);
-        Tier own = tiers.get(tier);
-        long ownRequests = own == null ? 0 : own.requestsByClient.sumCappedAt(requestsEach);
-        long ownTokens = own == null ? 0 : own.tokensByClient.sumCappedAt(tokensEach);
+    /** Returns what waits in a tier's priority and in all higher ones. */
+    public Ahead from(String tier) {
+        PriorityLevel rank = byPriority.get(rules.share(tier).priority());
         Ahead above = above(tier);
-        long requests = above.requests + ownRequests;
-        long tokens = above.tokens + ownTokens;
-        PriorityLevel rank = byPriority.get(share.priority());
-        if (rank == null) {
-            return new Ahead(requests, tokens);
-        }
-        if (rank.tiers.size() > MAX_TIERS_COMPARED) {
-            long weights = rank.totalWeight - (own == null ? 0 : share.weight());
-            requests += beside(rank.requests - (own == null ? 0 : own.requests), ownRequests, weights, share.weight());
-            tokens += beside(rank.tokens - (own == null ? 0 : own.tokens), ownTokens, weights, share.weight());
-            return new Ahead(requests, tokens);
-        }
-        for (Tier other : rank.tiers) {
-            if (other != own) {
-                requests += beside(other.requests, ownRequests, other.share.weight(), share.weight());
-                tokens += beside(other.tokens, ownTokens, other.share.weight(), share.weight());
-            }
-        }
-        return new Ahead(requests, tokens);
+        return rank == null ? above : above.plus(new Ahead(rank.requests, rank.tokens));
     }
 
-    /**
-     * Returns how much of what waits in other tiers is served while a tier of the given weight is served
-     * {@code meanwhile}.
-     */
-    private static long beside(long waiting, long meanwhile, long weight, long ownWeight) {
-        boolean more = meanwhile > Long.MAX_VALUE / weight;
-        return more ? waiting : Math.min(waiting, meanwhile * weight / ownWeight);
+    /** Returns an upper bound of what waits in a tier if each flow counts for at most this much. */
+    Ahead ofEachFlow(String tier, long requestsEach, long tokensEach) {
+        Tier of = tiers.get(tier);
+        return of == null
+                ? AheadRange.NOTHING
+                : new Ahead(of.requestsByClient.sumCappedAt(requestsEach), of.tokensByClient.sumCappedAt(tokensEach));
     }
 
     private void count(Tier tier, PriorityLevel rank, long requests, long moreTokens) {
@@ -207,9 +244,7 @@ public final class QueueOccupancy {
 
     private PriorityLevel rank(Tier tier) {
         PriorityLevel rank = byPriority.computeIfAbsent(tier.share.priority(), priority -> new PriorityLevel());
-        if (rank.tiers.add(tier)) {
-            rank.totalWeight += tier.share.weight();
-        }
+        rank.tiers.add(tier);
         return rank;
     }
 }

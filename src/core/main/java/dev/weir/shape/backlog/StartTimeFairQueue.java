@@ -65,11 +65,16 @@ public final class StartTimeFairQueue<K> {
      * @param isFinish whether the time is the finish of a request that was served
      * @param order breaks ties by which tag is older
      */
-    private record Tag<K>(VirtualTime time, boolean isFinish, long order, K member) implements Comparable<Tag<K>> {
+    record Tag<K>(VirtualTime time, boolean isFinish, long order, K member) implements Comparable<Tag<K>> {
         @Override
         public int compareTo(Tag<K> other) {
             int byTime = time.compareTo(other.time);
             return byTime != 0 ? byTime : Long.compare(order, other.order);
+        }
+
+        /** Returns whether this tag is older than another, so that it is served first if both have the same time. */
+        boolean isOlderThan(Tag<K> other) {
+            return order < other.order;
         }
     }
 
@@ -116,6 +121,37 @@ public final class StartTimeFairQueue<K> {
         return byStart.isEmpty() ? null : byStart.first().member;
     }
 
+    /**
+     * Returns the start of a member's head or, for a member that does not wait, the start that it would get if it
+     * entered now.
+     *
+     * @param cost as in {@link #enter}
+     * @param weight as in {@link #enter}
+     */
+    VirtualTime start(K member, long cost, long weight) {
+        Tag<K> tag = waiting.getOrDefault(member, away.get(member));
+        return tag == null ? newStart(cost, weight) : tag.time;
+    }
+
+    /**
+     * Returns the start that a member which does not wait would get if it entered when the next member has been served.
+     *
+     * @param nextCost the cost of the next member's head
+     * @param nextWeight the weight of the next member
+     */
+    VirtualTime startAfterNext(K member, long cost, long weight, long nextCost, long nextWeight) {
+        VirtualTime next = byStart.first().time;
+        Tag<K> tag = away.get(member);
+        return tag != null && tag.time.isAfter(next)
+                ? tag.time
+                : newStart(next, VirtualTime.latest(endOfRound(), finish(next, nextCost, nextWeight)), cost, weight);
+    }
+
+    /** Returns the tag of a waiting member's head; null if the member does not wait. */
+    Tag<K> tag(K member) {
+        return waiting.get(member);
+    }
+
     boolean isEmpty() {
         return waiting.isEmpty();
     }
@@ -148,6 +184,15 @@ public final class StartTimeFairQueue<K> {
 
     /** Returns the start of a member without a tag. */
     private VirtualTime newStart(long cost, long weight) {
+        return newStart(virtualTime, endOfRound(), cost, weight);
+    }
+
+    private static VirtualTime newStart(VirtualTime now, VirtualTime endOfRound, long cost, long weight) {
+        VirtualTime paid = now.roundedDownTo(weight).plus(Math.min(cost, MAX_COST));
+        return VirtualTime.latest(now.roundedUpTo(weight), VirtualTime.earliest(endOfRound.roundedUpTo(weight), paid));
+    }
+
+    private VirtualTime endOfRound() {
         VirtualTime endOfRound = virtualTime;
         if (!byStart.isEmpty()) {
             endOfRound = VirtualTime.latest(endOfRound, byStart.last().time);
@@ -155,9 +200,11 @@ public final class StartTimeFairQueue<K> {
         if (!awayByFinish.isEmpty()) {
             endOfRound = VirtualTime.latest(endOfRound, awayByFinish.last().time);
         }
-        VirtualTime paid = virtualTime.roundedDownTo(weight).plus(Math.min(cost, MAX_COST));
-        return VirtualTime.latest(
-                virtualTime.roundedUpTo(weight), VirtualTime.earliest(endOfRound.roundedUpTo(weight), paid));
+        return endOfRound;
+    }
+
+    private static VirtualTime finish(VirtualTime start, long cost, long weight) {
+        return start.roundedUpTo(weight).plus(Math.min(cost, MAX_COST));
     }
 
     /**
@@ -171,7 +218,7 @@ public final class StartTimeFairQueue<K> {
         Tag<K> tag = take(member);
         virtualTime = tag.time;
         expirePastTags();
-        VirtualTime finish = tag.time.roundedUpTo(weight).plus(Math.min(cost, MAX_COST));
+        VirtualTime finish = finish(tag.time, cost, weight);
         if (waitsOn) {
             put(member, finish, true, false);
         } else {

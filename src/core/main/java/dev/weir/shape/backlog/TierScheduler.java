@@ -90,6 +90,11 @@ public final class TierScheduler {
         return waiting.isEmpty();
     }
 
+    /** Returns the tiers of a priority; null if none waits. */
+    StartTimeFairQueue<String> of(int priority) {
+        return byPriority.get(priority);
+    }
+
     /** Returns the tier to be served next, null if none waits. */
     public String first() {
         return byPriority.isEmpty() ? null : byPriority.firstEntry().getValue().first();

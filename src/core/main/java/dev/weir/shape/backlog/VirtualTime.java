@@ -26,6 +26,25 @@ record VirtualTime(long whole, long part, long weight) implements Comparable<Vir
         return new VirtualTime(whole + cost / weight + sum / (PARTS * weight), sum % (PARTS * weight), weight);
     }
 
+    /**
+     * Returns the most tokens, by the weight of this time, that fit between this time and another; saturated, negative
+     * if the other is before.
+     */
+    long tokensUntil(VirtualTime other) {
+        if (isAfter(other)) {
+            return -1;
+        }
+        long wholes = other.whole - whole;
+        if (wholes > Long.MAX_VALUE / 4 / weight) {
+            return Long.MAX_VALUE / 4;
+        }
+        long tokens = wholes * weight + other.part * weight / (PARTS * other.weight) - part / PARTS + 1;
+        while (plus(tokens).isAfter(other)) { // at most three times
+            tokens--;
+        }
+        return tokens;
+    }
+
     /** Returns this time, rounded up to the parts of a weight. */
     VirtualTime roundedUpTo(long newWeight) {
         if (newWeight == weight) {

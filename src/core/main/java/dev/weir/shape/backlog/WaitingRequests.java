@@ -29,15 +29,21 @@ public final class WaitingRequests {
     private final FlowTable flowTable;
     private final ExpiryTimers expiryTimers;
     private final FairScheduler scheduler;
+    private QueueRules rules;
+    private Pacing pacing;
     private boolean isChanged;
 
     /**
      * Creates the waiting requests of a bucket.
      *
+     * @param pacing the pacing of the rules
      * @param contents a summary of what waits, which the backlog already counts; null to start without requests
      * @param backlog counts what waits in all buckets of the queue; this one updates it
      */
-    public WaitingRequests(QueueRules rules, BucketContents contents, QueueStore store, QueueBacklog backlog) {
+    public WaitingRequests(
+            QueueRules rules, Pacing pacing, BucketContents contents, QueueStore store, QueueBacklog backlog) {
+        this.rules = rules;
+        this.pacing = pacing;
         this.store = store;
         this.backlog = backlog;
         expiryTimers = new ExpiryTimers(store.expiryTimers());
@@ -87,7 +93,7 @@ public final class WaitingRequests {
         Map<Flow, FlowQueue> restored = new HashMap<>();
         slots.accept((place, waiting) -> {
             restored.computeIfAbsent(place.flow(), flow -> new FlowQueue(flow, store.slots()))
-                    .restore(place.position(), waiting);
+                    .restore(place.position(), waiting, pacing);
             if (waiting.expiryTimer() != null) {
                 expiryTimers.restore(waiting.expiryTimer());
             }
@@ -102,8 +108,13 @@ public final class WaitingRequests {
         }
     }
 
-    /** Changes the shares of the tiers. */
-    public void setRules(QueueRules rules) {
+    /** Changes the shares of the tiers, and the pace by which requests are counted. */
+    public void setRules(QueueRules newRules, Pacing newPacing) {
+        if (!newPacing.isSameAs(pacing)) {
+            flowTable.flowQueues().forEach(FlowQueue::forgetPace);
+        }
+        rules = newRules;
+        pacing = newPacing;
         scheduler.setShares(rules.tiers());
         flowTable.setRules(rules);
     }
@@ -172,7 +183,7 @@ public final class WaitingRequests {
         }
         ExpiryTimer timer = line.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, line.next());
         takeTicket(ticket(admission), line.next());
-        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, timer));
+        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, timer), pacing);
         flowTable.add(line);
         backlog.add(
                 flow.tier(), 1, QueueOccupancy.cappedCost(admission.request().cost()));
@@ -192,28 +203,61 @@ public final class WaitingRequests {
         }
     }
 
-    /**
-     * Returns what leaves before a request that arrives now in a flow, whatever the others' shares: its own flow and
-     * all higher priorities.
-     */
-    public Ahead minAhead(Flow flow) {
-        FlowQueue line = flowTable.get(flow);
-        Ahead above = occupancy().above(flow.tier());
-        return line == null ? above : new Ahead(above.requests() + line.size(), above.tokens() + line.tokens());
+    /** Returns a time before which no waiting request expires, in milliseconds; {@link Waiting#NEVER} if none does. */
+    public long soonestExpiryMs() {
+        return isEmpty()
+                ? Waiting.NEVER
+                : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.soonestMs());
+    }
+
+    /** Returns bounds of what leaves before a request of this cost that arrives now in a flow. */
+    public AheadRange ahead(Flow flow, long cost) {
+        return new ServiceOrder(rules, flowTable, scheduler, false).ahead(flow, cost, false);
     }
 
     /**
-     * Returns what is expected to leave before the request: half of the tier's other flows are assumed to have had
-     * their turn in this round.
+     * Returns bounds of what leaves before a request that arrives later.
+     *
+     * @param isAfterNext whether it arrives when the next one has left; then that counts too
+     * @param mayExpire whether the upper bound must hold even if requests ahead expire
      */
-    public Ahead expectedAhead(Flow flow, long cost) {
+    public AheadRange aheadLater(Flow flow, long cost, boolean isAfterNext, boolean mayExpire) {
+        return new ServiceOrder(rules, flowTable, scheduler, mayExpire).ahead(flow, cost, isAfterNext);
+    }
+
+    /** Returns what waits in a flow. */
+    public Ahead of(Flow flow) {
         FlowQueue line = flowTable.get(flow);
-        long size = line == null ? 0 : line.size();
-        long tokens = line == null ? 0 : line.tokens();
-        QueueOccupancy occupancy = occupancy();
-        Ahead least = occupancy.ahead(flow.tier(), size, tokens);
-        Ahead most = occupancy.ahead(flow.tier(), size + 1, tokens + QueueOccupancy.cappedCost(cost));
-        return new Ahead((least.requests() + most.requests()) / 2, (least.tokens() + most.tokens()) / 2);
+        return line == null ? AheadRange.NOTHING : new Ahead(line.size(), line.tokens());
+    }
+
+    /**
+     * Returns whether no request of a flow expires if nothing but the flow is served; false if it is unknown.
+     *
+     * @param startNanos when the slots of the flow's head begin at the latest
+     * @param current the pace of the bucket
+     */
+    public boolean isInTime(Flow flow, long startNanos, Pacing current) {
+        FlowQueue line = flowTable.get(flow);
+        return line == null || isCounted(line, current) && line.isInTime(startNanos, current);
+    }
+
+    /**
+     * Returns a lower bound of when a new request of a flow would leave if some request ahead of it in the flow
+     * expired; {@link Long#MAX_VALUE} if none ever does, {@link Long#MIN_VALUE} if it is unknown.
+     *
+     * @param current the pace of the bucket
+     */
+    public long afterExpiryNanos(Flow flow, long cost, Pacing current) {
+        FlowQueue line = flowTable.get(flow);
+        if (line == null) {
+            return Long.MAX_VALUE;
+        }
+        return isCounted(line, current) ? line.afterExpiryNanos(cost, current) : Long.MIN_VALUE;
+    }
+
+    private boolean isCounted(FlowQueue line, Pacing current) {
+        return line.size() == 1 || current.isSameAs(pacing);
     }
 
     public static Ticket ticket(Admission admission) {

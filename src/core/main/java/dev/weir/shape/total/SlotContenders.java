@@ -163,6 +163,14 @@ public final class SlotContenders {
         return contenders.get(bucket);
     }
 
+    /** Returns the largest cost of a first request; 1 if no bucket contends. */
+    public long largestCost() {
+        return byTier.values().stream()
+                .mapToLong(TierContenders::largestCost)
+                .max()
+                .orElse(1);
+    }
+
     public boolean isEmpty() {
         return contenders.isEmpty() && coldByTier.isEmpty();
     }

@@ -1,0 +1,93 @@
+package dev.weir.shape;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Reason;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.QueueDecisions;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueTotal;
+import java.util.Map;
+import java.util.Set;
+
+/** Decides which requests reach a bucket: by whose rules, and which are denied before. Changes nothing. */
+final class AdmissionRules {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private final PartitionBuckets buckets;
+
+    AdmissionRules(PartitionBuckets buckets) {
+        this.buckets = buckets;
+    }
+
+    /**
+     * Returns the queue; null if there is none, or if it had to drain and is no longer in use, but not removed yet.
+     *
+     * @param inForce the rules in force, null if the queue was deleted
+     */
+    QueueBuckets inUse(String id, QueueRules inForce, long nowNanos) {
+        QueueBuckets queue = buckets.queue(id);
+        return queue == null || !queue.canAdopt(inForce) && queue.isUnused(nowNanos) ? null : queue;
+    }
+
+    /**
+     * Returns the rules by which requests are admitted: those in force, or null while a queue drains that was deleted
+     * or got another key.
+     *
+     * @param queue the queue that is in use, null if there is none
+     */
+    static QueueRules admitting(QueueRules inForce, QueueBuckets queue) {
+        return queue == null || queue.canAdopt(inForce) ? inForce : null;
+    }
+
+    /** Returns the denial of a request that cannot be admitted to a bucket of an existing queue; null if it can. */
+    Decision fault(Admission admission, QueueRules current, long nowNanos) {
+        if (current == null) {
+            return null;
+        }
+        Map<String, String> key = current.keyOf(admission.request());
+        if (key.size() < current.key().size()) {
+            Set<String> known = key.keySet();
+            String missing = current.key().stream()
+                    .filter(field -> !known.contains(field))
+                    .findFirst()
+                    .orElseThrow();
+            return QueueDecisions.noKey(admission, missing, nowNanos / NANOS_PER_MS);
+        }
+        if (!key.equals(admission.key())) {
+            return noQueue(admission, nowNanos); // sent before its sender knew the key fields, to the wrong partition
+        }
+        QueueBuckets queue = buckets.queue(admission.queue());
+        boolean isFull = queue != null
+                && current.total() != null
+                && queue.isFull(priority(admission, current))
+                && !isCancel(admission);
+        return isFull ? full(admission, current.total(), queue.retryAfterMs(nowNanos), nowNanos) : null;
+    }
+
+    private static Decision full(Admission admission, QueueTotal total, long retryAfterMs, long nowNanos) {
+        return QueueDecisions.denied(
+                admission,
+                Reason.QUEUE_FULL,
+                LimitStatus.of("total.capacity", total.capacity()),
+                retryAfterMs,
+                nowNanos / NANOS_PER_MS);
+    }
+
+    static int priority(Admission admission, QueueRules rules) {
+        return rules.share(rules.flowOf(admission.request()).tier()).priority();
+    }
+
+    static Decision noQueue(Admission admission, long nowNanos) {
+        long nowMs = nowNanos / NANOS_PER_MS;
+        return isCancel(admission)
+                ? QueueDecisions.cancelResult(admission, false, nowMs)
+                : QueueDecisions.noQueue(admission, nowMs);
+    }
+
+    static boolean isCancel(Admission admission) {
+        return admission.request().kind() == RequestKind.CANCEL;
+    }
+}
