@@ -246,7 +246,7 @@ final class PartitionSlots {
         Optional<LeasedTime> returned = giveBack(isLast, nowNanos);
         List<SlotReport.Demand> demands = isLast ? List.of() : contenders.demands(pace, totalPace, nowNanos);
         isReported = !isLast;
-        waitingElsewhere = isLast ? 0 : waitingElsewhere; // it will not be told of changes
+        waitingElsewhere = isLast ? 0 : waitingElsewhere; // no more grants report changes
         reportedNanos = nowNanos;
         hasReportedDemand = !demands.isEmpty();
         return new SlotReport(

@@ -237,21 +237,21 @@ class ServiceCommandsTest {
         for (int rows = 1; rows <= 300; rows++) { // of the terminal of this process, if it has one
             answers.put("/v1/live/limited?minutes=1&most=" + rows, LIMITED.formatted(true, ""));
         }
-        String screen = onTerminal(Map.of("TERM", "xterm"), "top", "-n", "2", "--every", "1s", "--service", url);
+        String screen = onTerminal(0, Map.of("TERM", "xterm"), "top", "-n", "2", "--every", "1s", "--service", url);
         assertThat(screen.split("\u001b\\[H\u001b\\[2J", -1)).hasSize(3).satisfies(lists -> assertThat(lists[1])
                 .isEqualTo(lists[2])
                 .startsWith("\u001b[1mweir top: 2,000 limited requests from ")
                 .contains("\u001b[0m\nCLIENT ", "\ngreedy       free    LIMIT_EXCEEDED  1,500     75.0%\n"));
         server.stop(0);
-        assertThat(onTerminal(Map.of("NO_COLOR", "1"), "top", "-n", "1", "--service", url))
+        assertThat(onTerminal(1, Map.of("NO_COLOR", "1"), "top", "-n", "1", "--service", url))
                 .contains("weir top: ")
                 .doesNotContain("\u001b[3");
     }
 
-    private static String onTerminal(Map<String, String> environment, String... args) {
+    private static String onTerminal(int exit, Map<String, String> environment, String... args) {
         ByteArrayOutputStream screen = new ByteArrayOutputStream();
         TerminalWriter out = new TerminalWriter(screen, () -> true, environment);
-        assertThat(Main.execute(out, new PrintWriter(new StringWriter()), args)).isZero();
+        assertThat(Main.execute(out, new PrintWriter(new StringWriter()), args)).isEqualTo(exit);
         return screen.toString(StandardCharsets.UTF_8);
     }
 
@@ -263,13 +263,13 @@ class ServiceCommandsTest {
         String[] usage = {"usage", "bob", "--service", url};
         String plain = Shell.run(usage).out();
         assertThat(plain).startsWith("POLICY ").doesNotContain("\u001b");
-        assertThat(onTerminal(Map.of("TERM", "xterm"), usage))
+        assertThat(onTerminal(0, Map.of("TERM", "xterm"), usage))
                 .startsWith("\u001b[1mPOLICY ")
                 .isEqualToIgnoringNewLines(plain.replaceFirst("(?m)^(.*)$", "\u001b[1m$1\u001b[0m"));
         for (Map<String, String> without : List.of(Map.of("NO_COLOR", "1"), Map.of("TERM", "dumb"))) {
-            assertThat(onTerminal(without, usage)).isEqualTo(plain);
+            assertThat(onTerminal(0, without, usage)).isEqualTo(plain);
         }
-        assertThat(onTerminal(Map.of("NO_COLOR", ""), usage)).startsWith("\u001b[1m");
+        assertThat(onTerminal(0, Map.of("NO_COLOR", ""), usage)).startsWith("\u001b[1m");
     }
 
     @Test
