@@ -46,7 +46,10 @@ public final class Shaper {
         QueueRules of(String queue);
     }
 
-    /** What the queues keep outside of the heap. */
+    /**
+     * What the queues keep outside of the heap. Waiting requests, timers and answers are read and written at once. States
+     * are only read, when they are restored or a bucket is loaded; effects store them, in the same transaction.
+     */
     public interface Tables {
 
         /** Returns the requests that wait in a bucket. */

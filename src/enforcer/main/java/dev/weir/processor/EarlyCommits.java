@@ -22,6 +22,7 @@ final class EarlyCommits {
     void started(long nowMs) {
         isCommitting = true;
         startedMs = nowMs;
+        dueMs = Long.MAX_VALUE; // this commit covers what was requested before
     }
 
     /**

@@ -32,6 +32,17 @@ class EarlyCommitsTest {
     }
 
     @Test
+    void a_regular_commit_covers_what_was_requested_before_it() {
+        EarlyCommits early = new EarlyCommits();
+        early.started(0);
+        early.resumed(5, 600);
+        assertThat(early.request(6)).isFalse();
+        assertThat(early.dueMs()).isEqualTo(20);
+        early.started(15);
+        assertThat(early.dueMs()).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
     void the_first_request_after_an_idle_time_does_not_wait() {
         EarlyCommits early = new EarlyCommits();
         early.started(0);
