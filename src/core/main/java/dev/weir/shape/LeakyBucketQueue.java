@@ -287,7 +287,7 @@ final class LeakyBucketQueue {
 
     /** Returns the number of waiting requests. */
     long waiting() {
-        return room.occupancy().size();
+        return room.size();
     }
 
     /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */

@@ -35,6 +35,7 @@ final class PartitionSlots {
     private QueueTotal total;
     private Pacing pace; // of each bucket
     private Pacing totalPace;
+    private long lookAheadNanos;
     private long lagMs;
     private long shortestGrantMs = Long.MAX_VALUE; // the shortest delay of a grant since the last report
     private long waitingElsewhere;
@@ -62,6 +63,7 @@ final class PartitionSlots {
         total = rules.total();
         pace = rules.pacing();
         totalPace = Pacing.of(total.limit(), total.perMs(), 1);
+        lookAheadNanos = rules.lookAheadMs() * NANOS_PER_MS;
     }
 
     /** Returns whether this many requests on this partition, with those elsewhere, reach the capacity of the total. */
@@ -165,11 +167,13 @@ final class PartitionSlots {
     long nextNanos(long nowNanos) {
         BucketId first = first(nowNanos);
         long nextNanos = first == null ? Long.MAX_VALUE : slotNanos(first, nowNanos);
-        if (nextNanos == Long.MAX_VALUE || nextNanos <= slots.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
+        if (first == null || nextNanos <= slots.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
             return nextNanos;
         }
+        long waitNanos = nextNanos < Long.MAX_VALUE ? 0 : SlotLedger.CATCH_UP_MS * NANOS_PER_MS + lookAheadNanos;
         for (BucketId other : contenders.insteadOf(first)) {
-            nextNanos = Math.min(nextNanos, slotNanos(other, nowNanos));
+            long otherNanos = slotNanos(other, nowNanos);
+            nextNanos = otherNanos == Long.MAX_VALUE ? nextNanos : Math.min(nextNanos, otherNanos + waitNanos);
         }
         return nextNanos;
     }
@@ -269,7 +273,7 @@ final class PartitionSlots {
     private Optional<LeasedTime> giveBack(boolean isLast, long nowNanos) {
         LeasedTime last = slots.last(nowNanos);
         boolean isLong = last.untilNanos() - last.fromNanos() > leadNanos();
-        if (!isLong || !isLast && waitingElsewhere == 0) {
+        if (!isLong || grant == 0 || !isLast && waitingElsewhere == 0) {
             return Optional.empty();
         }
         BucketId first = isLast ? null : first(nowNanos);

@@ -20,7 +20,7 @@ import dev.weir.shape.total.OutflowState;
  *
  * <ul>
  *   <li>The position and the expected wait are upper bounds, exact where {@link WaitingRequests#ahead} is. They assume
- *       that nothing ahead of the request expires or is cancelled. By the end of the wait, it has left or expired.
+ *       that nothing ahead of the request expires or is cancelled.
  *   <li>A request is {@link Reason#TOO_LATE} if a lower bound of its wait is too long, so a denial is always right. If
  *       nothing can expire before the request leaves or expires, that is the lower bound of the order of service, and
  *       exact where the wait is exact. Otherwise it counts the request's own flow, and higher priorities if nothing
@@ -96,7 +96,7 @@ final class QueueForecast {
 
     /**
      * Returns how long until a request that is not admitted now would be, if nothing else arrives, or longer; 1 or
-     * more, null if it surely would not be before its deadline. It may be too late for its deadline by then.
+     * more, null if it would not, or not surely, be before its deadline. It may be too late for its deadline by then.
      *
      * @param isTooLate whether it is too late now, so that it is not sure that it would be admitted before that time
      */
@@ -117,7 +117,9 @@ final class QueueForecast {
         if (isNever) {
             return null;
         }
-        long atMs = rules.maxWaitMs() < turnMs - roomMs ? lastTurnMs(flow, cost, turnMs) - rules.maxWaitMs() : roomMs;
+        long lastMs = lastTurnMs(flow, cost, turnMs);
+        long atMs = rules.maxWaitMs() < lastMs - roomMs ? Math.min(lastMs - rules.maxWaitMs(), allGoneMs()) : roomMs;
+        atMs = Math.max(atMs, roomMs);
         if (deadlineMs == null || atMs <= deadlineMs) {
             return Math.max(1, atMs - nowMs());
         }
@@ -130,14 +132,21 @@ final class QueueForecast {
     }
 
     /**
-     * Returns an upper bound of when a request of a flow would leave that arrives at any time from now on. If its flow
-     * waits, that does not depend on when it arrives, since its place follows from the flow. Otherwise it may have to
-     * wait for one more request of each other flow, which ends at the latest when all of its priority have left.
+     * Returns an upper bound of when a request of a flow would leave that arrives at any time from now on. By then, its
+     * flow may have left and lost its place, so it may have to wait until all of its priority have left.
      */
     private long lastTurnMs(Flow flow, long cost, long turnMs) {
-        return waiting.of(flow).requests() > 0
-                ? turnMs
-                : Math.max(turnMs, ceilMs(latestTurnNanos(occupancy.from(flow.tier()), cost)));
+        return Math.max(turnMs, ceilMs(latestTurnNanos(occupancy.from(flow.tier()), cost)));
+    }
+
+    /**
+     * Returns when all that waits now has left or expired, and what was released last delays no request for longer than
+     * the maximum wait; unless that was longer when some were queued.
+     */
+    private long allGoneMs() {
+        long lastMs = ceilMs(pacing.spanNanos(Math.max(rules.burst(), occupancy.largestCost())));
+        long releasedMs = ceilMs(outflow.arrival().ceilNanos()) - rules.maxWaitMs();
+        return Math.max(releasedMs, nowMs() + Math.max(rules.maxWaitMs(), lastMs)) + 1;
     }
 
     /**
@@ -175,11 +184,13 @@ final class QueueForecast {
             return turnNanos(ahead.least(), cost);
         }
         Ahead own = waiting.of(flow);
-        if (occupancy.from(flow.tier()).requests() == own.requests() && isInTime(flow, soonestExpiryMs)) {
+        boolean isOwnPace = rules.total() == null; // otherwise requests can expire while they wait for the total
+        boolean isAlone = occupancy.from(flow.tier()).requests() == own.requests();
+        if (isOwnPace && isAlone && isInTime(flow, soonestExpiryMs)) {
             return turnNanos(ahead.least(), cost);
         }
         Ahead above = occupancy.above(flow.tier());
-        boolean aboveStays = nanos(soonestExpiryMs) >= latestTurnNanos(above, Long.MAX_VALUE);
+        boolean aboveStays = isOwnPace && nanos(soonestExpiryMs) >= latestTurnNanos(above, Long.MAX_VALUE);
         long unlessExpiredNanos = turnNanos(aboveStays ? own.plus(above) : own, cost);
         long afterExpiryNanos = waiting.afterExpiryNanos(flow, cost, pacing);
         return Math.max(turnNanos(AheadRange.NOTHING, cost), Math.min(unlessExpiredNanos, afterExpiryNanos));

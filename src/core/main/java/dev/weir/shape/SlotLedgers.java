@@ -59,7 +59,7 @@ final class SlotLedgers {
         SlotLedger ledger = ledgers.get(queue);
         QueueRules current = rules.of(queue);
         if (current != null && current.total() != null) {
-            ledger.setRules(current.total(), current.tiers());
+            ledger.setRules(current.total(), current.tiers(), nowNanos);
         }
         for (SlotGrant grant : ledger.grant(nowNanos)) {
             effects.add(new QueueEffect.Sent(new QueueMessage.Granted(grant)));

@@ -1,7 +1,9 @@
 package dev.weir.storage;
 
 import dev.weir.event.Rejection;
+import dev.weir.limit.Limit;
 import dev.weir.shape.QueueMessage;
+import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.total.SlotGrant;
@@ -36,8 +38,10 @@ public final class QueueMessageCodec {
     private static final int REPORT = 1;
     private static final int GRANT = 2;
 
-    /** The maximum number of demands or runs in a message. */
-    private static final int MAX_ITEMS = 100_000;
+    /** The maximum number of runs in a message. */
+    private static final int MAX_RUNS = 100_000;
+
+    private static final long MAX_TIME_NANOS = Shaper.MAX_TIME_MS * 1_000_000;
 
     private final AdmissionAvro admissions = new AdmissionAvro();
 
@@ -151,8 +155,9 @@ public final class QueueMessageCodec {
         Optional<LeasedTime> returned =
                 count(in) == 0 ? Optional.empty() : Optional.of(new LeasedTime(in.readSigned(), in.readSigned()));
         List<SlotReport.Demand> demands = new ArrayList<>();
-        for (long left = items(in); left > 0; left--) {
-            demands.add(new SlotReport.Demand(in.readText(), count(in), clients(in), count(in), count(in), steps(in)));
+        for (long left = count(in, 0, SlotReport.MAX_DEMANDS); left > 0; left--) {
+            demands.add(
+                    new SlotReport.Demand(in.readText(), count(in), clients(in), tokens(in), tokens(in), steps(in)));
         }
         Pacing.of(limit, perMs, 1);
         return new QueueMessage.Reported(
@@ -161,16 +166,16 @@ public final class QueueMessageCodec {
 
     private static List<SlotReport.ClientKeys> clients(StateBytes in) {
         List<SlotReport.ClientKeys> clients = new ArrayList<>();
-        for (long left = items(in); left > 0; left--) {
-            clients.add(new SlotReport.ClientKeys(in.readText(), count(in)));
+        for (long left = count(in, 0, SlotReport.MAX_CLIENTS); left > 0; left--) {
+            clients.add(new SlotReport.ClientKeys(in.readText(), count(in, 1, Integer.MAX_VALUE)));
         }
         return clients;
     }
 
     private static List<SlotReport.Step> steps(StateBytes in) {
         List<SlotReport.Step> steps = new ArrayList<>();
-        for (long left = items(in); left > 0; left--) {
-            steps.add(new SlotReport.Step(in.readSigned(), count(in)));
+        for (long left = count(in, 0, SlotReport.MAX_STEPS); left > 0; left--) {
+            steps.add(new SlotReport.Step(time(in), tokens(in)));
         }
         return steps;
     }
@@ -185,32 +190,40 @@ public final class QueueMessageCodec {
         long perMs = count(in);
         long waitingElsewhere = count(in);
         List<SlotGrant.ClientWeight> weights = new ArrayList<>();
-        for (long left = items(in); left > 0; left--) {
+        for (long left = count(in, 0, SlotGrant.MAX_WEIGHTS); left > 0; left--) {
             weights.add(new SlotGrant.ClientWeight(new Flow(in.readText(), in.readText()), Math.max(1, count(in))));
         }
         List<SlotRun> runs = new ArrayList<>();
-        for (long left = items(in); left > 0; left--) {
-            runs.add(new SlotRun(new Pacing.Arrival(in.readSigned(), count(in)), count(in)));
+        for (long left = count(in, 0, MAX_RUNS); left > 0; left--) {
+            runs.add(new SlotRun(new Pacing.Arrival(time(in), count(in)), tokens(in)));
         }
         Pacing.of(limit, perMs, 1);
         return new QueueMessage.Granted(
                 new SlotGrant(queue, partition, number, sentAtMs, limit, perMs, waitingElsewhere, weights, runs));
     }
 
-    private static long items(StateBytes in) {
-        long items = count(in);
-        if (items > MAX_ITEMS) {
-            throw new IllegalStateException("the message has " + items + " items; the maximum is " + MAX_ITEMS);
-        }
-        return items;
+    private static long count(StateBytes in) {
+        return count(in, 0, Long.MAX_VALUE);
     }
 
-    private static long count(StateBytes in) {
+    private static long tokens(StateBytes in) {
+        return count(in, 1, Limit.MAX_LEVEL);
+    }
+
+    private static long count(StateBytes in, long least, long most) {
         long count = in.read();
-        if (count < 0) {
-            throw new IllegalStateException("a count must not be negative, is " + count);
+        if (count < least || count > most) {
+            throw new IllegalStateException("a number must be " + least + " to " + most + ", is " + count);
         }
         return count;
+    }
+
+    private static long time(StateBytes in) {
+        long nanos = in.readSigned();
+        if (nanos > MAX_TIME_NANOS) {
+            throw new IllegalStateException(nanos + " ns is not a time");
+        }
+        return nanos;
     }
 
     private static int partition(StateBytes in) {

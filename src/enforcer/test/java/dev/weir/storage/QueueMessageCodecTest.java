@@ -79,6 +79,11 @@ class QueueMessageCodecTest {
         SlotReport.Demand negative = new SlotReport.Demand("gold", -1, List.of(), 1, 1, List.of());
         SlotReport.Demand negativeStep =
                 new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(0, -1)));
+        SlotReport.Demand withoutKeys =
+                new SlotReport.Demand("gold", 1, List.of(new SlotReport.ClientKeys("ann", 0)), 1, 1, List.of());
+        SlotReport.Demand neverBegins =
+                new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(Long.MAX_VALUE, 1)));
+        SlotReport.Demand tooLarge = new SlotReport.Demand("gold", 1, List.of(), 1L << 62, 1L << 62, List.of());
         Optional<SlotReport.LeasedTime> none = Optional.empty();
         List<SlotReport> reports = List.of(
                 new SlotReport("q", -1, 1, 1, 0, 1, 0, none, List.of()),
@@ -87,7 +92,10 @@ class QueueMessageCodecTest {
                 new SlotReport("q", 0, 1, 1, 0, -1, 0, none, List.of()),
                 new SlotReport("q", 0, 1, 1, 0, 1, -1, none, List.of()),
                 new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negative)),
-                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negativeStep)));
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negativeStep)),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(withoutKeys)),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(neverBegins)),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(tooLarge)));
         for (SlotReport report : reports) {
             byte[] bytes = codec.encode(new QueueMessage.Reported(report));
             assertThatThrownBy(() -> codec.decode(bytes)).as("%s", report).isInstanceOf(UnreadableException.class);
@@ -96,6 +104,7 @@ class QueueMessageCodecTest {
                 new SlotGrant("q", -1, 0, 0, 1, 1, 0, List.of(), List.of()),
                 new SlotGrant("q", 0, -1, 0, 1, 1, 0, List.of(), List.of()),
                 new SlotGrant("q", 0, 0, 0, 1, 0, 0, List.of(), List.of()),
+                new SlotGrant("q", 0, 0, 0, 1, 1, 0, List.of(), List.of(new SlotRun(new Arrival(0, 0), 0))),
                 new SlotGrant("q", 0, 0, 0, 1, 1, 0, List.of(), List.of(new SlotRun(new Arrival(0, 0), -1))));
         for (SlotGrant grant : grants) {
             byte[] bytes = codec.encode(new QueueMessage.Granted(grant));

@@ -246,9 +246,8 @@ public final class FlowQueue {
             bounds.append(QueueOccupancy.cappedCost(waiting.cost()), expiryNanos(waiting.expiresAtMs()), pacing);
         }
         tokens += QueueOccupancy.cappedCost(waiting.cost());
-        if (waiting.expiryTimer() == null) {
-            latestExpiryMs = waiting.expiresAtMs();
-        }
+        // one with a timer expires before another ahead of it, which may have left
+        latestExpiryMs = Math.max(latestExpiryMs, waiting.expiresAtMs());
     }
 
     private void setHead(Waiting waiting) {

@@ -189,7 +189,7 @@ public final class Pacing {
     }
 
     /** Returns the duration of some tokens, rounded up, at most some 73 years. */
-    long spanNanos(long tokens) {
+    public long spanNanos(long tokens) {
         Span span = span(tokens);
         return span.nanos + (span.part > 0 ? 1 : 0);
     }

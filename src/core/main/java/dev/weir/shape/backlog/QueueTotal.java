@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.limit.Limit;
+import java.math.BigInteger;
 
 /**
  * The bounds of all keys of a queue together.
@@ -34,6 +35,14 @@ public record QueueTotal(long limit, long perMs, long capacity) {
     public long drainMs(long tokens) {
         long nanos = pacing().after(new Pacing.Arrival(0, 0), tokens).ceilNanos();
         return -Math.floorDiv(-nanos, 1_000_000);
+    }
+
+    /** Returns whether a rate is higher than another one. */
+    public static boolean isFaster(long limit, long perMs, long otherLimit, long otherPerMs) {
+        return BigInteger.valueOf(limit)
+                        .multiply(BigInteger.valueOf(otherPerMs))
+                        .compareTo(BigInteger.valueOf(otherLimit).multiply(BigInteger.valueOf(perMs)))
+                > 0;
     }
 
     private static Pacing pacing(long limit, long perMs) {

@@ -29,14 +29,16 @@ public final class TierScheduler {
         for (PriorityOrder priority : order) {
             byPriority.put(priority.priority(), StartTimeFairQueue.of(priority.tiers()));
         }
+        Map<String, Integer> priorities = new TreeMap<>(); // moved by name, as when shares change
         for (PriorityOrder priority : order) {
             for (BucketContents.MemberTag tier : priority.tiers().members()) {
                 if (!tier.isAway()) {
-                    waiting.add(tier.member());
-                    move(tier.member(), priority.priority());
+                    priorities.put(tier.member(), priority.priority());
                 }
             }
         }
+        waiting.addAll(priorities.keySet());
+        priorities.forEach(this::move);
     }
 
     /** Returns the tags of all tiers. */

@@ -1,6 +1,7 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.total.SlotContenders.Contender;
 import dev.weir.shape.total.SlotReport.ClientKeys;
 import dev.weir.shape.total.SlotReport.Step;
@@ -18,9 +19,6 @@ import java.util.List;
  */
 final class DemandProfile {
 
-    /** The most contenders that are considered one by one. */
-    private static final int MAX_CONTENDERS = 1_000;
-
     /** In how many parts the later requests of a contender are counted. */
     private static final int PARTS = 8;
 
@@ -33,7 +31,6 @@ final class DemandProfile {
     private final long nowNanos;
     private final long mostTokens;
     private final List<Step> points = new ArrayList<>();
-    private int contenders;
     private long dueTokens; // could be released now
     private long moreTokens;
     private long clients;
@@ -52,9 +49,10 @@ final class DemandProfile {
     /**
      * Adds a contender. They must be added by ascending time.
      *
+     * @param looks how many more are considered one by one
      * @return whether the next one has to be added too; otherwise its tokens suffice
      */
-    boolean add(Contender contender) {
+    boolean add(Contender contender, WorkBudget looks) {
         long turnNanos = Math.max(nowNanos, contender.turnNanos());
         points.add(new Step(turnNanos, contender.atOnce()));
         dueTokens += turnNanos == nowNanos ? contender.atOnce() : 0;
@@ -65,7 +63,7 @@ final class DemandProfile {
             time = pace.after(time, part);
             points.add(new Step(time.ceilNanos(), Math.min(part, later)));
         }
-        return ++contenders < MAX_CONTENDERS && dueTokens < mostTokens;
+        return dueTokens < mostTokens && looks.trySpend();
     }
 
     /** Adds contenders that are not considered one by one; they are assumed to be due at the time of the first. */
@@ -75,8 +73,9 @@ final class DemandProfile {
         largestCost = Math.max(largestCost, theirLargestCost);
     }
 
-    void setNextCost(long cost) {
-        nextCost = cost;
+    /** Adds the cost of the request that leaves next in one of the tiers. */
+    void addNextCost(long cost) {
+        nextCost = Math.max(nextCost, cost);
     }
 
     /** Names clients. They are not counted among those of {@link #addSum}. */

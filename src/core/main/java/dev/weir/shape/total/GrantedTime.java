@@ -40,6 +40,12 @@ final class GrantedTime {
         set(new Pacing.Arrival(nextNanos(), 0), state.lastNanos(), state.sequence());
     }
 
+    /** Continues at a faster pace, as if what was granted had been counted by it. */
+    void adopt(Pacing pacing, Pacing old, long nowNanos) {
+        forgetTail();
+        set(pacing.adopt(old, state.arrival(), nowNanos), state.lastNanos(), state.sequence() + 1);
+    }
+
     void advanceClock(long nowNanos) {
         state = new OutflowState(state.arrival(), state.lastNanos(), state.sequence(), nowNanos);
     }
@@ -80,7 +86,7 @@ final class GrantedTime {
                 .filter(before -> before.untilNanos() == time.fromNanos())
                 .map(LeasedTime::fromNanos)
                 .orElse(time.fromNanos());
-        if (fromNanos >= nextNanos()) { // of a time that was wrong
+        if (fromNanos >= nextNanos() || time.untilNanos() != nextNanos()) { // not the end of what was granted
             return false;
         }
         forgetTail();

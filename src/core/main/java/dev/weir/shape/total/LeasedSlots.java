@@ -1,6 +1,7 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.backlog.QueueTotal;
 import dev.weir.shape.total.SlotReport.LeasedTime;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,6 +60,9 @@ public final class LeasedSlots {
     /** Adds granted slots. */
     public void add(SlotGrant grant) {
         if (pacing == null || limit != grant.limit() || perMs != grant.perMs()) {
+            if (pacing != null && QueueTotal.isFaster(grant.limit(), grant.perMs(), limit, perMs)) {
+                intervals.clear(); // the ledger grants this time again, by the new pace
+            }
             limit = grant.limit();
             perMs = grant.perMs();
             pacing = Pacing.of(limit, perMs, 1);

@@ -5,6 +5,7 @@ import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.KeyScheduler;
 import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.total.SlotReport.ClientKeys;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -23,6 +24,9 @@ public final class SlotContenders {
 
     /** The most buckets that are considered instead of one whose request does not fit. */
     private static final int MAX_OTHERS = 16;
+
+    /** The most contenders that are considered one by one for a report. */
+    private static final int MAX_LOOKS = 1_000;
 
     /** The most tokens that are assumed for a bucket that is not on the heap. */
     private static final long MAX_ASSUMED_TOKENS = 1_000_000;
@@ -51,6 +55,7 @@ public final class SlotContenders {
     private final Map<String, TierContenders> byTier = new HashMap<>();
     private final TreeMap<Rank, TierContenders> byRank = new TreeMap<>();
     private final TreeMap<Rank, TierContenders> withSeveral = new TreeMap<>(); // the tiers with more than one bucket
+    private final TreeMap<Long, Integer> costs = new TreeMap<>(); // of all first requests
     private final Map<String, Long> coldByTier = new HashMap<>(); // the numbers of contenders that are not on the heap
     private final TimerQueue<String> firsts = new TimerQueue<>(); // of all tiers
     private final TimerQueue<BucketId> upcoming = new TimerQueue<>(); // those that the scheduler does not have
@@ -110,6 +115,10 @@ public final class SlotContenders {
             byRank.put(rank(tier.tier), tier);
         }
         contenders.put(bucket, contender);
+        countCost(contender.cost, 1);
+        if (before != null && staysInTier) {
+            countCost(before.cost, -1);
+        }
         if (staysInTier) {
             tier.replace(before, contender);
         } else {
@@ -133,11 +142,16 @@ public final class SlotContenders {
         }
     }
 
+    private void countCost(long cost, int by) {
+        costs.merge(cost, by, (had, more) -> had + more == 0 ? null : (Integer) (had + more));
+    }
+
     public void remove(BucketId bucket) {
         Contender contender = contenders.remove(bucket);
         if (contender == null) {
             return;
         }
+        countCost(contender.cost, -1);
         if (upcoming.contains(bucket)) {
             upcoming.cancel(bucket);
         } else {
@@ -165,10 +179,7 @@ public final class SlotContenders {
 
     /** Returns the largest cost of a first request; 1 if no bucket contends. */
     public long largestCost() {
-        return byTier.values().stream()
-                .mapToLong(TierContenders::largestCost)
-                .max()
-                .orElse(1);
+        return costs.isEmpty() ? 1 : costs.lastKey();
     }
 
     public boolean isEmpty() {
@@ -247,7 +258,10 @@ public final class SlotContenders {
         return null;
     }
 
-    /** Returns buckets that could release instead of the one that {@link #first} returned, all of its tier. */
+    /**
+     * Returns buckets that could release instead of the one that {@link #first} returned: of its tier, and the next ones
+     * of other tiers.
+     */
     public List<BucketId> insteadOf(BucketId first) {
         TierContenders tier = byTier.get(contenders.get(first).flow.tier());
         List<BucketId> others = new ArrayList<>();
@@ -257,6 +271,16 @@ public final class SlotContenders {
                 break;
             }
             others.add(bucket);
+        }
+        looks = MAX_OTHERS;
+        for (TierContenders other : byRank.values()) {
+            if (looks-- == 0) {
+                break;
+            }
+            BucketId next = other == tier ? null : scheduler.first(other.tier);
+            if (next != null && contenders.get(next).turnNanos <= schedulerNanos) {
+                others.add(next);
+            }
         }
         return others;
     }
@@ -285,6 +309,8 @@ public final class SlotContenders {
      */
     public List<SlotReport.Demand> demands(Pacing pace, Pacing total, long nowNanos) {
         List<DemandProfile> profiles = new ArrayList<>();
+        WorkBudget looks = new WorkBudget(MAX_LOOKS);
+        int names = SlotReport.MAX_NAME_CHARACTERS;
         for (TierContenders tier : byRank.values()) {
             boolean isBeyond = profiles.size() == SlotReport.MAX_DEMANDS;
             DemandProfile profile =
@@ -292,34 +318,36 @@ public final class SlotContenders {
             if (!isBeyond) {
                 profiles.add(profile);
             }
-            add(tier, profile, isBeyond);
+            names -= add(tier, profile, isBeyond, looks, names);
         }
         return profiles.stream().map(DemandProfile::demand).toList();
     }
 
-    private void add(TierContenders tier, DemandProfile profile, boolean isBeyond) {
+    /** @return the characters of the clients that are named, at most {@code mostNames} */
+    private int add(TierContenders tier, DemandProfile profile, boolean isBeyond, WorkBudget looks, int mostNames) {
         long left = tier.tokens();
         if (!isBeyond) {
             for (BucketId bucket : tier.soonestFirst.soonestFirst()) {
                 Contender contender = contenders.get(bucket);
                 left -= contender.tokens;
-                if (!profile.add(contender)) {
+                if (!profile.add(contender, looks)) {
                     break;
                 }
             }
-            BucketId next = scheduler.first(tier.tier);
-            next = next == null ? tier.soonestFirst.first() : next;
-            profile.setNextCost(next == null ? 1 : contenders.get(next).cost);
         }
+        BucketId next = coldByTier.containsKey(tier.tier) ? null : scheduler.first(tier.tier);
+        next = next == null ? tier.soonestFirst.first() : next; // as in first()
+        profile.addNextCost(next == null ? 1 : contenders.get(next).cost);
         int keys = tier.soonestFirst.size();
         long cold = coldByTier.getOrDefault(tier.tier, 0L);
         long each = keys == 0 ? 1 : Math.min(tier.tokens() / keys, MAX_ASSUMED_TOKENS);
-        List<ClientKeys> largest = isBeyond ? List.of() : tier.largestClients(cold);
+        List<ClientKeys> largest = isBeyond ? List.of() : tier.largestClients(cold, mostNames);
         long others = tier.clients() - largest.size();
         long coldOthers = keys == 0 ? 1 : others * cold / keys;
         profile.addSum(left + cold * each, others + coldOthers, tier.largestCost());
         if (!isBeyond) {
             profile.setLargestClients(largest);
         }
+        return largest.stream().mapToInt(client -> client.client().length()).sum();
     }
 }

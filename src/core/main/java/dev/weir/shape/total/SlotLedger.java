@@ -95,7 +95,8 @@ public final class SlotLedger {
         long waiting;
         long lagMs;
         long reportedNanos;
-        long grantedNanos = Long.MIN_VALUE;
+        boolean isTold; // whether it was sent a grant
+        long toldNanos;
 
         PartitionState(int partition) {
             this.partition = partition;
@@ -152,22 +153,30 @@ public final class SlotLedger {
         return partitions.isEmpty() && granted.nextNanos() <= nowNanos;
     }
 
-    /** Sets the total and the shares. Granted slots are kept by their partitions. */
-    public void setRules(QueueTotal total, Map<String, TierShare> newTiers) {
-        setPace(total.limit(), total.perMs());
+    /** Sets the total and the shares. Granted slots are kept by their partitions, unless the total became faster. */
+    public void setRules(QueueTotal total, Map<String, TierShare> newTiers, long nowNanos) {
+        setPace(total.limit(), total.perMs(), nowNanos);
         if (newTiers != tiers) {
             tiers = newTiers;
             scheduler.setShares(tiers);
         }
     }
 
-    private void setPace(long newLimit, long newPerMs) {
-        if (pacing == null || newLimit != limit || newPerMs != perMs) {
-            limit = newLimit;
-            perMs = newPerMs;
-            pacing = Pacing.of(limit, perMs, 1);
+    private void setPace(long newLimit, long newPerMs, long nowNanos) {
+        if (pacing != null && newLimit == limit && newPerMs == perMs) {
+            return;
+        }
+        Pacing newPacing = Pacing.of(newLimit, newPerMs, 1);
+        if (pacing != null && QueueTotal.isFaster(newLimit, newPerMs, limit, perMs)) {
+            granted.adopt(newPacing, pacing, nowNanos); // what was granted may take years by the old pace
+            partitions.values().forEach(holder -> holder.unacknowledged.clear());
+            awaitDemands();
+        } else {
             granted.roundUp();
         }
+        limit = newLimit;
+        perMs = newPerMs;
+        pacing = newPacing;
     }
 
     /**
@@ -177,13 +186,15 @@ public final class SlotLedger {
      */
     public void report(SlotReport report, QueueRules rules, long nowNanos) {
         if (rules != null && rules.total() != null) {
-            setRules(rules.total(), rules.tiers());
+            setRules(rules.total(), rules.tiers(), nowNanos);
         } else {
-            setPace(report.limit(), report.perMs());
+            setPace(report.limit(), report.perMs(), nowNanos);
         }
         PartitionState holder = partitions.computeIfAbsent(report.partition(), PartitionState::new);
         holder.reportedNanos = nowNanos;
         holder.waiting = report.waiting();
+        holder.number =
+                Math.max(holder.number, Math.min(report.grant(), granted.state().sequence()));
         holder.lagMs = Math.max(0, Math.min(MAX_LAG_MS, report.lagMs()));
         boolean isTakenBack = report.returned()
                 .map(time -> granted.takeBack(report.partition(), report.grant(), time))
@@ -196,10 +207,12 @@ public final class SlotLedger {
         List<LeasedTime> underWay =
                 holder.unacknowledged.stream().map(SentRun::time).toList();
         weights.count(holder.partition, report.demands());
+        long maxCost = rules == null ? Long.MAX_VALUE : rules.maxCost();
         Map<String, PendingDemand> wants = new TreeMap<>();
         for (SlotReport.Demand demand : SlotReport.uncovered(report.demands(), underWay, pacing)) {
             if (!demand.steps().isEmpty()) {
-                wants.put(demand.tier(), new PendingDemand(demand, pacing, weights.weight(demand)));
+                PendingDemand want = new PendingDemand(demand.withCostsUpTo(maxCost), pacing, weights.weight(demand));
+                wants.put(demand.tier(), want);
             }
         }
         boolean wantsNothing = report.waiting() == 0;
@@ -286,8 +299,9 @@ public final class SlotLedger {
         long waiting =
                 partitions.values().stream().mapToLong(holder -> holder.waiting).sum();
         for (PartitionState holder : partitions.values()) {
-            boolean isDue = nowNanos - holder.grantedNanos >= REPORT_INTERVAL_MS * NANOS_PER_MS
-                    || holder.grantedNanos > nowNanos;
+            boolean isDue = !holder.isTold
+                    || nowNanos - holder.toldNanos >= REPORT_INTERVAL_MS * NANOS_PER_MS
+                    || holder.toldNanos > nowNanos;
             if (!holder.runs.isEmpty() || isDue) {
                 grants.add(new SlotGrant(
                         queue,
@@ -299,7 +313,8 @@ public final class SlotLedger {
                         waiting - holder.waiting,
                         weights.weights(holder.partition),
                         holder.runs));
-                holder.grantedNanos = nowNanos;
+                holder.isTold = true;
+                holder.toldNanos = nowNanos;
                 for (SlotRun run : holder.runs) {
                     long endNanos = pacing.after(run.start(), run.slots()).ceilNanos();
                     LeasedTime time = new LeasedTime(run.start().ceilNanos(), endNanos);

@@ -36,6 +36,9 @@ public record SlotReport(
     /** The most clients that a demand names. */
     public static final int MAX_CLIENTS = 32;
 
+    /** The most characters of the names of clients in all demands, so that a report fits a record. */
+    public static final int MAX_NAME_CHARACTERS = 1 << 16;
+
     /** The most steps of a demand. */
     public static final int MAX_STEPS = 16;
 
@@ -77,6 +80,12 @@ public record SlotReport(
         long leastSlots(Pacing pacing) {
             boolean isShort = pacing.slotsIn(SlotLedger.GRANT_INTERVAL_MS * 1_000_000) >= largestCost;
             return Math.max(1, isShort ? largestCost : nextCost);
+        }
+
+        /** Returns this demand with lower costs where they exceed what the queue admits. */
+        Demand withCostsUpTo(long most) {
+            return new Demand(
+                    tier, clients, largestClients, Math.min(nextCost, most), Math.min(largestCost, most), steps);
         }
 
         private Demand withSteps(List<Step> newSteps) {

@@ -47,11 +47,14 @@ final class TierContenders {
      * Returns the clients with the most keys, of those with several.
      *
      * @param cold the number of contenders that are not on the heap; the clients are assumed to have their part of them
+     * @param mostCharacters the most characters of all names together
      */
-    List<ClientKeys> largestClients(long cold) {
+    List<ClientKeys> largestClients(long cold, int mostCharacters) {
         List<ClientKeys> largest = new ArrayList<>();
+        int left = mostCharacters;
         for (ClientKeys client : largestClients) {
-            if (largest.size() == SlotReport.MAX_CLIENTS) {
+            left -= client.client().length();
+            if (largest.size() == SlotReport.MAX_CLIENTS || left < 0) {
                 break;
             }
             largest.add(new ClientKeys(client.client(), client.keys() + client.keys() * cold / soonestFirst.size()));

@@ -340,6 +340,43 @@ class QueueTotalTest {
     }
 
     @Test
+    void a_partition_without_slots_is_told_what_waits_elsewhere() {
+        QueueTotal few = new QueueTotal(10, 1_000, 200);
+        World world = new World(1, 2, 50, rules(100, few, Map.of("gold", new TierShare(1, 1))));
+        for (int i = 0; i < 190; i++) {
+            world.offer("k0", "gold", 1);
+        }
+        world.run(500);
+        for (int i = 0; i < 20; i++) {
+            world.offer("k1", "silver", 1); // on the other partition, which gets no slots as long as gold waits
+            world.run(200);
+        }
+        assertThat(world.decisions.subList(190, world.decisions.size()))
+                .filteredOn(decision -> decision.outcome() == Outcome.QUEUED)
+                .hasSizeLessThanOrEqualTo(60);
+        for (int i = 0; i < 150; i++) {
+            world.offer("k1", "silver", 1);
+        }
+        assertThat(world.decisions.get(world.decisions.size() - 1).reason()).isEqualTo(Reason.QUEUE_FULL);
+    }
+
+    @Test
+    void a_faster_total_does_not_wait_for_what_was_leased_at_the_old_rate() {
+        QueueTotal slow = new QueueTotal(1, 3_600_000, 1_000);
+        World world = new World(1, 1, 1, rules(100, slow, Map.of()));
+        for (int i = 0; i < 20; i++) {
+            world.offer("k" + i, null, 1);
+        }
+        world.run(2_000);
+        assertThat(world.releases).hasSize(1);
+        world.rules = withTotal(world.rules, 2, total(100));
+        world.refresh();
+        world.run(2_000);
+        assertThat(world.releases).hasSize(20);
+        assertThat(world.most(1_000 * MS)).isLessThanOrEqualTo(100);
+    }
+
+    @Test
     void a_request_of_cost_0_leaves_while_other_partitions_use_the_total() {
         World world = new World(1, 2, 60, rules(100, total(10), Map.of()));
         for (int i = 0; i < 500; i++) {
