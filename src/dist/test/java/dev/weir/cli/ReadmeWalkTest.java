@@ -146,7 +146,7 @@ class ReadmeWalkTest {
         assertThat(run(next(WEIR + "watch releases --queue sms"), onBroker()).lines())
                 .hasSize(3)
                 .allMatch(line -> line.contains("\"payload\":\"aGVsbG8=\""));
-        assertThat(run(next(WEIR + "top --once"), " --service http://" + service))
+        assertThat(run(next(WEIR + "top --once"), " --since 1h --service http://" + service))
                 .startsWith("CLIENT");
         assertThat(run(next(WEIR + "doctor"), onBroker() + " --service http://" + service))
                 .contains("weir.requests");
