@@ -380,7 +380,7 @@ final class LeakyBucketQueue {
         return room.isEmpty();
     }
 
-    /** Returns the tier and the client of the request that leaves next. */
+    /** Returns the flow of the request that leaves next. */
     Flow headFlow() {
         return room.next().flow();
     }

@@ -266,9 +266,9 @@ final class PartitionSlots {
     }
 
     /**
-     * Gives up an interval of leased time that is longer than what the ledger grants in advance otherwise, if others may need it and the
-     * request that leaves next here does not. Such time was granted for a large request, which has left the queue or is
-     * no longer next.
+     * Gives up an interval of leased time that is longer than what the ledger grants in advance otherwise, if others may
+     * need it and the request that leaves next here does not. Such time was granted for a large request, which has left
+     * the queue or is no longer next.
      */
     private Optional<LeasedTime> giveBack(boolean isLast, long nowNanos) {
         LeasedTime last = slots.last(nowNanos);

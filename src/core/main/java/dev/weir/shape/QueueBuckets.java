@@ -312,14 +312,13 @@ final class QueueBuckets {
 
     /** Evicts a request of a lower priority from a bucket. Returns whether it had one. */
     private boolean evict(BucketId id, int priority, LimitStatus limit, long nowNanos) {
-        boolean[] isEvicted = new boolean[1];
+        long before = backlog.requests();
         use(id, false, nowNanos, bucket -> {
-            isEvicted[0] = bucket.holdsBelow(priority);
-            if (isEvicted[0]) {
+            if (bucket.holdsBelow(priority)) {
                 bucket.evict(limit, retryAfterMs(nowNanos), nowNanos);
             }
         });
-        return isEvicted[0];
+        return backlog.requests() < before;
     }
 
     private LeakyBucketQueue addHot(BucketState state) {
@@ -394,7 +393,7 @@ final class QueueBuckets {
         }
     }
 
-    /** Tells the ledger of the total, if there is one, that nothing waits any more. */
+    /** Reports to the ledger of the total, if there is one, that nothing waits any more. */
     void reportLast(long nowNanos) {
         report(0, nowNanos);
     }

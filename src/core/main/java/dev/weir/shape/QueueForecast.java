@@ -229,8 +229,9 @@ final class QueueForecast {
     }
 
     /**
-     * Returns how long until all waiting requests have left; under a total, at least. A last request that costs at most the burst leaves one
-     * burst before the end of its slots, whatever its cost, so the result is the same as with a cost of 1.
+     * Returns how long until all waiting requests have left; under a total, at least. A last request that costs at most
+     * the burst leaves one burst before the end of its slots, whatever its cost, so the result is the same as with a
+     * cost of 1.
      */
     long drainMs() {
         if (occupancy.size() == 0) {

@@ -123,7 +123,7 @@ public final class LeasedSlots {
         expireBefore(nowNanos - MAX_LATENESS_NANOS);
     }
 
-    /** Returns what is left of the last interval; an interval of length 0 if there is none. */
+    /** Returns the rest of the last interval that is not past; an empty interval if there is none. */
     public LeasedTime last(long nowNanos) {
         if (intervals.isEmpty()) {
             return new LeasedTime(nowNanos, nowNanos);

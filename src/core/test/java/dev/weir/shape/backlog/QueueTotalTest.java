@@ -177,12 +177,12 @@ class QueueTotalTest {
             }
         }
 
-        /** A key is always on the same partition. */
         /** Withdraws a request of a key. */
         void cancel(String key, String id) {
             send(key, RequestKind.CANCEL, id, null, "c", 1);
         }
 
+        /** Sends a request. A key is always on the same partition. */
         void offer(String key, String tier, long cost) {
             offer(key, tier, "c", cost);
         }

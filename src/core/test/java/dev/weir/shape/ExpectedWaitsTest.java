@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
  * Compares the figures in decisions with what happens to the requests: the same queue runs on without further arrivals.
  * A request that arrives in the millisecond of a release is decided before it.
  */
-class ToldWaitsTest {
+class ExpectedWaitsTest {
 
     private static final long NO_MAX_WAIT = QueueRules.NO_MAX_WAIT;
     private static final String[] TIERS = {"gold", "silver", "bronze", null};
@@ -104,13 +104,13 @@ class ToldWaitsTest {
     }
 
     private static final class Counts {
-        int told;
+        int answered;
         int tooLow;
         int exact;
         final List<Long> over = new ArrayList<>();
 
         void add(long toldValue, long had) {
-            told++;
+            answered++;
             tooLow += toldValue < had ? 1 : 0;
             exact += toldValue == had ? 1 : 0;
             if (toldValue > had) {
@@ -121,7 +121,7 @@ class ToldWaitsTest {
         @Override
         public String toString() {
             Collections.sort(over);
-            return told + " told, " + tooLow + " too low, " + exact + " exact, "
+            return answered + " expected, " + tooLow + " too low, " + exact + " exact, "
                     + (over.isEmpty()
                             ? "none above"
                             : "others above by " + over.get(over.size() / 2) + " (median), "
@@ -175,14 +175,14 @@ class ToldWaitsTest {
         for (Counts each : waits(new Traffic(1, 1, 20, NO_MAX_WAIT, false), 400, 1)) {
             assertThat(each.tooLow).isZero();
             assertThat(each.over).allMatch(ms -> ms == 1); // nanoseconds that are rounded up add up
-            assertThat(each.exact).isGreaterThanOrEqualTo(each.told * 99 / 100);
+            assertThat(each.exact).isGreaterThanOrEqualTo(each.answered * 99 / 100);
         }
     }
 
     @Test
     void waits_are_exact_if_all_costs_are_equal() {
         for (Counts each : waits(new Traffic(6, 4, 0, NO_MAX_WAIT, false), 1_000, 10_000)) {
-            assertThat(each.exact).isEqualTo(each.told);
+            assertThat(each.exact).isEqualTo(each.answered);
         }
     }
 
@@ -208,7 +208,7 @@ class ToldWaitsTest {
                 new Traffic(30, 4, 10, NO_MAX_WAIT, false))) {
             for (Counts each : waits(traffic, 600, 20_000)) {
                 assertThat(each.tooLow).isZero();
-                assertThat(each.exact).isGreaterThan(each.told / 2);
+                assertThat(each.exact).isGreaterThan(each.answered / 2);
             }
         }
     }
@@ -224,7 +224,7 @@ class ToldWaitsTest {
         @Override
         public String toString() {
             return tooLate + " too late, " + wrongly + " of them wrongly; " + queued + " queued, " + expired
-                    + " of them expired, " + beyond + " were told a wait beyond their deadline";
+                    + " of them expired, " + beyond + " had an expected wait beyond their deadline";
         }
     }
 
@@ -244,7 +244,7 @@ class ToldWaitsTest {
                 judged.queued++;
                 judged.beyond += each.nowMs + decision.queueing().expectedWaitMs() > latestMs ? 1 : 0;
                 each.queue.runDry();
-                judged.expired += each.queue.decisions.stream().anyMatch(ToldWaitsTest::isExpiryOfLast) ? 1 : 0;
+                judged.expired += each.queue.decisions.stream().anyMatch(ExpectedWaitsTest::isExpiryOfLast) ? 1 : 0;
             }
         }
         report(traffic + ":\n  " + judged);
@@ -301,9 +301,9 @@ class ToldWaitsTest {
         assertThat(tooLate).isGreaterThan(Effort.times(300));
     }
 
-    /** What denied requests were told, and what happened when they asked again. */
+    /** The retry times of denied requests, and what happened at that time. */
     private static final class Retried {
-        int told;
+        int answered;
         int never;
         int early;
         int tooLate;
@@ -311,7 +311,7 @@ class ToldWaitsTest {
 
         @Override
         public String toString() {
-            return told + " told when to retry, " + early + " of them too early, " + tooLate
+            return answered + " with a time to retry, " + early + " of them too early, " + tooLate
                     + " were too late for their deadline, " + exact + " were admitted no earlier; " + never + " never";
         }
     }
@@ -332,7 +332,7 @@ class ToldWaitsTest {
                             .isFalse();
                 }
             } else if (decision.reason() == reason) {
-                retried.told++;
+                retried.answered++;
                 Decision again = again(traffic, 60_000 + i, ms);
                 boolean isTooLate = again.reason() == Reason.TOO_LATE && "deadline".equals(again.limitedBy());
                 retried.tooLate += isTooLate ? 1 : 0;
@@ -367,9 +367,9 @@ class ToldWaitsTest {
                 new Traffic(4, 3, 10, 600_000, true))) {
             Retried retried = retried(traffic.withCapacity(), Reason.QUEUE_FULL);
             assertThat(retried.early).isZero();
-            assertThat(retried.exact).isEqualTo(retried.told);
-            assertThat(retried.tooLate).isLessThan(retried.told / 10);
-            assertThat(retried.told).isGreaterThan(Effort.times(100));
+            assertThat(retried.exact).isEqualTo(retried.answered);
+            assertThat(retried.tooLate).isLessThan(retried.answered / 10);
+            assertThat(retried.answered).isGreaterThan(Effort.times(100));
         }
     }
 
@@ -382,7 +382,7 @@ class ToldWaitsTest {
                 new Traffic(4, 3, 10, 3_000, true))) {
             Retried full = retried(traffic, Reason.QUEUE_FULL);
             assertThat(full.early).isZero();
-            assertThat(full.told).isPositive();
+            assertThat(full.answered).isPositive();
             assertThat(retried(traffic, Reason.TOO_LATE).early).isZero();
         }
     }
