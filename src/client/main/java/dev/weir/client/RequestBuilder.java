@@ -176,9 +176,9 @@ public final class RequestBuilder {
     }
 
     /**
-     * Sets the policy whose limits a {@link RequestKind#RESET} frees. If it does not apply to the request, the request is
-     * denied with {@link dev.weir.event.Reason#POLICY_NOT_APPLICABLE}. By default, a RESET frees the limits of all policies
-     * that apply. Requests of other kinds must not have it.
+     * Sets the policy whose limits a {@link RequestKind#RESET} frees. If it does not apply to the request, the request
+     * is denied with {@link dev.weir.event.Reason#POLICY_NOT_APPLICABLE}. By default, a RESET frees the limits of all
+     * policies that apply. Requests of other kinds must not have it.
      *
      * @param value the id of the policy; null for all
      * @return this builder

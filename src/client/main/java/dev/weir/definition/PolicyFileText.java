@@ -27,7 +27,9 @@ public final class PolicyFileText {
     /** A longer mapping or list is written on several lines, so that people can read it. */
     private static final int MAX_LINE = 100;
 
-    /** YAML readers accept a longer key only after a question mark: with its escapes, it has more than 1,024 characters. */
+    /**
+     * YAML readers accept a longer key only after a question mark: with its escapes, it has more than 1,024 characters.
+     */
     private static final int MAX_SIMPLE_KEY = 1_000;
 
     /** Words and durations, which no YAML reader takes for another type. */

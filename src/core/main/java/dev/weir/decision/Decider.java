@@ -200,7 +200,8 @@ public final class Decider {
     /**
      * Returns the denial.
      *
-     * @param startMs the first time at which the throttling policies permit the request, {@code nowMs} if there are none
+     * @param startMs the first time at which the throttling policies permit the request, {@code nowMs} if there are
+     *     none
      * @param nowMs the time of the states
      * @param decidedAtMs the time of the decision
      */

@@ -9,8 +9,8 @@ import dev.weir.limit.LimitAccount;
  * @param startMs when the request starts, in milliseconds since the epoch
  * @param cost tokens, above 0
  * @param override the limit of the request, null if it has none or its policy allows none
- * @param uncounted the accounts that it does not change, because their limit was unlimited or suspended when the request was
- *     decided: a bit for each of {@link PolicyState#allAccounts}
+ * @param uncounted the accounts that it does not change, because their limit was unlimited or suspended when the
+ *     request was decided: a bit for each of {@link PolicyState#allAccounts}
  */
 public record DelayedCharge(long startMs, long cost, LimitOverride override, long uncounted) {
 
@@ -28,10 +28,11 @@ public record DelayedCharge(long startMs, long cost, LimitOverride override, lon
     }
 
     /**
-     * Returns this charge after a migration of the accounts. One that starts unused takes the place of one that ends, so if
-     * the charge did not change that one, it does not change this one either.
+     * Returns this charge after a migration of the accounts. One that starts unused takes the place of one that ends,
+     * so if the charge did not change that one, it does not change this one either.
      *
-     * @param sources for each new account the index of the one that it continues; {@link #NO_SOURCE} if it starts unused
+     * @param sources for each new account the index of the one that it continues; {@link #NO_SOURCE} if it starts
+     *     unused
      */
     DelayedCharge migrated(int[] sources) {
         long ending = uncounted;

@@ -6,8 +6,8 @@ import dev.weir.limit.LimitAccount;
 import java.util.List;
 
 /**
- * The usage of one limit over time: what is charged, and the charges of delayed requests that start later. A request can
- * pass between them if the limit permits it, and then still permits each of them.
+ * The usage of one limit over time: what is charged, and the charges of delayed requests that start later. A request
+ * can pass between them if the limit permits it, and then still permits each of them.
  *
  * <pre>
  *   permits(c, t)  ⟺  the limit permits c at t, after the charges up to t,
@@ -40,8 +40,8 @@ record LimitTimeline(LimitAccount<?> account, List<DelayedCharge> delayed, Limit
     }
 
     /**
-     * Returns the first time from {@code fromMs} on at which {@code cost} is permitted; a later one if many delayed charges
-     * leave little room.
+     * Returns the first time from {@code fromMs} on at which {@code cost} is permitted; a later one if many delayed
+     * charges leave little room.
      *
      * @param cost tokens; the cost must fit the limit
      */

@@ -39,8 +39,8 @@ final class LocalCheck extends PolicyCheck {
     }
 
     /**
-     * Returns the time of the last charge, or {@code atMs} if that is later. For a policy that throttles, it is ahead of
-     * requests that were delayed.
+     * Returns the time of the last charge, or {@code atMs} if that is later. For a policy that throttles, it is ahead
+     * of requests that were delayed.
      */
     long clockMs(long atMs) {
         return stored == null ? atMs : Math.max(atMs, throttles() ? stored.lastStartMs() : stored.lastChargeMs());
@@ -275,9 +275,10 @@ final class LocalCheck extends PolicyCheck {
     /**
      * Charges the request, or its denial if the limits count denials. Converted accounts are also stored with a denial,
      * because the reported wait starts now, unless the old state had expired and might have been deleted. A policy that
-     * counts nothing changes no stored usage. A delayed request is charged at its start: a policy that throttles advances
-     * its time to it, another one stores the charge. Everything else is charged at the policy's own time, so that it
-     * delays nothing. Limits that counted a denial are checked again, since the request may pass later than before.
+     * counts nothing changes no stored usage. A delayed request is charged at its start: a policy that throttles
+     * advances its time to it, another one stores the charge. Everything else is charged at the policy's own time, so
+     * that it delays nothing. Limits that counted a denial are checked again, since the request may pass later than
+     * before.
      *
      * @return whether a limit was charged
      */

@@ -55,8 +55,8 @@ record PoliciesInForce(Policy[] policies, long atMs) {
     }
 
     /**
-     * Returns the next time after {@code nowMs} at which a policy that does not only observe ends, or a later version of it
-     * takes effect; {@link EffectivePeriod#NO_END} if there is none.
+     * Returns the next time after {@code nowMs} at which a policy that does not only observe ends, or a later version
+     * of it takes effect; {@link EffectivePeriod#NO_END} if there is none.
      */
     long nextChangeMs(PolicyTable table, long nowMs) {
         long changeMs = EffectivePeriod.NO_END;
@@ -76,8 +76,8 @@ record PoliciesInForce(Policy[] policies, long atMs) {
     }
 
     /**
-     * Returns the time at which the policies that do not only observe decide: that of the latest request that was charged
-     * to one of their keys, or {@link #atMs} if that is later.
+     * Returns the time at which the policies that do not only observe decide: that of the latest request that was
+     * charged to one of their keys, or {@link #atMs} if that is later.
      */
     long decidedAtMs(Request request, PolicyStates states, QuotaSource shared) {
         long decidedAtMs = atMs;

@@ -20,8 +20,8 @@ import java.util.function.UnaryOperator;
  * @param lastChargeMs the time of the last charge; later charges are not before it
  * @param lastDelayMs how long before {@code lastChargeMs} the charged request arrived, if it was delayed; otherwise 0
  * @param accounts one account per limit, in the order of the policy's limits at the last charge
- * @param suspended accounts that no limit continues, kept while a limit does not count usage (it is 0 or unlimited): they
- *     continue when the policy counts again. At most {@link Policy#MAX_LIMITS}
+ * @param suspended accounts that no limit continues, kept while a limit does not count usage (it is 0 or unlimited):
+ *     they continue when the policy counts again. At most {@link Policy#MAX_LIMITS}
  * @param retiredLogs logs that no limit uses any more, kept until their segments are deleted
  * @param delayed charges that start after {@code lastChargeMs} and are not in the accounts yet, by start; at most
  *     {@value #MAX_DELAYED}
@@ -133,8 +133,8 @@ public record PolicyState(
     }
 
     /**
-     * Returns the accounts that can have usage: those in force first, then the suspended ones. One that was suspended and
-     * has expired is left out, since the state may have been deleted meanwhile.
+     * Returns the accounts that can have usage: those in force first, then the suspended ones. One that was suspended
+     * and has expired is left out, since the state may have been deleted meanwhile.
      */
     private List<LimitAccount<?>> usages(long nowMs) {
         List<LimitAccount<?>> usages = new ArrayList<>(accounts);
@@ -150,8 +150,8 @@ public record PolicyState(
     }
 
     /**
-     * Returns this state with new buckets instead of those whose steps have expired. The steps begin with the first request
-     * that is stored, also if it charges another limit: the state may have been deleted meanwhile.
+     * Returns this state with new buckets instead of those whose steps have expired. The steps begin with the first
+     * request that is stored, also if it charges another limit: the state may have been deleted meanwhile.
      */
     PolicyState withoutExpiredSteps(long nowMs) {
         boolean isExpired = false;
@@ -171,7 +171,9 @@ public record PolicyState(
         return account.limit() instanceof IntervalBucket && account.expiresAtMs(nowMs) <= nowMs;
     }
 
-    /** Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards. */
+    /**
+     * Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards.
+     */
     PolicyState reset(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
         LimitAccount<?>[] next = policy.limits().stream()
                 .map(limit -> LimitAccount.open(limit, nowMs))
@@ -195,8 +197,8 @@ public record PolicyState(
     }
 
     /**
-     * Returns this state with the charge of a delayed request. It changes neither suspended accounts nor those of unlimited
-     * limits, also if these count usage by the time at which it starts.
+     * Returns this state with the charge of a delayed request. It changes neither suspended accounts nor those of
+     * unlimited limits, also if these count usage by the time at which it starts.
      */
     PolicyState withDelayed(long startMs, long cost, LimitOverride override) {
         long uncounted = 0;

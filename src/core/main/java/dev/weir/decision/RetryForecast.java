@@ -10,9 +10,9 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 
 /**
- * Computes when a denied request passes if the policies that apply to it change before: by their end, or by later versions
- * of them. Policies that do not apply yet are not foreseen, nor are changes if shared limits apply, whose leases of that
- * time are unknown.
+ * Computes when a denied request passes if the policies that apply to it change before: by their end, or by later
+ * versions of them. Policies that do not apply yet are not foreseen, nor are changes if shared limits apply, whose
+ * leases of that time are unknown.
  *
  * <pre>
  *   1 in any 2 h, until 12:00:05; used up at 12:00:00      retry at 12:00:05, not at 14:00:00
@@ -91,7 +91,9 @@ final class RetryForecast {
         return atMs;
     }
 
-    /** Returns the first time at which a request passes that is denied at {@code deniedMs} and passes at {@code lastMs}. */
+    /**
+     * Returns the first time at which a request passes that is denied at {@code deniedMs} and passes at {@code lastMs}.
+     */
     private long firstMs(Request peek, long deniedMs, long lastMs) {
         long low = deniedMs;
         long high = lastMs;

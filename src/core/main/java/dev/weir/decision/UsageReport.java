@@ -61,8 +61,8 @@ public final class UsageReport {
 
     /**
      * Returns the usage at {@code atMs}, or at the time of the last charge if that is later, under the policy's current
-     * limits. For a throttling policy, nothing remains until the start of the last request that it delayed. Under another
-     * policy, delayed requests are in use from their starts on, and what remains is what can be used before.
+     * limits. For a throttling policy, nothing remains until the start of the last request that it delayed. Under
+     * another policy, delayed requests are in use from their starts on, and what remains is what can be used before.
      */
     public static PolicyUsage of(Subject subject, long atMs, PolicyStates states) {
         Policy policy = subject.policy;

@@ -10,7 +10,9 @@ public enum Reason {
     NO_POLICY,
     /** A {@link RequestKind#SETTLE} was charged. */
     SETTLED,
-    /** A {@link RequestKind#RESET} freed the usage of all limits that apply, or of those of the policy that it names. */
+    /**
+     * A {@link RequestKind#RESET} freed the usage of all limits that apply, or of those of the policy that it names.
+     */
     USAGE_RESET,
     /** A limit does not permit the cost at present. */
     LIMIT_EXCEEDED,

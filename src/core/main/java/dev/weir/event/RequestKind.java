@@ -14,9 +14,9 @@ public enum RequestKind {
     /** Withdraws a waiting request with the same requestId and client from a queue. */
     CANCEL,
     /**
-     * Frees all usage of the limits that apply to a request with this tier and these attributes. Shared limits are freed
-     * for all who share them. With a {@linkplain Request#policyId policyId}, only the limits of that policy are freed,
-     * and it alone decides; if it does not apply, the request is denied. The cost is ignored.
+     * Frees all usage of the limits that apply to a request with this tier and these attributes. Shared limits are
+     * freed for all who share them. With a {@linkplain Request#policyId policyId}, only the limits of that policy are
+     * freed, and it alone decides; if it does not apply, the request is denied. The cost is ignored.
      */
     RESET;
 

@@ -71,7 +71,8 @@ public final class RequestMatcher {
 
     /**
      * @param conditions the patterns of each field, one of which must match
-     * @throws IllegalArgumentException if there are too many fields or patterns, a field has none, or its name is too long
+     * @throws IllegalArgumentException if there are too many fields or patterns, a field has none, or its name is too
+     *     long
      */
     public RequestMatcher(Map<String, List<Glob>> conditions) {
         if (conditions.size() > MAX_FIELDS) {

@@ -49,8 +49,8 @@ import java.util.function.Supplier;
  *   <li>over each interval, releases cost at most burst + rate × time, see {@link Pacing}
  *   <li>release times and sequence numbers ascend; no release is before its request arrived or after it expires
  *   <li>at each release, nothing of a higher priority waits; within a tier, flows share by start-time fair queueing
- *   <li>a bucket that is restored behaves as if it had not been; unless its state did not list what waits: then its flows
- *       start equal, in the order of arrival
+ *   <li>a bucket that is restored behaves as if it had not been; unless its state did not list what waits: then its
+ *       flows start equal, in the order of arrival
  * </ul>
  *
  * <p>Time is an argument and never decreases, unless it {@linkplain #stepBack steps back}.

@@ -143,8 +143,9 @@ final class PartitionSlots {
 
     /**
      * Returns the bucket whose request leaves next, until {@code untilNanos}; null if there is none. That is the
-     * {@linkplain #first first} one or, if it cannot leave by then, one that fits into time which is too short for it or
-     * comes before. If there is no time for the first one yet, others wait for as long as its time could be extended.
+     * {@linkplain #first first} one or, if it cannot leave by then, one that fits into time which is too short for it
+     * or comes before. If there is no time for the first one yet, others wait for as long as its time could be
+     * extended.
      */
     BucketId next(long untilNanos, long nowNanos) {
         BucketId first = first(nowNanos);
@@ -266,9 +267,9 @@ final class PartitionSlots {
     }
 
     /**
-     * Gives up an interval of leased time that is longer than what the ledger grants in advance otherwise, if others may
-     * need it and the request that leaves next here does not. Such time was granted for a large request, which has left
-     * the queue or is no longer next.
+     * Gives up an interval of leased time that is longer than what the ledger grants in advance otherwise, if others
+     * may need it and the request that leaves next here does not. Such time was granted for a large request, which has
+     * left the queue or is no longer next.
      */
     private Optional<LeasedTime> giveBack(boolean isLast, long nowNanos) {
         LeasedTime last = slots.last(nowNanos);

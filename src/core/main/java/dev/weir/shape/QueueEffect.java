@@ -8,8 +8,8 @@ import dev.weir.shape.total.OutflowState;
 
 /**
  * What an operation of a {@link Shaper} has its caller do. The effects must be carried out in their order and before
- * the next operation, which reads the states. If the process ends, all or none of them must have happened, together with
- * the changes of the {@link Shaper.Tables}.
+ * the next operation, which reads the states. If the process ends, all or none of them must have happened, together
+ * with the changes of the {@link Shaper.Tables}.
  */
 public sealed interface QueueEffect {
 

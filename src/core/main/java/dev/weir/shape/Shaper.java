@@ -47,8 +47,8 @@ public final class Shaper {
     }
 
     /**
-     * What the queues keep outside of the heap. Waiting requests, timers and answers are read and written at once. States
-     * are only read, when they are restored or a bucket is loaded; effects store them, in the same transaction.
+     * What the queues keep outside of the heap. Waiting requests, timers and answers are read and written at once.
+     * States are only read, when they are restored or a bucket is loaded; effects store them, in the same transaction.
      */
     public interface Tables {
 

@@ -53,7 +53,9 @@ final class TopCommand implements Callable<Integer> {
     /** Erases the terminal and returns to its first line. */
     private static final String CLEAR = "\u001b[H\u001b[2J";
 
-    /** The lines of the terminal besides the rows of the table: the summary, the head of the table, and the last one. */
+    /**
+     * The lines of the terminal besides the rows of the table: the summary, the head of the table, and the last one.
+     */
     private static final int OTHER_LINES = 4;
 
     private static final DateTimeFormatter CLOCK = DateTimeFormatter.ofPattern("HH:mm:ss", Locale.ROOT);
@@ -167,8 +169,8 @@ final class TopCommand implements Callable<Integer> {
     }
 
     /**
-     * Prints the list again and again. If no instance responds, prints that above the last list. Returns whether the last
-     * list was received.
+     * Prints the list again and again. If no instance responds, prints that above the last list. Returns whether the
+     * last list was received.
      */
     private boolean refresh(PrintWriter out) throws InterruptedException {
         boolean isReceived = true;

@@ -29,7 +29,9 @@ import java.util.OptionalLong;
  */
 final class ReconstructedLease implements HeldLeases {
 
-    /** How long a policy that the decision does not name denies the request, if it does: no longer than the named one. */
+    /**
+     * How long a policy that the decision does not name denies the request, if it does: no longer than the named one.
+     */
     private static final long SHORTEST_RETRY_MS = 1;
 
     private final Request request;
@@ -56,7 +58,9 @@ final class ReconstructedLease implements HeldLeases {
         return recorded != null && recorded.reason() == Reason.QUOTA_NOT_AT_HAND;
     }
 
-    /** Returns whether the ledgers had not answered: a limit of which it is known what remains would have been named. */
+    /**
+     * Returns whether the ledgers had not answered: a limit of which it is known what remains would have been named.
+     */
     private boolean isNothingKnown() {
         return recorded != null
                 && recorded.outcome() == Outcome.ALLOWED

@@ -26,7 +26,9 @@ final class ReplayMarker {
         return marker;
     }
 
-    /** Returns whether a record is a marker. A dead letter has a value or a source, also if its sender set the header. */
+    /**
+     * Returns whether a record is a marker. A dead letter has a value or a source, also if its sender set the header.
+     */
     static boolean isIn(ConsumerRecord<byte[], byte[]> record) {
         return record.key() == null
                 && record.value() == null
@@ -89,7 +91,10 @@ final class ReplayMarker {
             return isSet(offsets, letter);
         }
 
-        /** Returns whether a letter was replayed and its request was rejected again, so that there is a later letter of it. */
+        /**
+         * Returns whether a letter was replayed and its request was rejected again, so that there is a later letter of
+         * it.
+         */
         boolean isRejectedAgain(ConsumerRecord<byte[], byte[]> letter) {
             return contains(letter) && isSet(rejectedAgain, letter);
         }

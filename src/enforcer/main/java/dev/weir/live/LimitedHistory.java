@@ -127,8 +127,8 @@ final class LimitedHistory {
      *
      * @param atMs its beginning
      * @param limited the limited requests of the second, or the last of them
-     * @param all the number of limited requests of the second. If there are more than {@code limited} has, each of those
-     *     counts as several
+     * @param all the number of limited requests of the second. If there are more than {@code limited} has, each of
+     *     those counts as several
      * @param evaluations the results of policies in the second
      */
     void add(long atMs, RecentRing.Snapshot<LimitedRequest> limited, long all, Map<Evaluation, Long> evaluations) {

@@ -15,8 +15,8 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * Forwards the output of {@link Decide}: decisions, their replies, admissions to queues, and messages to ledgers. The sinks of
- * WeirTopology write them to their topics. {@link QueueEffectForwarder} forwards the decisions of queues.
+ * Forwards the output of {@link Decide}: decisions, their replies, admissions to queues, and messages to ledgers. The
+ * sinks of WeirTopology write them to their topics. {@link QueueEffectForwarder} forwards the decisions of queues.
  */
 record DecisionForwarder(
         ProcessorContext<byte[], Object> context,

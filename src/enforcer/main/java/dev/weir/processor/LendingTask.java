@@ -20,7 +20,9 @@ import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** The ledgers of an open task. A ledger exists from the first lease of a key until it is purged long after the last. */
+/**
+ * The ledgers of an open task. A ledger exists from the first lease of a key until it is purged long after the last.
+ */
 final class LendingTask {
 
     /** How long a holder waits before it repeats a request for a policy that is not in force here, or no longer. */

@@ -51,8 +51,8 @@ public final class MissingKeyFields {
      * @param policies the policies that apply
      * @param ids the policies that are checked; empty for all
      * @param nowMs the time at which the requests are matched
-     * @return the warnings by the id of the policy; none without recent requests: they are a hint, without which policies
-     *     can be checked and applied all the same
+     * @return the warnings by the id of the policy; none without recent requests: they are a hint, without which
+     *     policies can be checked and applied all the same
      */
     public static Map<String, List<String>> of(
             List<Request> requests, PolicyTable policies, Set<String> ids, long nowMs) {

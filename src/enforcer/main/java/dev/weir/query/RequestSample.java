@@ -24,7 +24,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Recent requests, which are read again when they are older than {@value #MAX_AGE_MS} ms: a page that checks a
- * definition after each pause of typing does not read the topic each time. A failure counts as no requests. Thread-safe.
+ * definition after each pause of typing does not read the topic each time. A failure counts as no requests.
+ * Thread-safe.
  */
 public final class RequestSample implements Supplier<List<Request>> {
 

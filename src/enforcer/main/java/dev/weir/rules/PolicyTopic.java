@@ -182,8 +182,8 @@ public final class PolicyTopic implements AutoCloseable {
     }
 
     /**
-     * Closes the connections, unless a call is in progress, which a stop must not wait for. A call after this opens them
-     * again.
+     * Closes the connections, unless a call is in progress, which a stop must not wait for. A call after this opens
+     * them again.
      */
     @Override
     public void close() {

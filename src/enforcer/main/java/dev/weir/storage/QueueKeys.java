@@ -17,8 +17,8 @@ import java.util.List;
  * Encodes the keys of the queues' stores so that the order of the bytes is the order of the keys. A key starts with the
  * queue and, except for timers, the bucket's key. Then follow, for a slot, its flow's tier and value, and its position;
  * for a ticket, its client and request id; for an expiry timer, its tenth of a second and index; for a timer, its tier,
- * epoch, start, width and index. Texts are encoded as in {@link KeyCodec}. The key of a bucket starts with the number of
- * its texts in one byte.
+ * epoch, start, width and index. Texts are encoded as in {@link KeyCodec}. The key of a bucket starts with the number
+ * of its texts in one byte.
  */
 public final class QueueKeys {
 

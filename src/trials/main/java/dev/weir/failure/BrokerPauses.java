@@ -34,8 +34,8 @@ import picocli.CommandLine.Option;
 
 /**
  * Pauses the only broker of a cluster repeatedly under load. When it continues, its controller fences it, so partitions
- * have no leader for a moment; markers of transactions can be lost then (KAFKA-20734). After each pause the instance must
- * be ready again, and at the end each request must have one decision.
+ * have no leader for a moment; markers of transactions can be lost then (KAFKA-20734). After each pause the instance
+ * must be ready again, and at the end each request must have one decision.
  */
 @Command(name = "pauses", description = "Pauses the only broker repeatedly under load.")
 public final class BrokerPauses implements Callable<Integer> {

@@ -84,7 +84,9 @@ final class ExpiryTimers {
         return buckets.isEmpty() ? Long.MAX_VALUE : (buckets.firstKey() + 1) * SLOT_MS;
     }
 
-    /** Returns a time before which no timer's request expires, in milliseconds; {@link Long#MAX_VALUE} if none is set. */
+    /**
+     * Returns a time before which no timer's request expires, in milliseconds; {@link Long#MAX_VALUE} if none is set.
+     */
     long soonestMs() {
         return buckets.isEmpty() ? Long.MAX_VALUE : buckets.firstKey() * SLOT_MS;
     }

@@ -8,8 +8,8 @@ import java.util.TreeMap;
 
 /**
  * The order in which the keys of a queue share its total: tiers by priority and weight, within a tier clients evenly,
- * and within a client keys evenly, all of them by tokens. A key belongs to the tier and the client of its first request.
- * Each call takes O(log keys).
+ * and within a client keys evenly, all of them by tokens. A key belongs to the tier and the client of its first
+ * request. Each call takes O(log keys).
  *
  * <pre>
  *   gold      ann   k1 k2 k3       ann and bob get the same, so each of ann's keys gets a third of bob's

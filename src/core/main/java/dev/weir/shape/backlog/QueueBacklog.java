@@ -85,7 +85,9 @@ public final class QueueBacklog {
         return tokens;
     }
 
-    /** Returns the number of requests that wait in tiers of this priority or a higher one. Takes O(tiers of the rules). */
+    /**
+     * Returns the number of requests that wait in tiers of this priority or a higher one. Takes O(tiers of the rules).
+     */
     public long requestsFrom(int priority, QueueRules rules) {
         long named = 0;
         long from = 0;

@@ -195,7 +195,9 @@ public record QueueRules(
                 && (total == null) == (other.total == null);
     }
 
-    /** Returns whether these rules name a tier. Requests can have any other tier, so the number of those is unbounded. */
+    /**
+     * Returns whether these rules name a tier. Requests can have any other tier, so the number of those is unbounded.
+     */
     public boolean namesTier(String tier) {
         return tiers.containsKey(tier);
     }

@@ -18,10 +18,11 @@ import java.util.List;
  *   request                        ▲ 7: at least 7 tokens are ahead, at most 7 plus the largest cost; here 11
  * </pre>
  *
- * <p>The bounds are equal if all costs are, and mostly if at most three requests of each other flow wait. Otherwise they
- * differ by less than the largest cost of each other flow; for each other tier, by as much in proportion to the weights
- * and less than twice its largest cost. With more than {@value #MAX_FLOWS} flows or {@value #MAX_TIERS} tiers, others are
- * counted in groups, without a lower bound. Takes O(log flows), and constant time for each flow and tier compared.
+ * <p>The bounds are equal if all costs are, and mostly if at most three requests of each other flow wait. Otherwise
+ * they differ by less than the largest cost of each other flow; for each other tier, by as much in proportion to the
+ * weights and less than twice its largest cost. With more than {@value #MAX_FLOWS} flows or {@value #MAX_TIERS} tiers,
+ * others are counted in groups, without a lower bound. Takes O(log flows), and constant time for each flow and tier
+ * compared.
  */
 final class ServiceOrder {
 
@@ -111,7 +112,9 @@ final class ServiceOrder {
         return total;
     }
 
-    /** Allows for a tie with the second request of the next member: its tag is older than that of one that enters then. */
+    /**
+     * Allows for a tie with the second request of the next member: its tag is older than that of one that enters then.
+     */
     private static AheadRange withSecond(AheadRange before, CostSummary next) {
         Ahead two = new Ahead(2, Math.min(next.tokens(), next.headCost() + next.largestCost()));
         return before.most().requests() == 1 && next.requests() > 1 ? new AheadRange(before.least(), two) : before;

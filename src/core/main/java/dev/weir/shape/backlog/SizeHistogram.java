@@ -3,9 +3,9 @@ package dev.weir.shape.backlog;
 import java.util.Arrays;
 
 /**
- * A histogram of sizes that bounds the sum of all sizes when each is capped, and the sizes themselves. Sizes are grouped
- * by powers of two. The sum is exact except for sizes in the same group as the cap: these count either all in full or
- * all as the cap, whichever sum is smaller, so it is never too low.
+ * A histogram of sizes that bounds the sum of all sizes when each is capped, and the sizes themselves. Sizes are
+ * grouped by powers of two. The sum is exact except for sizes in the same group as the cap: these count either all in
+ * full or all as the cap, whichever sum is smaller, so it is never too low.
  */
 final class SizeHistogram {
 

@@ -12,9 +12,9 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The shares of partitions in a tier. Clients share evenly, so a partition counts as much as clients have requests there.
- * A client whose keys are on several partitions counts once: on each by the part of its keys. This is so for the clients
- * with the most keys, which reports name. Others count once on each of their partitions.
+ * The shares of partitions in a tier. Clients share evenly, so a partition counts as much as clients have requests
+ * there. A client whose keys are on several partitions counts once: on each by the part of its keys. This is so for the
+ * clients with the most keys, which reports name. Others count once on each of their partitions.
  *
  * <pre>
  *   partition 0    ann: 15 keys, bob: 1 key      weight 3/4 + 1

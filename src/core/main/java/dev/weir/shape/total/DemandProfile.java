@@ -10,8 +10,8 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * The demand of a tier over time: what its buckets could release by their own pace if the total served no others. A step
- * is a time in which the total would be busy without a pause, so slots for it can be granted one after the other.
+ * The demand of a tier over time: what its buckets could release by their own pace if the total served no others. A
+ * step is a time in which the total would be busy without a pause, so slots for it can be granted one after the other.
  *
  * <pre>
  *   total 5/s    a at 0 ms, b at 100 ms, c at 900 ms      steps: 2 tokens from 0 ms on, 1 from 900 ms on

@@ -16,9 +16,9 @@ import java.util.TreeMap;
 /**
  * The buckets of a queue with a total whose own pace permits a release soon, in the order in which the total lets them
  * release: by the tier of their first request, higher priorities first and tiers of one priority by weight; within a
- * tier, clients evenly; and within a client, keys evenly. Shares are counted in tokens, not requests. While some buckets
- * of a tier contend that are not on the heap, those of the tier release in the order in which their own pace permits it.
- * An update or a release takes O(log n).
+ * tier, clients evenly; and within a client, keys evenly. Shares are counted in tokens, not requests. While some
+ * buckets of a tier contend that are not on the heap, those of the tier release in the order in which their own pace
+ * permits it. An update or a release takes O(log n).
  */
 public final class SlotContenders {
 
@@ -259,8 +259,8 @@ public final class SlotContenders {
     }
 
     /**
-     * Returns buckets that could release instead of the one that {@link #first} returned: of its tier, and the next ones
-     * of other tiers.
+     * Returns buckets that could release instead of the one that {@link #first} returned: of its tier, and the next
+     * ones of other tiers.
      */
     public List<BucketId> insteadOf(BucketId first) {
         TierContenders tier = byTier.get(contenders.get(first).flow.tier());

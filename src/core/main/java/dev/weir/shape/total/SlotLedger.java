@@ -39,9 +39,9 @@ import java.util.TreeMap;
  * takes longer gets its whole time at once. If the partition cannot use it after all, it returns it, and the ledger
  * continues from there, provided that it has granted nothing since. The order is that of {@link FairScheduler}: higher
  * priorities first, tiers by weight, and within a tier partitions by the number of clients with demand. Slots without
- * demand are granted evenly to all partitions on which requests wait, so that a request that arrives later need not wait
- * for a grant. A single partition is granted the time of one more request ahead, so that it can always choose which one
- * leaves next.
+ * demand are granted evenly to all partitions on which requests wait, so that a request that arrives later need not
+ * wait for a grant. A single partition is granted the time of one more request ahead, so that it can always choose
+ * which one leaves next.
  *
  * <p>Time is an argument, in nanoseconds of queue time on the ledger's partition. Handling a report takes O(tiers · log
  * n); a grant takes O(log n) for each of at most 2,000 pieces.
@@ -128,7 +128,9 @@ public final class SlotLedger {
         tiers = Map.of();
     }
 
-    /** Returns the state of a ledger that has granted nothing. Its runs have higher numbers than those of earlier ones. */
+    /**
+     * Returns the state of a ledger that has granted nothing. Its runs have higher numbers than those of earlier ones.
+     */
     public static OutflowState fresh(long nowNanos) {
         return new OutflowState(new Pacing.Arrival(nowNanos, 0), nowNanos, Math.max(0, nowNanos), nowNanos);
     }
