@@ -1,7 +1,7 @@
 package dev.weir.bench;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.dev.JavaProcess;
+import dev.weir.testing.JavaProcess;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;

@@ -2,11 +2,11 @@ package dev.weir.bench;
 
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.kafka.Topics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topology.Topics;
+import dev.weir.topology.StreamsSettings;
 import dev.weir.topology.WeirTopology;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -81,15 +81,15 @@ final class CandidateProcess {
             case SHARE -> {
                 startStreams(
                         WeirTopology.shaping(config, policies, new QueueRegistry(), counts),
-                        KafkaSettings.shaping(config));
+                        StreamsSettings.shaping(config));
                 yield startDeciding();
             }
-            case PASS -> startStreams(passThrough(config), KafkaSettings.deciding(config));
+            case PASS -> startStreams(passThrough(config), StreamsSettings.deciding(config));
             case SHAPE -> {
                 startDeciding();
                 yield startStreams(
                         WeirTopology.shaping(config, policies, new QueueRegistry(), counts),
-                        KafkaSettings.shaping(config));
+                        StreamsSettings.shaping(config));
             }
         };
         streams.pause();
@@ -98,7 +98,7 @@ final class CandidateProcess {
     private KafkaStreams startDeciding() throws InterruptedException {
         int partitions = config.topics().partitions();
         return startStreams(
-                WeirTopology.deciding(config, partitions, policies, counts), KafkaSettings.deciding(config));
+                WeirTopology.deciding(config, partitions, policies, counts), StreamsSettings.deciding(config));
     }
 
     /** Starts an application and waits until it runs. It is paused only then, because a paused one does not restore. */

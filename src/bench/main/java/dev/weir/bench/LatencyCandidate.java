@@ -2,8 +2,8 @@ package dev.weir.bench;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topology.Topics;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;

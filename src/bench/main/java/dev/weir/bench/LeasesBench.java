@@ -1,14 +1,14 @@
 package dev.weir.bench;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.dev.BusyThreads;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topology.Topics;
+import dev.weir.testing.BusyThreads;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.UnreadableException;

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /** Indicates that a text is invalid. The message has one line per fault. */
-public final class FaultsException extends Exception {
+public final class FaultsException extends Exception implements BadInput {
 
     private static final long serialVersionUID = 1L;
 

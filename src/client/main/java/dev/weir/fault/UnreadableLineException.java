@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
 
 /** Indicates that a line of a file cannot be read as text. The message begins with the place. */
-public final class UnreadableLineException extends IOException {
+public final class UnreadableLineException extends IOException implements BadInput {
 
     private static final long serialVersionUID = 1L;
 

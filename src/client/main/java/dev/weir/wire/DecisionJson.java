@@ -10,6 +10,8 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,6 +29,17 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
      */
     public DecisionJson(Writer out) throws IOException {
         super(out);
+    }
+
+    /** Returns a decision as the text of a JSON object. */
+    public static String text(Decision decision) {
+        StringWriter line = new StringWriter();
+        try (DecisionJson out = new DecisionJson(line)) {
+            out.write(decision);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // cannot happen: the text is in memory
+        }
+        return line.toString().stripTrailing();
     }
 
     /** Returns the value of a record. */

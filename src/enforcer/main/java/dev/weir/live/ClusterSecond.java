@@ -1,6 +1,6 @@
 package dev.weir.live;
 
-import dev.weir.processor.Histogram;
+import dev.weir.metrics.Histogram;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;

@@ -1,7 +1,7 @@
 package dev.weir.live;
 
-import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.Histogram;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.metrics.Histogram;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BinaryOperator;

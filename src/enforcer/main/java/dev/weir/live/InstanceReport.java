@@ -3,8 +3,9 @@ package dev.weir.live;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectReader;
-import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.Histogram;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.metrics.Histogram;
+import dev.weir.server.LatencyBuckets;
 import dev.weir.wire.Json;
 import java.util.List;
 import java.util.Objects;
@@ -41,7 +42,7 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
     /** Checks that the report is complete and its histograms have the bounds of this version. */
     private void check() {
         for (InstanceSecond second : seconds) {
-            requireBounds(second.latenciesMs(), EnforcerMetrics.LATENCIES_MS);
+            requireBounds(second.latenciesMs(), LatencyBuckets.MS);
             second.decisions().values().forEach(Objects::requireNonNull);
             second.queues().forEach(queue -> Objects.requireNonNull(queue.tiers()));
         }

@@ -1,7 +1,7 @@
 package dev.weir.live;
 
-import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.Histogram;
+import dev.weir.metrics.Histogram;
+import dev.weir.server.LatencyBuckets;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
@@ -38,10 +38,7 @@ public record InstanceSecond(
                 at,
                 Map.of(),
                 0,
-                new Histogram.Reading(
-                        EnforcerMetrics.LATENCIES_MS,
-                        Collections.nCopies(EnforcerMetrics.LATENCIES_MS.size() + 1, 0L),
-                        0),
+                new Histogram.Reading(LatencyBuckets.MS, Collections.nCopies(LatencyBuckets.MS.size() + 1, 0L), 0),
                 null,
                 List.of());
     }

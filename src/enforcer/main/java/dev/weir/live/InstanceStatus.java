@@ -1,6 +1,6 @@
 package dev.weir.live;
 
-import dev.weir.processor.Histogram;
+import dev.weir.metrics.Histogram;
 import dev.weir.shape.QueueView;
 import java.lang.management.ManagementFactory;
 import java.util.Comparator;

@@ -2,10 +2,10 @@ package dev.weir.live;
 
 import dev.weir.live.LimitedReport.LimitedClient;
 import dev.weir.live.LimitedReport.PolicyResults;
+import dev.weir.metrics.EnforcerMetrics.Evaluation;
 import dev.weir.metrics.HeavyHitters;
-import dev.weir.processor.EnforcerMetrics.Evaluation;
-import dev.weir.processor.LimitedRequest;
-import dev.weir.processor.RecentRing;
+import dev.weir.metrics.LimitedRequest;
+import dev.weir.metrics.RecentRing;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

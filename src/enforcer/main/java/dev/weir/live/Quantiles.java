@@ -1,6 +1,6 @@
 package dev.weir.live;
 
-import dev.weir.processor.Histogram;
+import dev.weir.metrics.Histogram;
 import java.util.OptionalLong;
 
 /** Upper bounds of the median and the 99th percentile, in ms; null if above the highest bound of the histogram. */

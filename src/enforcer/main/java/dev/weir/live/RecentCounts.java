@@ -1,8 +1,8 @@
 package dev.weir.live;
 
-import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.Histogram;
-import dev.weir.processor.RecentRing;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.metrics.Histogram;
+import dev.weir.metrics.RecentRing;
 import java.util.ArrayDeque;
 import java.util.Comparator;
 import java.util.Deque;

@@ -1,9 +1,9 @@
 package dev.weir.live;
 
-import dev.weir.metrics.MetricSource;
-import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.LimitedRequest;
-import dev.weir.processor.RecentRing;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.metrics.LimitedRequest;
+import dev.weir.metrics.RecentRing;
+import dev.weir.prometheus.MetricSource;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
 import java.util.ArrayDeque;

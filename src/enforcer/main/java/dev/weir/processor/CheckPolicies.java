@@ -1,6 +1,8 @@
 package dev.weir.processor;
 
 import dev.weir.definition.PolicyFold;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;

@@ -6,6 +6,8 @@ import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.requests.RoutedRequest;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.StoredIdempotencyCache;
 import dev.weir.storage.StoredStates;

@@ -5,6 +5,8 @@ import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
 import dev.weir.lease.LeaseRequest;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.requests.CarriedHeaders;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueRules;

@@ -3,7 +3,7 @@ package dev.weir.processor;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
 import dev.weir.policy.PolicyTable;
-import dev.weir.storage.DecisionOrderCodec;
+import dev.weir.storage.codec.DecisionOrderCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 

@@ -3,6 +3,8 @@ package dev.weir.processor;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseResponse;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.storage.LeaseKeys;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;

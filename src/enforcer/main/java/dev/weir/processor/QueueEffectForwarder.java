@@ -3,6 +3,8 @@ package dev.weir.processor;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.requests.CarriedHeaders;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.backlog.QueueRules;

@@ -1,5 +1,7 @@
 package dev.weir.processor;
 
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.LeaseKeys;
 import dev.weir.wire.LeaseResponseAvro;

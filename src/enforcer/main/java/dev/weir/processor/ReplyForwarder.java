@@ -1,6 +1,7 @@
 package dev.weir.processor;
 
 import dev.weir.event.Decision;
+import dev.weir.metrics.EnforcerMetrics;
 import java.util.OptionalInt;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.streams.processor.api.ProcessorContext;

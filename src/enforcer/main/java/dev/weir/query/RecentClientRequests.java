@@ -3,10 +3,10 @@ package dev.weir.query;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.processor.RequestReader;
+import dev.weir.kafka.SchemaRegistries;
+import dev.weir.kafka.Topics;
+import dev.weir.requests.RequestReader;
 import dev.weir.topics.RecordReader;
-import dev.weir.topics.SchemaRegistries;
-import dev.weir.topology.Topics;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
@@ -45,7 +45,7 @@ public final class RecentClientRequests {
      * its requests, only the last of those with the same tier and attributes, at most the last {@value #MAX_REQUESTS}.
      *
      * @param nowMs the time of the returned requests, so that they match the policies in force at that time
-     * @throws dev.weir.topics.UnreachableException if the topic cannot be read
+     * @throws dev.weir.kafka.UnreachableException if the topic cannot be read
      */
     public static List<Request> of(WeirConfig config, String client, long nowMs) {
         RecentClientRequests recent = new RecentClientRequests(config, client);

@@ -2,10 +2,10 @@ package dev.weir.query;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
+import dev.weir.kafka.SchemaRegistries;
+import dev.weir.kafka.Topics;
+import dev.weir.kafka.UnreachableException;
 import dev.weir.topics.RecordReader;
-import dev.weir.topics.SchemaRegistries;
-import dev.weir.topics.UnreachableException;
-import dev.weir.topology.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;

@@ -2,11 +2,11 @@ package dev.weir.query;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
-import dev.weir.processor.RequestReader;
+import dev.weir.kafka.SchemaRegistries;
+import dev.weir.kafka.Topics;
+import dev.weir.kafka.UnreachableException;
+import dev.weir.requests.RequestReader;
 import dev.weir.topics.RecordReader;
-import dev.weir.topics.SchemaRegistries;
-import dev.weir.topics.UnreachableException;
-import dev.weir.topology.Topics;
 import dev.weir.wire.RegistryException;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.UnreadableException;

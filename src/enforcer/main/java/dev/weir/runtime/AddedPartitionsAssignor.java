@@ -1,6 +1,6 @@
 package dev.weir.runtime;
 
-import dev.weir.processor.ProducerTimestamps;
+import dev.weir.requests.ProducerTimestamps;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;

@@ -1,30 +1,30 @@
 package dev.weir.runtime;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.RetryingRegistry;
+import dev.weir.kafka.SchemaRegistries;
+import dev.weir.kafka.Topics;
+import dev.weir.kafka.UnreachableException;
 import dev.weir.lease.ClockStepDetector;
 import dev.weir.live.Sampler;
-import dev.weir.metrics.ClusterProblemMetrics;
-import dev.weir.metrics.MetricSource;
-import dev.weir.metrics.PrometheusMetrics;
-import dev.weir.metrics.RestoreProgress;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.policy.DurationsAndSizes;
-import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.ReplyPartitions;
-import dev.weir.processor.RequestPartitions;
+import dev.weir.prometheus.ClusterProblemMetrics;
+import dev.weir.prometheus.MetricSource;
+import dev.weir.prometheus.PrometheusMetrics;
+import dev.weir.prometheus.RestoreProgress;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.PartitionOwners;
 import dev.weir.query.QueryService;
+import dev.weir.requests.RequestPartitions;
 import dev.weir.storage.CacheBudget;
 import dev.weir.storage.HolderNames;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.RequestTopic;
-import dev.weir.topics.RetryingRegistry;
-import dev.weir.topics.SchemaRegistries;
 import dev.weir.topics.StatePartitions;
-import dev.weir.topics.UnreachableException;
-import dev.weir.topology.Topics;
+import dev.weir.topology.StreamsSettings;
 import dev.weir.topology.WeirTopology;
 import dev.weir.watch.ClusterProblem;
 import dev.weir.watch.ClusterWatch;
@@ -94,7 +94,7 @@ public final class Enforcer implements AutoCloseable {
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
         clock = new ClockWatch(wallMs);
-        maxBehindMs = KafkaSettings.session(config).dividedBy(2);
+        maxBehindMs = StreamsSettings.session(config).dividedBy(2);
         policies = new PolicyRegistry();
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config).map(RetryingRegistry::new);
         QueueRegistry queues = new QueueRegistry();
@@ -118,13 +118,13 @@ public final class Enforcer implements AutoCloseable {
                         memory,
                         registry,
                         () -> steps.observe(System::nanoTime, System::currentTimeMillis)),
-                of(id, address, withTasks(requests.state(), KafkaSettings.deciding(config))));
+                of(id, address, withTasks(requests.state(), StreamsSettings.deciding(config))));
         StreamsApplication shaping;
         try {
             shaping = new StreamsApplication(
                     "shaping",
                     WeirTopology.shaping(config, replies, policies, queues, counts, registry),
-                    of(id, address, KafkaSettings.shaping(config)));
+                    of(id, address, StreamsSettings.shaping(config)));
         } catch (RuntimeException e) {
             deciding.close(STOPS_WITHIN);
             throw e;

@@ -1,5 +1,8 @@
 package dev.weir.runtime;
 
+import dev.weir.server.HealthReport;
+import java.util.List;
+
 /** The health of an enforcer. */
 public enum Health {
     /** The enforcer has not made any decisions yet. */
@@ -32,5 +35,14 @@ public enum Health {
     /** Returns a short description for users. */
     public String description() {
         return description;
+    }
+
+    /**
+     * Returns what the health checks report.
+     *
+     * @param missing what is missing, in words that name no brokers; empty if nothing is
+     */
+    public HealthReport report(List<String> missing) {
+        return new HealthReport(name(), description, this != FAILED, this == RUNNING, missing);
     }
 }

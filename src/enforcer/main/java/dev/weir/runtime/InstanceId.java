@@ -1,6 +1,6 @@
 package dev.weir.runtime;
 
-import dev.weir.topics.UnreachableException;
+import dev.weir.kafka.UnreachableException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

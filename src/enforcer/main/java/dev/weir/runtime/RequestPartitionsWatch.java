@@ -1,13 +1,13 @@
 package dev.weir.runtime;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.processor.RequestPartitions;
-import dev.weir.topics.KafkaCommands;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.kafka.KafkaCommands;
+import dev.weir.kafka.Topics;
+import dev.weir.kafka.UnreachableException;
+import dev.weir.requests.RequestPartitions;
 import dev.weir.topics.RequestTopic;
 import dev.weir.topics.StatePartitions;
-import dev.weir.topics.UnreachableException;
-import dev.weir.topology.Topics;
+import dev.weir.topology.StreamsSettings;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Executors;
@@ -35,7 +35,7 @@ final class RequestPartitionsWatch implements AutoCloseable {
     RequestPartitionsWatch(WeirConfig config, RequestPartitions partitions) {
         this.config = config;
         this.partitions = partitions;
-        interval = KafkaSettings.metadataAge(config);
+        interval = StreamsSettings.metadataAge(config);
         commands = new KafkaCommands(config);
     }
 

@@ -2,10 +2,10 @@ package dev.weir.runtime;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topics.SchemaRegistries;
-import dev.weir.topics.UnreachableException;
-import dev.weir.topology.Topics;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.SchemaRegistries;
+import dev.weir.kafka.Topics;
+import dev.weir.kafka.UnreachableException;
 import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;

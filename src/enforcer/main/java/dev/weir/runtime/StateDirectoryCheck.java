@@ -1,7 +1,7 @@
 package dev.weir.runtime;
 
 import com.sun.security.auth.module.UnixSystem;
-import dev.weir.topics.UnreachableException;
+import dev.weir.kafka.UnreachableException;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystems;

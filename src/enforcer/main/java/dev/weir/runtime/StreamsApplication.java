@@ -1,8 +1,8 @@
 package dev.weir.runtime;
 
 import dev.weir.fault.SafeText;
+import dev.weir.kafka.UnreachableException;
 import dev.weir.policy.DurationsAndSizes;
-import dev.weir.topics.UnreachableException;
 import java.time.Duration;
 import java.util.LinkedHashSet;
 import java.util.Optional;

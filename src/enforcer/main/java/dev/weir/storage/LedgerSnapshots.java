@@ -3,6 +3,7 @@ package dev.weir.storage;
 import dev.weir.decision.PolicyLedger;
 import dev.weir.limit.SegmentStore;
 import dev.weir.policy.Policy;
+import dev.weir.storage.codec.LeaseCodec;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.function.Function;

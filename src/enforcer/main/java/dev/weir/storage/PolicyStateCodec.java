@@ -6,6 +6,8 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.storage.codec.StateCodec;
+import dev.weir.storage.codec.WriteBackCodec;
 import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;

@@ -7,6 +7,7 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.RoundTripEstimator;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.storage.codec.LeaseCodec;
 import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;

@@ -2,6 +2,7 @@ package dev.weir.storage;
 
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.SegmentStore;
+import dev.weir.storage.codec.StateCodec;
 import dev.weir.wire.KeyCodec;
 import java.util.HashMap;
 import java.util.Map;

@@ -6,6 +6,8 @@ import dev.weir.decision.PolicyStates;
 import dev.weir.event.StateKey;
 import dev.weir.limit.SegmentStore;
 import dev.weir.policy.RequestKey;
+import dev.weir.storage.codec.IdempotentAnswerCodec;
+import dev.weir.storage.codec.StateCodec;
 import dev.weir.wire.KeyCodec;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,5 +1,6 @@
 package dev.weir.storage;
 
+import dev.weir.storage.codec.StateCodec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;

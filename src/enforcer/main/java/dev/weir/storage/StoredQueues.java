@@ -11,6 +11,8 @@ import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.Slot;
+import dev.weir.storage.codec.BucketCodec;
+import dev.weir.storage.codec.QueueCodec;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.BiConsumer;

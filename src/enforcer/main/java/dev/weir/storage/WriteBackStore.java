@@ -1,5 +1,6 @@
 package dev.weir.storage;
 
+import dev.weir.storage.codec.WriteBackCodec;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

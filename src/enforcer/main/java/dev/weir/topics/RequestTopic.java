@@ -1,7 +1,9 @@
 package dev.weir.topics;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topology.Topics;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
+import dev.weir.kafka.UnreachableException;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;

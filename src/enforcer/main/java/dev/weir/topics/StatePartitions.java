@@ -1,8 +1,11 @@
 package dev.weir.topics;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.KafkaCommands;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
+import dev.weir.kafka.UnreachableException;
 import dev.weir.topology.Stores;
-import dev.weir.topology.Topics;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

@@ -1,6 +1,7 @@
 package dev.weir.topics;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.UnreachableException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;

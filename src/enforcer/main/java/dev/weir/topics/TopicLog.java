@@ -1,6 +1,8 @@
 package dev.weir.topics;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.UnreachableException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;

@@ -7,8 +7,10 @@ import static org.apache.kafka.common.config.TopicConfig.MIN_IN_SYNC_REPLICAS_CO
 import static org.apache.kafka.common.config.TopicConfig.RETENTION_MS_CONFIG;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.KafkaCommands;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
 import dev.weir.topology.Stores;
-import dev.weir.topology.Topics;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -1,10 +1,11 @@
 package dev.weir.topics;
 
+import dev.weir.fault.BadInput;
 import java.util.List;
 import java.util.stream.Collectors;
 
 /** Thrown if existing topics do not meet Weir's requirements. The message has several lines and includes the fixes. */
-public final class WrongTopicsException extends RuntimeException {
+public final class WrongTopicsException extends RuntimeException implements BadInput {
 
     private static final long serialVersionUID = 1L;
 

@@ -1,7 +1,7 @@
 package dev.weir.transaction;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.kafka.KafkaSettings;
 import dev.weir.transaction.TransactionVerdict.MarkerMissing;
 import dev.weir.transaction.TransactionVerdict.MayRun;
 import dev.weir.transaction.TransactionVerdict.NeverJoined;

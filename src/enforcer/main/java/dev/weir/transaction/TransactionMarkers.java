@@ -1,7 +1,7 @@
 package dev.weir.transaction;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.kafka.KafkaSettings;
 import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package dev.weir.watch;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topics.UnreachableException;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.UnreachableException;
 import dev.weir.watch.ClusterProblem.Kind;
 import java.time.Duration;
 import java.util.Collection;

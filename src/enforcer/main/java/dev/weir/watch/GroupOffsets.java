@@ -1,7 +1,7 @@
 package dev.weir.watch;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.kafka.KafkaSettings;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;

@@ -1,9 +1,9 @@
 package dev.weir.watch;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.Topics;
 import dev.weir.topics.TopicRequirements;
 import dev.weir.topics.TopicSetup;
-import dev.weir.topology.Topics;
 import dev.weir.watch.ClusterProblem.Kind;
 import java.util.ArrayList;
 import java.util.HashMap;

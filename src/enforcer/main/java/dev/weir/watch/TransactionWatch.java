@@ -1,7 +1,7 @@
 package dev.weir.watch;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.topology.StreamsSettings;
 import dev.weir.transaction.OpenTransaction;
 import dev.weir.transaction.TransactionInspector;
 import dev.weir.transaction.TransactionVerdict;
@@ -86,7 +86,7 @@ final class TransactionWatch {
         this.admin = admin;
         this.nanos = nanos;
         inspector = new TransactionInspector(admin, config);
-        patience = KafkaSettings.transaction(config);
+        patience = StreamsSettings.transaction(config);
         offsets = new GroupOffsets(admin, config);
     }
 

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.Histogram;
+import dev.weir.metrics.Histogram;
+import dev.weir.server.LatencyBuckets;
 import dev.weir.shape.QueueView;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 class ClusterTimelineTest {
 
     private static final Histogram.Reading ONE_AND_ONE = new Histogram.Reading(
-            EnforcerMetrics.LATENCIES_MS, List.of(1L, 0L, 0L, 1L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L), 0);
+            LatencyBuckets.MS, List.of(1L, 0L, 0L, 1L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L), 0);
 
     private final ClusterTimeline together = new ClusterTimeline();
 

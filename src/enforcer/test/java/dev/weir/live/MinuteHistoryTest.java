@@ -2,8 +2,8 @@ package dev.weir.live;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.processor.EnforcerMetrics;
-import dev.weir.processor.Histogram;
+import dev.weir.metrics.Histogram;
+import dev.weir.server.LatencyBuckets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -19,13 +19,13 @@ class MinuteHistoryTest {
 
     /** Returns a second with one decision, one dead letter, and one request that enters and leaves a queue. */
     private static InstanceSecond second(long at, Long lag, String queue, long waiting, Long oldestWaitMs) {
-        List<Long> latencies = new ArrayList<>(Collections.nCopies(EnforcerMetrics.LATENCIES_MS.size() + 1, 0L));
+        List<Long> latencies = new ArrayList<>(Collections.nCopies(LatencyBuckets.MS.size() + 1, 0L));
         latencies.set(2, 1L);
         return new InstanceSecond(
                 at,
                 Map.of("ALLOWED", 1L),
                 1,
-                new Histogram.Reading(EnforcerMetrics.LATENCIES_MS, latencies, 5),
+                new Histogram.Reading(LatencyBuckets.MS, latencies, 5),
                 lag,
                 List.of(new InstanceSecond.QueueSecond(
                         queue, waiting, oldestWaitMs, 1, 1, List.of(new InstanceSecond.TierSecond("gold", waiting)))));

@@ -3,8 +3,8 @@ package dev.weir.live;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Outcome;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.Counting;
-import dev.weir.processor.EnforcerMetrics;
 import org.junit.jupiter.api.Test;
 
 class RecentCountsTest {

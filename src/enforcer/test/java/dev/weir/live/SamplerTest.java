@@ -4,11 +4,11 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Outcome;
-import dev.weir.metrics.MetricSource;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.Counting;
-import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
-import dev.weir.processor.RequestPartitions;
+import dev.weir.prometheus.MetricSource;
+import dev.weir.requests.RequestPartitions;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.TierShare;

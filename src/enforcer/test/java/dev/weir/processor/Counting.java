@@ -5,6 +5,7 @@ import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.metrics.EnforcerMetrics;
 
 /** Updates metrics like a task, for tests in other packages. */
 public final class Counting {

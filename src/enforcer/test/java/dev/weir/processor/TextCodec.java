@@ -1,6 +1,6 @@
 package dev.weir.processor;
 
-import dev.weir.storage.WriteBackCodec;
+import dev.weir.storage.codec.WriteBackCodec;
 import java.nio.charset.StandardCharsets;
 
 /** A codec of texts. Texts that start with # are cached in decoded form and count as one byte per character. */

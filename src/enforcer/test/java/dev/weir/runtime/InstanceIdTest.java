@@ -3,7 +3,7 @@ package dev.weir.runtime;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.topics.UnreachableException;
+import dev.weir.kafka.UnreachableException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

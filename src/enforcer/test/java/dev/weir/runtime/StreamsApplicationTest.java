@@ -5,8 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.dev.TestBroker;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.testing.TestBroker;
+import dev.weir.topology.StreamsSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
@@ -168,7 +169,7 @@ class StreamsApplicationTest {
                 producer.send(new ProducerRecord<>(id, value)).get();
             }
         }
-        Properties settings = KafkaSettings.deciding(config.withStateDirectory(directory));
+        Properties settings = StreamsSettings.deciding(config.withStateDirectory(directory));
         settings.put("application.id", id);
         settings.put("group.instance.id", id); // like an enforcer
         settings.put("commit.interval.ms", 0); // so that records before a failure are not processed again

@@ -10,6 +10,7 @@ import dev.weir.event.StateKey;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SlidingWindowLog;
+import dev.weir.storage.codec.StateCodec;
 import java.lang.management.ManagementFactory;
 import java.lang.ref.WeakReference;
 import java.time.Duration;

@@ -16,9 +16,9 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /** An in-memory store that records each call. */
-final class RecordedStore implements KeyValueStore<Bytes, byte[]> {
+public final class RecordedStore implements KeyValueStore<Bytes, byte[]> {
 
-    final NavigableMap<Bytes, byte[]> content = new TreeMap<>();
+    public final NavigableMap<Bytes, byte[]> content = new TreeMap<>();
     boolean fails;
     boolean keeps = true;
     private final List<String> calls = new ArrayList<>();

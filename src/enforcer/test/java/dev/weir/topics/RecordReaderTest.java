@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.dev.TestBroker;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.UnreachableException;
+import dev.weir.testing.TestBroker;
 import dev.weir.topics.RecordReader.Options;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;

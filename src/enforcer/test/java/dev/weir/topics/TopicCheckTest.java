@@ -8,9 +8,11 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.dev.TestBroker;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
+import dev.weir.kafka.UnreachableException;
 import dev.weir.runtime.Enforcer;
-import dev.weir.topology.Topics;
+import dev.weir.testing.TestBroker;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;

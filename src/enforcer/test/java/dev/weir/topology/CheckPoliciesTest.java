@@ -3,10 +3,9 @@ package dev.weir.topology;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Kind;
 import java.nio.charset.StandardCharsets;
@@ -47,7 +46,7 @@ class CheckPoliciesTest {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
         driver = new TopologyTestDriver(
                 WeirTopology.shaping(config, new PolicyRegistry(), new QueueRegistry(), new EnforcerMetrics()),
-                KafkaSettings.shaping(config),
+                StreamsSettings.shaping(config),
                 Instant.EPOCH);
         policies = driver.createInputTopic("weir.policies", new ByteArraySerializer(), new ByteArraySerializer());
         restored = out("weir.policies");

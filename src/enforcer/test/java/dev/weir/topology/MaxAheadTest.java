@@ -5,11 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.kafka.Topics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
-import dev.weir.processor.ProducerTimestamps;
-import dev.weir.processor.RequestTimestamps;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.requests.ProducerTimestamps;
+import dev.weir.requests.RequestTimestamps;
 import dev.weir.wire.DeadLetterHeaders;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestCodec;
@@ -74,7 +74,7 @@ class MaxAheadTest {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
         try (TopologyTestDriver driver = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, new PolicyRegistry(), new EnforcerMetrics()),
-                KafkaSettings.deciding(config),
+                StreamsSettings.deciding(config),
                 Instant.ofEpochMilli(NOW_MS))) {
             Topics topics = Topics.of("weir.", "weir");
             TestInputTopic<byte[], byte[]> requests =

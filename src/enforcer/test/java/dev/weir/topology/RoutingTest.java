@@ -13,9 +13,9 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.kafka.Topics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
@@ -319,7 +319,7 @@ class RoutingTest {
                     .build();
             driver = new TopologyTestDriver(
                     WeirTopology.deciding(config, partitions, new PolicyRegistry(), counts),
-                    KafkaSettings.deciding(config),
+                    StreamsSettings.deciding(config),
                     TopologyHarness.CLOCK);
             Topics topics = Topics.of(config);
             requests = in(topics.requests());

@@ -12,11 +12,11 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.kafka.Topics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.shape.QueueView;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
@@ -80,11 +80,11 @@ class ShapingTest {
         queues = new QueueRegistry();
         deciding = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
-                KafkaSettings.deciding(config),
+                StreamsSettings.deciding(config),
                 Instant.EPOCH);
         shaping = new TopologyTestDriver(
                 WeirTopology.shaping(config, live, queues, new EnforcerMetrics()),
-                KafkaSettings.shaping(config),
+                StreamsSettings.shaping(config),
                 Instant.EPOCH);
         Topics topics = Topics.of("weir.", "weir");
         requests = in(deciding, topics.requests());

@@ -12,13 +12,13 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
+import dev.weir.kafka.Topics;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.storage.LeaseKeys;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DeadLetterHeaders;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.KeyCodec;
@@ -83,9 +83,11 @@ class SharingTest {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
         Topics topics = Topics.of("weir.", "weir");
         deciding = new TopologyTestDriver(
-                WeirTopology.deciding(config, 1, live, counts), KafkaSettings.deciding(config), START);
+                WeirTopology.deciding(config, 1, live, counts), StreamsSettings.deciding(config), START);
         lending = new TopologyTestDriver(
-                WeirTopology.shaping(config, live, new QueueRegistry(), counts), KafkaSettings.shaping(config), START);
+                WeirTopology.shaping(config, live, new QueueRegistry(), counts),
+                StreamsSettings.shaping(config),
+                START);
         requests = in(deciding, topics.requests());
         grantsIn = in(deciding, topics.leaseResponses());
         policies = deciding.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());

@@ -8,10 +8,10 @@ import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.kafka.Topics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseResponseAvro;
 import dev.weir.wire.PolicyAvro;
@@ -85,7 +85,7 @@ class SkewedClocksTest {
             WeirConfig config = config(applicationId);
             driver = new TopologyTestDriver(
                     WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
-                    KafkaSettings.deciding(config),
+                    StreamsSettings.deciding(config),
                     Instant.ofEpochMilli(brokerMs + aheadMs));
             requests = in(driver, TOPICS.requests());
             grants = in(driver, Topics.of(config).leaseResponses());
@@ -133,7 +133,7 @@ class SkewedClocksTest {
             WeirConfig config = config("weir");
             driver = new TopologyTestDriver(
                     WeirTopology.shaping(config, live, new QueueRegistry(), new EnforcerMetrics()),
-                    KafkaSettings.shaping(config),
+                    StreamsSettings.shaping(config),
                     Instant.ofEpochMilli(brokerMs + aheadMs));
             asks = in(driver, TOPICS.leaseRequests());
             grants = out(driver, TOPICS.leaseResponses());

@@ -3,7 +3,7 @@ package dev.weir.topology;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import java.io.IOException;

@@ -6,11 +6,11 @@ import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
+import dev.weir.kafka.Topics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.policy.RequestRules;
-import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.storage.WriteBackStore;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.RequestCodec;
@@ -52,7 +52,7 @@ final class TopologyHarness implements AutoCloseable {
 
     TopologyHarness(Path stateDirectory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
-        Properties settings = KafkaSettings.deciding(config);
+        Properties settings = StreamsSettings.deciding(config);
         driver = new TopologyTestDriver(WeirTopology.deciding(config, 1, live, new EnforcerMetrics()), settings, CLOCK);
         Topics topics = Topics.of("weir.", "weir");
         requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());

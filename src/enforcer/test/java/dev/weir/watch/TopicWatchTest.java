@@ -5,11 +5,11 @@ import static dev.weir.testing.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.dev.TestBroker;
+import dev.weir.kafka.KafkaSettings;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.Health;
 import dev.weir.testing.CapturedLog;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.testing.TestBroker;
 import dev.weir.topics.TopicRequirements;
 import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
@@ -32,7 +32,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 class TopicWatchTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);
-    private static final WeirConfig CONFIG = TestBroker.config("topicwatch");
+    private static final WeirConfig CONFIG = WeirConfig.builder()
+            .named("topicwatch")
+            .kafka(TestBroker.clientSettings())
+            .build();
 
     private static Admin admin;
 
@@ -103,7 +106,11 @@ class TopicWatchTest {
 
     @Test
     void an_instance_whose_changelog_is_deleted_says_so_and_starts_with_empty_state_after_a_restart() throws Exception {
-        WeirConfig config = TestBroker.config("topicgone").withStateDirectory(directory);
+        WeirConfig config = WeirConfig.builder()
+                .named("topicgone")
+                .kafka(TestBroker.clientSettings())
+                .build()
+                .withStateDirectory(directory);
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         String changelog = "topicgone-policy-states-changelog";
         try (CapturedLog log = new CapturedLog(ClusterProblems.class)) {

@@ -5,7 +5,7 @@ import dev.weir.client.NoDecisionReason;
 import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
-import dev.weir.service.DecideApi;
+import dev.weir.server.decide.DecideApi;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.LinkedHashMap;

@@ -3,7 +3,7 @@ package dev.weir.gateway;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.event.Reason;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.server.LatencyBuckets;
 import io.prometheus.metrics.core.datapoints.CounterDataPoint;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
@@ -18,7 +18,6 @@ import java.util.concurrent.atomic.LongAdder;
 /** Counts the calls of {@code /v1/authorize}. Thread-safe. */
 final class AuthorizeMetrics {
 
-    private static final double MS_PER_SECOND = 1_000;
     private static final double NANOS_PER_SECOND = 1e9;
 
     /** What became of a call. */
@@ -68,9 +67,7 @@ final class AuthorizeMetrics {
             .name("weir_authorize_duration_seconds")
             .help("Time from a call of /v1/authorize to its decision")
             .classicOnly()
-            .classicUpperBounds(EnforcerMetrics.LATENCIES_MS.stream()
-                    .mapToDouble(ms -> ms / MS_PER_SECOND)
-                    .toArray())
+            .classicUpperBounds(LatencyBuckets.seconds())
             .build();
 
     private final LongAdder inFlight = new LongAdder();

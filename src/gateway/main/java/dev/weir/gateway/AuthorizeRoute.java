@@ -3,7 +3,7 @@ package dev.weir.gateway;
 import dev.weir.client.Fallback;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Glob;
-import dev.weir.service.RequestDecider;
+import dev.weir.server.decide.RequestDecider;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;

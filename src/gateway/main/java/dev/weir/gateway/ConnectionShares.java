@@ -1,8 +1,8 @@
 package dev.weir.gateway;
 
 import dev.weir.gateway.envoy.ConnectionBounds;
-import dev.weir.service.http.ConnectionGuard;
-import dev.weir.service.http.ConnectionGuard.Share;
+import dev.weir.server.http.ConnectionGuard;
+import dev.weir.server.http.ConnectionGuard.Share;
 import java.time.Duration;
 
 /**

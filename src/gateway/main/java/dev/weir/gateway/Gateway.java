@@ -3,35 +3,35 @@ package dev.weir.gateway;
 import static io.javalin.http.HandlerType.GET;
 import static io.javalin.http.HandlerType.POST;
 
+import dev.weir.config.BadSettingException;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service.TokenRule;
-import dev.weir.gateway.envoy.CallBounds;
-import dev.weir.gateway.envoy.EntryTexts;
 import dev.weir.gateway.envoy.EnvoyMetrics;
 import dev.weir.gateway.envoy.EnvoyServer;
 import dev.weir.gateway.envoy.EnvoyTls;
-import dev.weir.metrics.ProcessMetrics;
-import dev.weir.service.DecideApi;
-import dev.weir.service.DecidingClient;
-import dev.weir.service.GatewayFeed;
-import dev.weir.service.HealthChecks;
-import dev.weir.service.HealthReport;
-import dev.weir.service.RequestDecider;
-import dev.weir.service.ServiceMetrics;
-import dev.weir.service.http.AccessControl;
-import dev.weir.service.http.AccessControl.Permission;
-import dev.weir.service.http.AccessTokens;
-import dev.weir.service.http.BadSettingException;
-import dev.weir.service.http.ConnectionGuard;
-import dev.weir.service.http.ProblemDetails;
-import dev.weir.service.http.ResponseWriter;
-import dev.weir.service.http.ServiceListener;
-import dev.weir.service.http.ServiceServer;
-import dev.weir.service.http.ServiceServer.Route;
-import dev.weir.service.http.ServiceTls;
-import dev.weir.service.http.TokenThrottle;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topics.UnreachableException;
+import dev.weir.gateway.envoy.mapping.CallBounds;
+import dev.weir.gateway.envoy.mapping.EntryTexts;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.UnreachableException;
+import dev.weir.server.HealthChecks;
+import dev.weir.server.HealthReport;
+import dev.weir.server.ProcessMetrics;
+import dev.weir.server.ServiceMetrics;
+import dev.weir.server.decide.DecideApi;
+import dev.weir.server.decide.DecideMetrics;
+import dev.weir.server.decide.DecidingClient;
+import dev.weir.server.decide.RequestDecider;
+import dev.weir.server.http.AccessControl;
+import dev.weir.server.http.AccessControl.Permission;
+import dev.weir.server.http.AccessTokens;
+import dev.weir.server.http.ConnectionGuard;
+import dev.weir.server.http.ProblemDetails;
+import dev.weir.server.http.ResponseWriter;
+import dev.weir.server.http.ServiceListener;
+import dev.weir.server.http.ServiceServer;
+import dev.weir.server.http.ServiceServer.Route;
+import dev.weir.server.http.ServiceTls;
+import dev.weir.server.http.TokenThrottle;
 import dev.weir.wire.Json;
 import io.javalin.http.NotFoundResponse;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
@@ -258,13 +258,14 @@ public final class Gateway implements AutoCloseable {
 
     private List<Route> routes(WeirConfig weir) {
         HealthChecks checks = new HealthChecks(this::health);
-        DecideApi deciding = new DecideApi(weir, client, metrics.deciding());
+        DecideApi deciding =
+                new DecideApi(weir, client, new DecideMetrics(metrics.registry().getPrometheusRegistry()));
         return List.of(
                 new Route(GET, AccessControl.LIVENESS_PATH, Permission.HEALTH, checks::live),
                 new Route(GET, AccessControl.READINESS_PATH, Permission.HEALTH, checks::ready),
                 new Route(GET, "/metrics", Permission.READ, request -> request.contentType(ServiceMetrics.FORMAT)
                         .result(metrics.scrape())),
-                new Route(GET, GatewayFeed.STATUS_PATH, Permission.READ, request -> request.contentType(
+                new Route(GET, WeirConfig.Service.GATEWAY_STATUS_PATH, Permission.READ, request -> request.contentType(
                                 "application/json")
                         .result(Json.write(status()))),
                 new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide));

@@ -2,12 +2,12 @@ package dev.weir.gateway;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.api.Caller;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.client.XRateLimitFields;
 import dev.weir.config.WeirConfig;
-import dev.weir.service.Caller;
-import dev.weir.service.RequestDecider;
+import dev.weir.server.decide.RequestDecider;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.time.Duration;
 import java.util.Optional;

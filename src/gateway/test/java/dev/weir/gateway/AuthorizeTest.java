@@ -3,9 +3,9 @@ package dev.weir.gateway;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.api.Caller;
+import dev.weir.api.Reply;
 import dev.weir.config.WeirConfig.Service.TokenRule;
-import dev.weir.service.Caller;
-import dev.weir.service.Reply;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;

@@ -4,6 +4,7 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.api.Caller;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
@@ -12,9 +13,8 @@ import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
+import dev.weir.kafka.UnreachableException;
 import dev.weir.rules.PolicyTopic;
-import dev.weir.service.Caller;
-import dev.weir.topics.UnreachableException;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;

@@ -4,10 +4,10 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.weir.api.Caller;
 import dev.weir.config.WeirConfig;
-import dev.weir.service.Caller;
-import dev.weir.service.http.ConnectionGuard;
-import dev.weir.service.http.ConnectionGuard.Share;
+import dev.weir.server.http.ConnectionGuard;
+import dev.weir.server.http.ConnectionGuard.Share;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

@@ -2,9 +2,9 @@ package dev.weir.gateway;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.service.Caller;
-import dev.weir.service.Queries;
-import dev.weir.service.Scrape;
+import dev.weir.api.Caller;
+import dev.weir.api.Queries;
+import dev.weir.api.Scrape;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterAll;

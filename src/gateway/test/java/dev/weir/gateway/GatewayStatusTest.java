@@ -4,10 +4,10 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.api.Caller;
+import dev.weir.api.WeirService;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service;
-import dev.weir.service.Caller;
-import dev.weir.service.WeirService;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Tag;

@@ -1,6 +1,6 @@
 package dev.weir.gateway;
 
-import dev.weir.dev.ChildProcess;
+import dev.weir.testing.ChildProcess;
 import java.io.File;
 import java.io.IOException;
 import java.net.InetSocketAddress;

@@ -1,17 +1,17 @@
 package dev.weir.failure;
 
-import dev.weir.cli.DurationConverter;
+import dev.weir.cli.option.DurationConverter;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.RequestSender;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
-import dev.weir.topology.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.UnreadableException;
 import java.io.IOException;

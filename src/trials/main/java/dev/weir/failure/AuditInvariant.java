@@ -15,7 +15,7 @@ import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.audit.shared.SharedQuotaAudit;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
-import dev.weir.processor.RequestReader;
+import dev.weir.requests.RequestReader;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestCodec;

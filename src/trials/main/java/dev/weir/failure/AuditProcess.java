@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.cli.Main;
-import dev.weir.dev.JavaProcess;
+import dev.weir.testing.JavaProcess;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.EnumMap;

@@ -2,16 +2,16 @@ package dev.weir.failure;
 
 import static dev.weir.testing.Await.await;
 
-import dev.weir.cli.DurationConverter;
+import dev.weir.cli.option.DurationConverter;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
-import dev.weir.dev.BrokerCluster;
-import dev.weir.dev.ChildProcess;
 import dev.weir.event.Request;
+import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.RequestSender;
+import dev.weir.testing.BrokerCluster;
+import dev.weir.testing.ChildProcess;
 import dev.weir.topics.TopicSetup;
-import dev.weir.topology.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestJson;
 import dev.weir.wire.UnreadableException;

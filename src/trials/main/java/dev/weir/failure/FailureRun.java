@@ -4,12 +4,12 @@ import static dev.weir.testing.Await.await;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
-import dev.weir.dev.BrokerCluster;
-import dev.weir.dev.ChildProcess;
+import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.testing.BrokerCluster;
+import dev.weir.testing.ChildProcess;
 import dev.weir.topics.TopicSetup;
-import dev.weir.topology.Topics;
+import dev.weir.topology.StreamsSettings;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -321,7 +321,7 @@ final class FailureRun implements AutoCloseable {
     /** Returns the partitions that are assigned to an enforcer in both applications. */
     private Set<TopicPartition> partitions(InstanceProcess instance) throws Exception {
         List<String> groups =
-                List.of(config.applicationId(), KafkaSettings.shaping(config).getProperty("application.id"));
+                List.of(config.applicationId(), StreamsSettings.shaping(config).getProperty("application.id"));
         Set<TopicPartition> partitions = new HashSet<>();
         for (var group :
                 brokers.admin().describeConsumerGroups(groups).all().get().values()) {

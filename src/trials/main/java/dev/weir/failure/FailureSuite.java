@@ -1,6 +1,6 @@
 package dev.weir.failure;
 
-import dev.weir.cli.DurationConverter;
+import dev.weir.cli.option.DurationConverter;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package dev.weir.failure;
 
-import dev.weir.dev.BrokerCluster;
+import dev.weir.testing.BrokerCluster;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -1,7 +1,7 @@
 package dev.weir.failure;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topology.Topics;
+import dev.weir.kafka.Topics;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -3,8 +3,8 @@ package dev.weir.failure;
 import static dev.weir.testing.Await.await;
 
 import dev.weir.cli.Main;
-import dev.weir.dev.ChildProcess;
-import dev.weir.dev.JavaProcess;
+import dev.weir.testing.ChildProcess;
+import dev.weir.testing.JavaProcess;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;

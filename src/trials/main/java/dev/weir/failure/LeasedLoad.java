@@ -2,9 +2,9 @@ package dev.weir.failure;
 
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
-import dev.weir.dev.ChildProcess;
-import dev.weir.dev.JavaProcess;
 import dev.weir.event.Decision;
+import dev.weir.testing.ChildProcess;
+import dev.weir.testing.JavaProcess;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,8 +2,8 @@ package dev.weir.failure;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topology.Topics;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.UnreadableException;

@@ -1,7 +1,7 @@
 package dev.weir.failure;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.kafka.KafkaSettings;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;

@@ -3,7 +3,7 @@ package dev.weir.fuzz;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.fault.FaultsException;
-import dev.weir.topics.KafkaSettings;
+import dev.weir.topology.StreamsSettings;
 import java.util.List;
 import java.util.Map;
 
@@ -32,8 +32,8 @@ final class ConfigFileFuzz implements FuzzRunner.Case {
             trial.came("refused");
             return;
         }
-        KafkaSettings.deciding(config);
-        KafkaSettings.shaping(config);
+        StreamsSettings.deciding(config);
+        StreamsSettings.shaping(config);
         config.requests().rules();
         trial.came("accepted");
     }

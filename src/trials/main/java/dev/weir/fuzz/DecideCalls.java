@@ -3,9 +3,9 @@ package dev.weir.fuzz;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.api.Reply;
 import dev.weir.config.WeirConfig;
 import dev.weir.policy.RequestRules;
-import dev.weir.service.Reply;
 import dev.weir.wire.Json;
 import dev.weir.wire.RequestJson;
 import java.util.ArrayList;

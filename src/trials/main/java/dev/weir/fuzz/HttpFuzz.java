@@ -3,8 +3,8 @@ package dev.weir.fuzz;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.service.Caller;
-import dev.weir.service.Reply;
+import dev.weir.api.Caller;
+import dev.weir.api.Reply;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;

@@ -2,15 +2,15 @@ package dev.weir.fuzz;
 
 import static dev.weir.testing.Await.await;
 
+import dev.weir.api.Caller;
+import dev.weir.api.WeirService;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.fault.FaultsException;
+import dev.weir.kafka.KafkaSettings;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
-import dev.weir.service.Caller;
-import dev.weir.service.WeirService;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
 import java.io.IOException;
 import java.nio.file.Files;

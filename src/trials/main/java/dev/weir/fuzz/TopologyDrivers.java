@@ -1,12 +1,12 @@
 package dev.weir.fuzz;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.Topics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.policy.RequestRules;
-import dev.weir.processor.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
-import dev.weir.topics.KafkaSettings;
-import dev.weir.topology.Topics;
+import dev.weir.topology.StreamsSettings;
 import dev.weir.topology.WeirTopology;
 import dev.weir.wire.PolicyAvro;
 import java.nio.file.Path;
@@ -54,11 +54,11 @@ final class TopologyDrivers implements AutoCloseable {
         Topics topics = Topics.of("weir.", "weir");
         deciding = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
-                KafkaSettings.deciding(config),
+                StreamsSettings.deciding(config),
                 Instant.ofEpochMilli(RequestRules.MAX_TIMESTAMP_MS)); // no request is ahead of this time
         shaping = new TopologyTestDriver(
                 WeirTopology.shaping(config, live, new QueueRegistry(), new EnforcerMetrics()),
-                KafkaSettings.shaping(config),
+                StreamsSettings.shaping(config),
                 Instant.EPOCH);
         requests = in(deciding, topics.requests());
         admissions = in(shaping, topics.admissions());

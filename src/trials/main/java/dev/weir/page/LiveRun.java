@@ -1,5 +1,7 @@
 package dev.weir.page;
 
+import dev.weir.api.Caller;
+import dev.weir.api.WeirService;
 import dev.weir.client.RequestBuilder;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service.TokenRule;
@@ -8,14 +10,12 @@ import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Request;
 import dev.weir.gateway.Gateway;
 import dev.weir.gateway.GatewayConfig;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
-import dev.weir.service.Caller;
-import dev.weir.service.WeirService;
-import dev.weir.topics.KafkaSettings;
 import dev.weir.topics.TopicSetup;
-import dev.weir.topology.Topics;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -15,7 +15,7 @@ import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.policy.PolicyTable;
-import dev.weir.processor.RecordOrigin;
+import dev.weir.requests.RecordOrigin;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.topology.Stores;
 import dev.weir.wire.AdmissionAvro;

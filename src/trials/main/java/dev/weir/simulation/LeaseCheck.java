@@ -19,7 +19,7 @@ import dev.weir.limit.MapSegments;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.simulation.SimulatedPartition.Entry;
-import dev.weir.storage.LeaseCodec;
+import dev.weir.storage.codec.LeaseCodec;
 import dev.weir.testing.Promise;
 import dev.weir.testing.Promise.Use;
 import dev.weir.wire.KeyCodec;

@@ -4,12 +4,12 @@ import static dev.weir.simulation.Violation.Promise.BOUNDED;
 import static dev.weir.simulation.Violation.Promise.RESTORED_AS_IT_WAS;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.Shape;
 import dev.weir.shape.QueueView;
-import dev.weir.storage.WaiterCodec;
-import dev.weir.storage.WaiterCodec.Waiter;
+import dev.weir.storage.codec.WaiterCodec;
+import dev.weir.storage.codec.WaiterCodec.Waiter;
 import dev.weir.topology.Stores;
 import dev.weir.wire.KeyCodec;
 import java.time.Duration;

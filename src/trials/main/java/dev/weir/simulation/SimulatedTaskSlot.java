@@ -1,7 +1,7 @@
 package dev.weir.simulation;
 
+import dev.weir.kafka.Topics;
 import dev.weir.topology.Stores;
-import dev.weir.topology.Topics;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;

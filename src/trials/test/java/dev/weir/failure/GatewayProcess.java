@@ -4,8 +4,8 @@ import static dev.weir.testing.Await.await;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.cli.Main;
-import dev.weir.dev.ChildProcess;
-import dev.weir.dev.JavaProcess;
+import dev.weir.testing.ChildProcess;
+import dev.weir.testing.JavaProcess;
 import dev.weir.wire.Json;
 import java.io.IOException;
 import java.net.ServerSocket;

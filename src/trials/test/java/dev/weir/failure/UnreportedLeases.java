@@ -1,9 +1,9 @@
 package dev.weir.failure;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.Topics;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.topology.Topics;
 import dev.weir.wire.KeyCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;

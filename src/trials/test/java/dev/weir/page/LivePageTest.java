@@ -4,10 +4,10 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weir.service.Caller;
-import dev.weir.service.LivePage;
-import dev.weir.service.Reply;
-import dev.weir.service.WeirService;
+import dev.weir.api.Caller;
+import dev.weir.api.LivePage;
+import dev.weir.api.Reply;
+import dev.weir.api.WeirService;
 import io.javalin.Javalin;
 import io.javalin.compression.CompressionStrategy;
 import io.javalin.http.Context;

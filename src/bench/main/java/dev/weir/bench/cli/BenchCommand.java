@@ -3,7 +3,7 @@ package dev.weir.bench.cli;
 import dev.weir.bench.MachineInfo;
 import dev.weir.bench.ResultTable;
 import dev.weir.cli.HelpCommand;
-import dev.weir.cli.RootCommand;
+import dev.weir.console.RootCommand;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;

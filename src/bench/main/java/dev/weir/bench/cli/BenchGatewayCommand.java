@@ -2,7 +2,7 @@ package dev.weir.bench.cli;
 
 import dev.weir.bench.gateway.GatewayBench;
 import dev.weir.bench.redis.RedisServer;
-import dev.weir.cli.DurationConverter;
+import dev.weir.cli.option.DurationConverter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;

@@ -1,7 +1,7 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.KeysBench;
-import dev.weir.cli.DurationConverter;
+import dev.weir.cli.option.DurationConverter;
 import dev.weir.config.WeirConfig;
 import java.time.Duration;
 import java.util.ArrayList;

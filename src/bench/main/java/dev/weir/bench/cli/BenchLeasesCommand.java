@@ -1,7 +1,7 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.LeasesBench;
-import dev.weir.cli.DurationConverter;
+import dev.weir.cli.option.DurationConverter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;

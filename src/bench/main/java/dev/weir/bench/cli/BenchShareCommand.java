@@ -2,7 +2,7 @@ package dev.weir.bench.cli;
 
 import dev.weir.bench.RunPlan;
 import dev.weir.bench.ShareBench;
-import dev.weir.cli.DurationConverter;
+import dev.weir.cli.option.DurationConverter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;

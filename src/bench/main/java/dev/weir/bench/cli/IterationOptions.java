@@ -1,7 +1,7 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.PeerBench;
-import dev.weir.cli.DurationConverter;
+import dev.weir.cli.option.DurationConverter;
 import java.time.Duration;
 import picocli.CommandLine.Option;
 

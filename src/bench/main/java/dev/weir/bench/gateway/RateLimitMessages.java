@@ -1,6 +1,6 @@
 package dev.weir.bench.gateway;
 
-import dev.weir.gateway.envoy.MessageStream;
+import dev.weir.gateway.envoy.message.MessageStream;
 import io.grpc.MethodDescriptor;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

@@ -1,6 +1,6 @@
 package dev.weir.bench.gateway;
 
-import dev.weir.dev.JavaProcess;
+import dev.weir.testing.JavaProcess;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

@@ -2,8 +2,8 @@ package dev.weir.bench.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.cli.DurationConverter;
 import dev.weir.cli.Main;
+import dev.weir.cli.option.DurationConverter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,6 +1,6 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.service.http.ConnectionGuard;
+import dev.weir.server.http.ConnectionGuard;
 import io.grpc.Attributes;
 import io.grpc.Grpc;
 import io.grpc.ServerTransportFilter;

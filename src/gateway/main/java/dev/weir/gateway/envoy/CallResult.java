@@ -1,5 +1,6 @@
 package dev.weir.gateway.envoy;
 
+import dev.weir.gateway.envoy.mapping.RequestAnswer;
 import io.grpc.Status;
 import java.util.List;
 

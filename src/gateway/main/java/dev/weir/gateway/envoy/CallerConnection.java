@@ -1,7 +1,7 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.service.http.ConnectionGuard.GuardedConnection;
-import dev.weir.service.http.ConnectionGuard.Refusal;
+import dev.weir.server.http.ConnectionGuard.GuardedConnection;
+import dev.weir.server.http.ConnectionGuard.Refusal;
 import io.grpc.Attributes;
 import io.grpc.netty.shaded.io.netty.buffer.ByteBufUtil;
 import io.grpc.netty.shaded.io.netty.channel.Channel;

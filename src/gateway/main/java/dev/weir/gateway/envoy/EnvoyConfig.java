@@ -1,7 +1,11 @@
 package dev.weir.gateway.envoy;
 
 import dev.weir.client.XRateLimitFields;
-import dev.weir.service.RequestDecider;
+import dev.weir.gateway.envoy.mapping.CallBounds;
+import dev.weir.gateway.envoy.mapping.EntryTexts;
+import dev.weir.gateway.envoy.mapping.EnvoyMapping;
+import dev.weir.gateway.envoy.message.ResponseContents;
+import dev.weir.server.decide.RequestDecider;
 import java.time.Duration;
 import java.util.Optional;
 

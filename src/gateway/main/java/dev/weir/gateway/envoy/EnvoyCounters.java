@@ -1,5 +1,6 @@
 package dev.weir.gateway.envoy;
 
+import dev.weir.gateway.envoy.mapping.RequestAnswer;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import io.grpc.Status;
 import java.util.List;

@@ -1,6 +1,6 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.processor.EnforcerMetrics;
+import dev.weir.server.LatencyBuckets;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
@@ -11,16 +11,13 @@ import java.util.function.Supplier;
 /** The metrics of a rate limit service. Thread-safe. */
 public final class EnvoyMetrics implements LongConsumer {
 
-    private static final double MS_PER_SECOND = 1_000;
     private static final double NANOS_PER_SECOND = 1e9;
 
     private final Histogram duration = Histogram.builder()
             .name("weir_envoy_duration_seconds")
             .help("Time from a call of the rate limit service to its response")
             .classicOnly()
-            .classicUpperBounds(EnforcerMetrics.LATENCIES_MS.stream()
-                    .mapToDouble(ms -> ms / MS_PER_SECOND)
-                    .toArray())
+            .classicUpperBounds(LatencyBuckets.seconds())
             .build();
 
     /**

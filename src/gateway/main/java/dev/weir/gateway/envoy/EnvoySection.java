@@ -2,6 +2,12 @@ package dev.weir.gateway.envoy;
 
 import dev.weir.client.Fallback;
 import dev.weir.definition.YamlTree;
+import dev.weir.gateway.envoy.mapping.CallBounds;
+import dev.weir.gateway.envoy.mapping.DescriptorMapping;
+import dev.weir.gateway.envoy.mapping.DescriptorRule;
+import dev.weir.gateway.envoy.mapping.EntryTexts;
+import dev.weir.gateway.envoy.mapping.EnvoyMapping;
+import dev.weir.gateway.envoy.message.ResponseContents;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Glob;
 import java.nio.file.Path;

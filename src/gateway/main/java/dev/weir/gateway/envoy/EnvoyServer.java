@@ -1,9 +1,12 @@
 package dev.weir.gateway.envoy;
 
+import dev.weir.gateway.envoy.message.EncodedResponse;
+import dev.weir.gateway.envoy.message.MessageReader;
+import dev.weir.gateway.envoy.message.ReceivedMessage;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
-import dev.weir.service.RequestDecider;
-import dev.weir.service.http.ConnectionGuard;
-import dev.weir.service.http.ConnectionGuard.Refusal;
+import dev.weir.server.decide.RequestDecider;
+import dev.weir.server.http.ConnectionGuard;
+import dev.weir.server.http.ConnectionGuard.Refusal;
 import io.grpc.BindableService;
 import io.grpc.InsecureServerCredentials;
 import io.grpc.MethodDescriptor;

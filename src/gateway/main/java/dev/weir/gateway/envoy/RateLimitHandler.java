@@ -1,7 +1,15 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.service.RequestDecider;
-import dev.weir.service.RequestIds;
+import dev.weir.gateway.envoy.mapping.BadCallException;
+import dev.weir.gateway.envoy.mapping.MappedRequest;
+import dev.weir.gateway.envoy.mapping.RateLimitCall;
+import dev.weir.gateway.envoy.mapping.RequestAnswer;
+import dev.weir.gateway.envoy.message.CallReader;
+import dev.weir.gateway.envoy.message.EncodedResponse;
+import dev.weir.gateway.envoy.message.ReceivedMessage;
+import dev.weir.gateway.envoy.message.ResponseBuilder;
+import dev.weir.server.decide.RequestDecider;
+import dev.weir.server.decide.RequestIds;
 import io.grpc.Context;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;

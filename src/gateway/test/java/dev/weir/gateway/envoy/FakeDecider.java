@@ -3,7 +3,7 @@ package dev.weir.gateway.envoy;
 import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.event.Request;
-import dev.weir.service.RequestDecider;
+import dev.weir.server.decide.RequestDecider;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

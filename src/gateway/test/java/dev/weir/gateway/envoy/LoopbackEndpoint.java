@@ -1,7 +1,7 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.service.http.ConnectionGuard;
-import dev.weir.service.http.ConnectionGuard.Share;
+import dev.weir.server.http.ConnectionGuard;
+import dev.weir.server.http.ConnectionGuard.Share;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;

@@ -5,11 +5,11 @@ import dev.weir.fault.Faults;
 import dev.weir.fault.FaultsException;
 
 /** The section {@code envoy} as text. */
-final class SectionText {
+public final class SectionText {
 
     private SectionText() {}
 
-    static EnvoyConfig read(String yaml) throws FaultsException {
+    public static EnvoyConfig read(String yaml) throws FaultsException {
         Faults faults = new Faults("gateway.yaml");
         EnvoyConfig config = EnvoySection.read(YamlTree.read(yaml, faults));
         faults.throwIfAny();

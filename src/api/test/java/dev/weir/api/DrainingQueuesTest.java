@@ -1,0 +1,113 @@
+package dev.weir.api;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.weir.config.WeirConfig;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.query.InstanceQueries.Result;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.TierShare;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The list of queues, of two instances. */
+class DrainingQueuesTest {
+
+    private static final String TOKEN = "a-token-of-the-draining-test";
+    private static final String NOBODY = "127.0.0.1:1";
+
+    private final FixedAnswers here = new FixedAnswers();
+    private final FixedAnswers there = new FixedAnswers();
+    private WeirService service;
+    private WeirService other;
+    private Caller caller;
+
+    @BeforeEach
+    void start() throws IOException {
+        service = open(here);
+        other = open(there);
+        caller = Caller.of(service.port(), TOKEN);
+    }
+
+    private static WeirService open(FixedAnswers answers) {
+        WeirConfig config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", NOBODY).toBuilder()
+                .service(WeirConfig.DEFAULTS.service().withPort(0).withHealthPort(0))
+                .build();
+        WeirService opened = WeirService.open(config, Map.of(WeirConfig.Service.TOKEN_VARIABLE, TOKEN));
+        opened.attachEnforcer(new PolicyRegistry(), answers);
+        return opened;
+    }
+
+    @AfterEach
+    void stop() {
+        service.close();
+        other.close();
+    }
+
+    private static QueueView draining(String id, long waiting) {
+        QueueRules rules = new QueueRules(
+                id,
+                3,
+                5,
+                1_000,
+                1,
+                QueueRules.DEFAULT_CAPACITY,
+                QueueRules.NO_MAX_WAIT,
+                QueueRules.DEFAULT_LOOK_AHEAD_MS,
+                Map.of());
+        return new QueueView(
+                rules,
+                true,
+                waiting,
+                waiting,
+                List.of(new QueueView.TierView("free", TierShare.DEFAULT, waiting)),
+                7L,
+                null,
+                null,
+                null,
+                null,
+                100,
+                List.of());
+    }
+
+    @Test
+    void a_deleted_queue_is_listed_while_requests_wait_in_it_on_any_instance() throws Exception {
+        assertThat(caller.get("/v1/queues").text()).isEqualTo("{\"queues\":[],\"next\":null,\"missing\":[]}");
+        here.draining = new Result.Partial<>(
+                new TreeMap<>(Map.of("mail", draining("mail", 2), "zoo", draining("zoo", 1))), Set.of(other.address()));
+        there.draining = new Result.Partial<>(
+                new TreeMap<>(Map.of("hooks", draining("hooks", 4), "mail", draining("mail", 1))),
+                Set.of(service.address()));
+        JsonNode all = caller.get("/v1/queues").json();
+        assertThat(all.get("queues").findValuesAsText("id")).containsExactly("hooks", "mail", "zoo");
+        assertThat(all.at("/queues/0/deleted").booleanValue()).isTrue();
+        assertThat(all.at("/queues/0/version").intValue()).isEqualTo(3);
+        assertThat(all.at("/queues/0/definition").isNull()).isTrue();
+        assertThat(all.get("missing")).isEmpty();
+
+        JsonNode page = caller.get("/v1/queues?limit=1&after=hooks").json();
+        assertThat(page.get("queues").findValuesAsText("id")).containsExactly("mail");
+        assertThat(page.get("next").textValue()).isEqualTo("mail");
+    }
+
+    @Test
+    void instances_that_do_not_respond_are_named() throws Exception {
+        here.draining = new Result.Partial<>(new TreeMap<>(), Set.of(NOBODY, other.address()));
+        there.draining = new Result.NotReady<>("moving");
+        assertThat(caller.get("/v1/queues").json().get("missing"))
+                .extracting(JsonNode::textValue)
+                .containsExactlyInAnyOrder(NOBODY, other.address());
+        here.draining = new Result.NotReady<>("moving");
+        assertThat(caller.get("/v1/queues").json().get("missing"))
+                .extracting(JsonNode::textValue)
+                .containsExactly(service.address());
+    }
+}

@@ -1,0 +1,193 @@
+package dev.weir.prometheus;
+
+import dev.weir.event.Rejection;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.shape.QueueView;
+import dev.weir.wire.PolicyAvro;
+import io.prometheus.metrics.model.registry.MultiCollector;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.util.List;
+import java.util.Locale;
+
+/** Collects Weir's own metrics: decisions, releases, dead letters, queues, leases, policies, caches and health. */
+final class WeirMetricsCollector implements MultiCollector {
+
+    private static final double MS_PER_SECOND = 1_000;
+
+    private final MetricSource source;
+
+    WeirMetricsCollector(MetricSource source) {
+        this.source = source;
+    }
+
+    @Override
+    public MetricSnapshots collect() {
+        EnforcerMetrics counts = source.counts();
+        List<QueueView> queues = source.queues().get();
+        return MetricSnapshots.of(
+                decisions(counts),
+                observed(counts),
+                new MetricFamily("weir_decision_latency_seconds", "Age of a request's record when it is decided")
+                        .addHistogram(counts.latenciesMs())
+                        .histogram(),
+                deadLetters(counts),
+                new MetricFamily("weir_requests_misplaced", "Requests that were not in the partition of their client")
+                        .add((double) counts.misplacedRequests())
+                        .counter(),
+                new MetricFamily("weir_request_partitions", "Partitions of the request topic")
+                        .add((double) source.partitions().requests())
+                        .gauge(),
+                new MetricFamily("weir_state_partitions", "Partitions of the state of clients")
+                        .add((double) source.partitions().state())
+                        .gauge(),
+                new MetricFamily("weir_replies_ignored", "Decisions whose reply partition does not exist")
+                        .add((double) counts.repliesIgnored())
+                        .counter(),
+                quotaWaits(counts),
+                leasing(counts),
+                keyFieldsMissing(counts),
+                waits(counts),
+                new MetricFamily(
+                                "weir_release_lateness_seconds",
+                                "Delay of a release: time from its releaseAt until it is written")
+                        .addHistogram(counts.latenessMs())
+                        .histogram(),
+                waiting(queues),
+                oldest(queues),
+                keys(queues),
+                hotKeys(queues),
+                policies(),
+                new MetricFamily("weir_hot_state_bytes", "Estimated heap used by the caches of client state")
+                        .add((double) source.memory().usedBytes())
+                        .gauge(),
+                new MetricFamily("weir_hot_state_limit_bytes", "Maximum heap for the caches of client state")
+                        .add((double) source.memory().bytes())
+                        .gauge(),
+                health());
+    }
+
+    private static MetricSnapshot decisions(EnforcerMetrics counts) {
+        MetricFamily decisions = new MetricFamily("weir_decisions", "Decisions", "policy", "outcome", "reason");
+        counts.decisions()
+                .forEach((kind, count) -> decisions.add(
+                        count,
+                        kind.policy(),
+                        kind.outcome().name(),
+                        kind.reason().name()));
+        return decisions.counter();
+    }
+
+    private static MetricSnapshot observed(EnforcerMetrics counts) {
+        MetricFamily observed =
+                new MetricFamily("weir_observed", "Requests that an observing policy would have denied", "policy");
+        counts.observed().forEach((policy, count) -> observed.add(count, policy));
+        return observed.counter();
+    }
+
+    private static MetricSnapshot deadLetters(EnforcerMetrics counts) {
+        MetricFamily letters = new MetricFamily("weir_dead_letters", "Rejected records (dead letters)", "reason");
+        for (Rejection reason : Rejection.values()) {
+            letters.add(0, reason.name()); // Prometheus sees no increase if a series begins with its first dead letter
+        }
+        counts.deadLetters().forEach((reason, count) -> letters.add(count, reason.name()));
+        return letters.counter();
+    }
+
+    private static MetricSnapshot quotaWaits(EnforcerMetrics counts) {
+        MetricFamily waits =
+                new MetricFamily("weir_quota_waits", "Requests that waited for a lease of a shared limit", "policy");
+        counts.waitedForQuota().forEach((policy, count) -> waits.add(count, policy));
+        return waits.counter();
+    }
+
+    private static MetricSnapshot leasing(EnforcerMetrics counts) {
+        MetricFamily messages = new MetricFamily(
+                "weir_lease_messages", "Messages between lease holders and ledgers", "policy", "message");
+        counts.leasing()
+                .forEach((of, count) ->
+                        messages.add(count, of.policy(), of.message().name()));
+        return messages.counter();
+    }
+
+    private static MetricSnapshot keyFieldsMissing(EnforcerMetrics counts) {
+        MetricFamily missing = new MetricFamily(
+                "weir_key_field_missing", "Requests that lacked a key field of a policy", "policy", "field");
+        counts.keyFieldsMissing().forEach((of, count) -> missing.add(count, of.policy(), of.field()));
+        return missing.counter();
+    }
+
+    private static MetricSnapshot waits(EnforcerMetrics counts) {
+        MetricFamily waits =
+                new MetricFamily("weir_release_wait_seconds", "Time from admission to release", "queue", "tier");
+        counts.waitsMs().forEach((line, wait) -> waits.addHistogram(wait, line.queue(), line.tier()));
+        return waits.histogram();
+    }
+
+    private static MetricSnapshot waiting(List<QueueView> queues) {
+        MetricFamily waiting = new MetricFamily("weir_queue_waiting", "Requests waiting in queues", "queue", "tier");
+        int reported = 0;
+        for (QueueView queue : queues) {
+            for (QueueView.TierView tier : queue.tiers()) {
+                boolean isNamed = tier.tier() == null || queue.rules().namesTier(tier.tier());
+                String name = tier.tier() == null ? EnforcerMetrics.NONE : tier.tier();
+                boolean isReported = isNamed && ++reported <= EnforcerMetrics.MOST;
+                waiting.add((double) tier.waiting(), queue.rules().id(), isReported ? name : EnforcerMetrics.OTHER);
+            }
+        }
+        return waiting.gauge();
+    }
+
+    private static MetricSnapshot oldest(List<QueueView> queues) {
+        MetricFamily oldest =
+                new MetricFamily("weir_queue_oldest_wait_seconds", "Wait of the oldest request so far", "queue");
+        for (QueueView queue : queues) {
+            Long waitMs = queue.oldestWaitMs();
+            oldest.max(
+                    waitMs == null ? 0 : waitMs / MS_PER_SECOND, queue.rules().id());
+        }
+        return oldest.gauge();
+    }
+
+    private static MetricSnapshot keys(List<QueueView> queues) {
+        MetricFamily keys = new MetricFamily("weir_queue_keys", "Keys of a keyed queue that are in use", "queue");
+        for (QueueView queue : queues) {
+            if (queue.keys() != null) {
+                keys.add(queue.keys(), queue.rules().id());
+            }
+        }
+        return keys.gauge();
+    }
+
+    private static MetricSnapshot hotKeys(List<QueueView> queues) {
+        MetricFamily hotKeys =
+                new MetricFamily("weir_queue_hot_keys", "Keys of a keyed queue that are on the heap", "queue");
+        for (QueueView queue : queues) {
+            if (queue.hotKeys() != null) {
+                hotKeys.add(queue.hotKeys(), queue.rules().id());
+            }
+        }
+        return hotKeys.gauge();
+    }
+
+    private MetricSnapshot health() {
+        MetricFamily health =
+                new MetricFamily("weir_health", "1 for the current state of the instance, 0 for the others", "state");
+        Enum<?> current = source.health().get();
+        for (Enum<?> each : current.getDeclaringClass().getEnumConstants()) {
+            health.add(each == current ? 1 : 0, each.name());
+        }
+        return health.gauge();
+    }
+
+    private MetricSnapshot policies() {
+        MetricFamily policies = new MetricFamily("weir_policies", "Policies and queues in force", "kind");
+        for (PolicyAvro.Kind kind : PolicyAvro.Kind.values()) {
+            int inForce = source.policies().size(kind);
+            if (inForce > 0) {
+                policies.add(inForce, kind.name().toLowerCase(Locale.ROOT));
+            }
+        }
+        return policies.gauge();
+    }
+}

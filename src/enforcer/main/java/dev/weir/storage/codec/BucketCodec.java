@@ -1,0 +1,291 @@
+package dev.weir.storage.codec;
+
+import dev.weir.shape.BucketState;
+import dev.weir.shape.TimerKey;
+import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.BucketContents.BoundsSummary;
+import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
+import dev.weir.shape.backlog.BucketContents.FlowOrder;
+import dev.weir.shape.backlog.BucketContents.FlowSummary;
+import dev.weir.shape.backlog.BucketContents.GenerationSummary;
+import dev.weir.shape.backlog.BucketContents.MemberTag;
+import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import dev.weir.shape.backlog.BucketContents.SingleFlow;
+import dev.weir.shape.backlog.BucketContents.TaggedFlows;
+import dev.weir.shape.backlog.BucketContents.Tags;
+import dev.weir.shape.backlog.BucketContents.TierOrder;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.total.OutflowState;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Encodes the state of a bucket. The state is written with each release, so the format is short for flows in which one
+ * request waits. Numbers are encoded as in {@link StateBytes}; signed ones are marked ±.
+ *
+ * <pre>
+ *   bucket   version  limit  per  burst  outflow (as in {@link QueueCodec})
+ *            timers (n × has tier, tier if so, epoch start width index)  flags
+ *            with flag 1: flows (n × flow)  expiry timers (n × bucket next live cursor)
+ *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)
+ *            with flag 4: cost of the last service, weight
+ *   flow     tier  value  flags  first  cost  number  enqueuedAt±
+ *            expiresAt± without flag 1  latest expiry± without flag 2
+ *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
+ *                            counted tokens, start of the newer generation − first, older and newer generation
+ *   generation  flags  with flag 8: least cost, largest cost − least cost
+ *            in time± and after expiry±, in nanoseconds, without flags 1 (never expires) and 16 (unknown)
+ *   tags     part  weight  n × (name  whole tokens  part  weight  1 if a finish + 2 if away)
+ * </pre>
+ *
+ * Expiry times are relative to {@code enqueuedAt}.
+ */
+public final class BucketCodec {
+
+    private static final int VERSION = 4;
+    private static final int LISTED = 1;
+    private static final int TAGGED = 2;
+    private static final int SINGLE_FLOW = 4;
+
+    private static final int NEVER_EXPIRES = 1;
+    private static final int LATEST_IS_HEAD = 2;
+    private static final int SINGLE = 4;
+    private static final int COSTS = 8;
+    private static final int UNKNOWN = 16;
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private static final int FINISH = 1;
+    private static final int AWAY = 2;
+
+    private BucketCodec() {}
+
+    public static byte[] encode(BucketState state) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.write(state.limit());
+        out.write(state.perMs());
+        out.write(state.burst());
+        QueueCodec.write(state.outflow(), out);
+        out.write(state.timers().size());
+        for (TimerKey timer : state.timers()) {
+            out.writeByte(timer.tier() == null ? 0 : 1);
+            if (timer.tier() != null) {
+                out.write(timer.tier());
+            }
+            out.write(timer.epoch());
+            out.write(timer.startNanos());
+            out.writeByte(timer.widthBits());
+            out.write(timer.index());
+        }
+        BucketContents contents = state.contents();
+        FlowOrder order = contents == null ? null : contents.order();
+        out.writeByte((contents == null ? 0 : LISTED)
+                | (order instanceof TaggedFlows ? TAGGED : order instanceof SingleFlow ? SINGLE_FLOW : 0));
+        if (contents != null) {
+            out.write(contents.flows().size());
+            contents.flows().forEach(flow -> write(flow, out));
+            out.write(contents.expiryTimers().size());
+            for (ExpiryTimerCount alarm : contents.expiryTimers()) {
+                out.write(alarm.bucket());
+                out.write(alarm.next());
+                out.write(alarm.live());
+                out.write(alarm.cursor());
+            }
+        }
+        if (order instanceof TaggedFlows tagged) {
+            write(tagged, out);
+        } else if (order instanceof SingleFlow single) {
+            out.write(single.lastCost());
+            out.write(single.weight());
+        }
+        return out.written();
+    }
+
+    /** @throws IllegalStateException if the bytes are not a bucket's state, that is, if the store is damaged */
+    public static BucketState decode(BucketId id, byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a bucket's state");
+        long limit = in.read();
+        long perMs = in.read();
+        long burst = in.read();
+        OutflowState outflow = QueueCodec.readOutflow(in);
+        List<TimerKey> timers = new ArrayList<>(1);
+        for (long left = in.read(); left > 0; left--) {
+            String tier = in.readByte() == 0 ? null : in.readText();
+            timers.add(new TimerKey(id.queue(), tier, in.read(), in.read(), in.readByte(), in.read()));
+        }
+        int flags = in.readByte();
+        BucketContents contents = (flags & LISTED) == 0 ? null : readContents(in, flags);
+        return new BucketState(id, limit, perMs, burst, outflow, contents, timers);
+    }
+
+    private static BucketContents readContents(StateBytes in, int bucketFlags) {
+        List<FlowSummary> flows = new ArrayList<>(1);
+        for (long left = in.read(); left > 0; left--) {
+            flows.add(readFlow(in));
+        }
+        List<ExpiryTimerCount> alarms = new ArrayList<>(0);
+        for (long left = in.read(); left > 0; left--) {
+            alarms.add(new ExpiryTimerCount(in.read(), in.read(), in.read(), in.read()));
+        }
+        return new BucketContents(flows, readOrder(in, bucketFlags), alarms);
+    }
+
+    private static void write(FlowSummary flow, StateBytes out) {
+        boolean neverExpires = flow.headExpiresAtMs() == Waiting.NEVER;
+        boolean latestIsHead = flow.latestExpiryMs() == flow.headExpiresAtMs();
+        boolean isSingle = flow.size() == 1;
+        out.write(flow.flow().tier());
+        out.write(flow.flow().value());
+        out.writeByte(
+                (neverExpires ? NEVER_EXPIRES : 0) | (latestIsHead ? LATEST_IS_HEAD : 0) | (isSingle ? SINGLE : 0));
+        out.write(flow.first());
+        out.write(flow.headCost());
+        out.write(flow.headNumber());
+        out.writeSigned(flow.headEnqueuedAtMs());
+        if (!neverExpires) {
+            out.writeSigned(flow.headExpiresAtMs() - flow.headEnqueuedAtMs());
+        }
+        if (!latestIsHead) {
+            out.writeSigned(flow.latestExpiryMs() - flow.headEnqueuedAtMs()); // an overflow is undone by the reader
+        }
+        if (!isSingle) {
+            out.write(flow.size() - 1);
+            out.write(flow.last() - flow.first());
+            out.write(flow.tokens());
+            out.write(flow.tailNumber() - flow.headNumber());
+            out.write(flow.tailCost());
+            BoundsSummary bounds = flow.bounds();
+            out.write(bounds.tokens());
+            out.write(bounds.newerFrom() - flow.first());
+            write(bounds.older(), flow, out);
+            write(bounds.newer(), flow, out);
+        }
+    }
+
+    private static void write(GenerationSummary generation, FlowSummary flow, StateBytes out) {
+        boolean hasCosts = generation.leastCost() <= generation.largestCost();
+        boolean isNever = generation.inTimeNanos() == Long.MAX_VALUE && generation.afterExpiryNanos() == Long.MAX_VALUE;
+        boolean isUnknown =
+                generation.inTimeNanos() == Long.MIN_VALUE && generation.afterExpiryNanos() == Long.MIN_VALUE;
+        out.writeByte((hasCosts ? COSTS : 0) | (isNever ? NEVER_EXPIRES : 0) | (isUnknown ? UNKNOWN : 0));
+        if (hasCosts) {
+            out.write(generation.leastCost());
+            out.write(generation.largestCost() - generation.leastCost());
+        }
+        if (!isNever && !isUnknown) {
+            long sinceNanos = flow.headEnqueuedAtMs() * NANOS_PER_MS;
+            out.writeSigned(generation.inTimeNanos() - sinceNanos); // overflows are undone by the reader
+            out.writeSigned(generation.afterExpiryNanos() - sinceNanos);
+        }
+    }
+
+    private static GenerationSummary readGeneration(long headEnqueuedAtMs, StateBytes in) {
+        int flags = in.readByte();
+        boolean hasCosts = (flags & COSTS) != 0;
+        long least = hasCosts ? in.read() : GenerationSummary.EMPTY.leastCost();
+        long largest = hasCosts ? least + in.read() : GenerationSummary.EMPTY.largestCost();
+        if ((flags & (NEVER_EXPIRES | UNKNOWN)) != 0) {
+            long nanos = (flags & UNKNOWN) != 0 ? Long.MIN_VALUE : Long.MAX_VALUE;
+            return new GenerationSummary(least, largest, nanos, nanos);
+        }
+        long sinceNanos = headEnqueuedAtMs * NANOS_PER_MS;
+        return new GenerationSummary(least, largest, sinceNanos + in.readSigned(), sinceNanos + in.readSigned());
+    }
+
+    private static FlowSummary readFlow(StateBytes in) {
+        Flow flow = new Flow(in.readText(), in.readText());
+        int flags = in.readByte();
+        long first = in.read();
+        long cost = in.read();
+        long number = in.read();
+        long enqueuedAtMs = in.readSigned();
+        long expiresAtMs = (flags & NEVER_EXPIRES) != 0 ? Waiting.NEVER : enqueuedAtMs + in.readSigned();
+        long latestMs = (flags & LATEST_IS_HEAD) != 0 ? expiresAtMs : enqueuedAtMs + in.readSigned();
+        boolean isSingle = (flags & SINGLE) != 0;
+        long size = isSingle ? 1 : 1 + in.read();
+        long last = isSingle ? first : first + in.read();
+        long tokens = isSingle ? FlowSummary.cappedCost(cost) : in.read();
+        long tailNumber = isSingle ? number : number + in.read();
+        long tailCost = isSingle ? cost : in.read();
+        BoundsSummary bounds = isSingle
+                ? BoundsSummary.ofOnly(first, cost)
+                : new BoundsSummary(
+                        in.read(),
+                        first + in.read(),
+                        readGeneration(enqueuedAtMs, in),
+                        readGeneration(enqueuedAtMs, in));
+        return new FlowSummary(
+                flow,
+                first,
+                last,
+                size,
+                tokens,
+                cost,
+                number,
+                enqueuedAtMs,
+                expiresAtMs,
+                tailNumber,
+                latestMs,
+                tailCost,
+                bounds);
+    }
+
+    private static void write(TaggedFlows order, StateBytes out) {
+        out.write(order.tiers().size());
+        for (TierOrder tier : order.tiers()) {
+            out.write(tier.tier());
+            write(tier.flows(), out);
+        }
+        out.write(order.priorities().size());
+        for (PriorityOrder priority : order.priorities()) {
+            out.writeSigned(priority.priority());
+            write(priority.tiers(), out);
+        }
+    }
+
+    private static FlowOrder readOrder(StateBytes in, int bucketFlags) {
+        if ((bucketFlags & TAGGED) == 0) {
+            return (bucketFlags & SINGLE_FLOW) == 0 ? null : new SingleFlow(in.read(), in.read());
+        }
+        List<TierOrder> tiers = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            tiers.add(new TierOrder(in.readText(), readTags(in)));
+        }
+        List<PriorityOrder> priorities = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            priorities.add(new PriorityOrder((int) in.readSigned(), readTags(in)));
+        }
+        return new TaggedFlows(tiers, priorities);
+    }
+
+    private static void write(Tags tags, StateBytes out) {
+        out.write(tags.part());
+        out.write(tags.weight());
+        out.write(tags.members().size());
+        for (MemberTag member : tags.members()) {
+            out.write(member.member());
+            out.write(member.ahead());
+            out.write(member.part());
+            out.write(member.weight());
+            out.writeByte((member.isFinish() ? FINISH : 0) | (member.isAway() ? AWAY : 0));
+        }
+    }
+
+    private static Tags readTags(StateBytes in) {
+        long part = in.read();
+        long weight = in.read();
+        List<MemberTag> members = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            String member = in.readText();
+            long ahead = in.read();
+            long memberPart = in.read();
+            long memberWeight = in.read();
+            int flags = in.readByte();
+            members.add(
+                    new MemberTag(member, ahead, memberPart, memberWeight, (flags & FINISH) != 0, (flags & AWAY) != 0));
+        }
+        return new Tags(part, weight, members);
+    }
+}

@@ -1,0 +1,128 @@
+package dev.weir.storage.codec;
+
+import dev.weir.decision.IdempotencyCache.Entry;
+import dev.weir.decision.IdempotencyCache.EvictionEntry;
+import dev.weir.event.Decision;
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.RequestKey;
+import dev.weir.wire.DecisionCodec;
+import dev.weir.wire.UnreadableException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Encodes the entries of an idempotency cache: answers, and notes by which they are evicted. Numbers are encoded as in
+ * {@link StateBytes}; signed ones are marked ±.
+ *
+ * <pre>
+ *   answer   version  number  until±  content, 32 bytes  0  decision
+ *            version  number  until±  content, 32 bytes  1  queue  policy  version  flags
+ *            limited by (with flag 1)  limit± (with flag 2)  n, observing policy × n (with flag 4)
+ *   note     version  at±  until±  client  kind  request id
+ * </pre>
+ */
+public final class IdempotentAnswerCodec {
+
+    private static final int ANSWER_VERSION = 2;
+    private static final int NOTE_VERSION = 1;
+    private static final int DECIDED = 0;
+    private static final int SENT = 1;
+
+    private static final int LIMITED_BY = 1;
+    private static final int LIMIT = 2;
+    private static final int OBSERVED = 4;
+
+    private final DecisionCodec decisions = new DecisionCodec();
+
+    public byte[] encode(Entry entry) {
+        StateBytes out = StateBytes.toWrite(ANSWER_VERSION);
+        out.write(entry.number());
+        out.writeSigned(entry.untilMs());
+        write(entry.content(), out);
+        if (entry.answer() instanceof IdempotentAnswer.SentToQueue sent) {
+            out.writeByte(SENT);
+            out.write(sent.queue());
+            out.write(sent.policy().id());
+            out.write(sent.policy().version());
+            LimitStatus exceeded = sent.exceeded();
+            boolean hasLimit = exceeded != null && exceeded.limit() != null;
+            boolean isObserved = !sent.observedBy().isEmpty();
+            out.writeByte((exceeded == null ? 0 : LIMITED_BY) | (hasLimit ? LIMIT : 0) | (isObserved ? OBSERVED : 0));
+            if (exceeded != null) {
+                out.write(exceeded.label());
+            }
+            if (hasLimit) {
+                out.writeSigned(exceeded.limit());
+            }
+            if (isObserved) {
+                out.write(sent.observedBy().size());
+                sent.observedBy().forEach(out::write);
+            }
+        } else {
+            out.writeByte(DECIDED);
+            out.write(decisions.encode((Decision) entry.answer()));
+        }
+        return out.written();
+    }
+
+    public Entry decodeEntry(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, ANSWER_VERSION, "an idempotency entry");
+        long number = in.read();
+        long untilMs = in.readSigned();
+        ContentHash content = new ContentHash(in.readFixed(), in.readFixed(), in.readFixed(), in.readFixed());
+        return new Entry(number, untilMs, content, in.readByte() == SENT ? sent(in) : decision(in));
+    }
+
+    private static void write(ContentHash content, StateBytes out) {
+        out.writeFixed(content.first());
+        out.writeFixed(content.second());
+        out.writeFixed(content.third());
+        out.writeFixed(content.fourth());
+    }
+
+    public static byte[] encode(EvictionEntry note) {
+        StateBytes out = StateBytes.toWrite(NOTE_VERSION);
+        out.writeSigned(note.atMs());
+        out.writeSigned(note.untilMs());
+        out.write(note.key().client());
+        out.write(note.key().kind().name());
+        out.write(note.key().requestId());
+        return out.written();
+    }
+
+    public static EvictionEntry decodeNote(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, NOTE_VERSION, "an eviction entry");
+        long atMs = in.readSigned();
+        long untilMs = in.readSigned();
+        return new EvictionEntry(
+                new RequestKey(in.readText(), RequestKind.valueOf(in.readText()), in.readText()), atMs, untilMs);
+    }
+
+    private static IdempotentAnswer sent(StateBytes in) {
+        String queue = in.readText();
+        String policyId = in.readText();
+        long policyVersion = in.read();
+        int flags = in.readByte();
+        String limitedBy = (flags & LIMITED_BY) == 0 ? null : in.readText();
+        Long limit = (flags & LIMIT) == 0 ? null : (Long) in.readSigned();
+        LimitStatus exceeded = (flags & LIMITED_BY) == 0 ? null : LimitStatus.of(limitedBy, limit);
+        List<String> observedBy = new ArrayList<>();
+        for (long left = (flags & OBSERVED) == 0 ? 0 : in.read(); left > 0; left--) {
+            observedBy.add(in.readText());
+        }
+        return new IdempotentAnswer.SentToQueue(
+                queue, new PolicyVersion(policyId, policyVersion), exceeded, observedBy);
+    }
+
+    private IdempotentAnswer decision(StateBytes in) {
+        try {
+            return decisions.decode(in.readBytes());
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("the decision of an idempotency entry cannot be decoded", e);
+        }
+    }
+}

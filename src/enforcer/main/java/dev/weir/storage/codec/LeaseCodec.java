@@ -1,0 +1,157 @@
+package dev.weir.storage.codec;
+
+import dev.weir.decision.PolicyLedger;
+import dev.weir.decision.PolicyState;
+import dev.weir.lease.Lease;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.Ledger;
+import dev.weir.limit.SegmentStore;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.IntFunction;
+
+/**
+ * Encodes ledgers and lease books.
+ *
+ * <pre>
+ *   book    = version 1 | expiresAtMs, 8 bytes | clockMs | n, lease × n | last lease id | settled
+ *   lease   = id | amount | used | lastUsedMs | appendedAtMs | fromMs | untilMs | sentMs | reported + 2 × closing
+ *   ledger  = version 1 | expiresAtMs, 8 bytes | clockMs | next lease id | n, lent × n |
+ *             state (as in {@link StateCodec}) | n, refusal × n (omitted if n is 0 and what follows is omitted) |
+ *             suspendedBeforeId | resetBeforeId | resetMs | resetHolder (omitted if nothing was suspended or reset)
+ *   lent    = lease id | holder | amount | used | requested | untilMs | dueMs
+ *   refusal = holder | minTokens | requested | untilMs
+ * </pre>
+ *
+ * <p>Both start like a policy state, so {@link StateCodec#expiresAtMs} can read them too.
+ */
+public final class LeaseCodec {
+
+    private static final int VERSION = 1;
+    private static final int REPORTED = 1;
+    private static final int CLOSING = 2;
+
+    private LeaseCodec() {}
+
+    /** Encodes a book without its demand and its pending request. */
+    public static byte[] encode(LeaseBook book) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.writeFixed(book.expiresAtMs());
+        out.writeSigned(book.clockMs());
+        out.write(book.leases().size());
+        for (Lease lease : book.leases()) {
+            out.write(lease.id());
+            out.write(lease.amount());
+            out.write(lease.used());
+            out.writeSigned(lease.lastUsedMs());
+            out.writeSigned(lease.appendedAtMs());
+            out.writeSigned(lease.fromMs() - lease.appendedAtMs());
+            out.writeSigned(lease.untilMs() - lease.fromMs());
+            out.writeSigned(lease.sentMs());
+            out.writeByte((lease.isReported() ? REPORTED : 0) | (lease.isClosing() ? CLOSING : 0));
+        }
+        out.write(book.lastLeaseId());
+        out.writeSigned(book.settled());
+        return out.written();
+    }
+
+    /** @throws IllegalStateException if the bytes are not a book, that is, if the store is damaged */
+    public static LeaseBook decodeBook(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a lease book");
+        in.readFixed();
+        long clockMs = in.readSigned();
+        int size = (int) in.read();
+        List<Lease> leases = new ArrayList<>(size);
+        for (int i = 0; i < size; i++) {
+            long lease = in.read();
+            long amount = in.read();
+            long used = in.read();
+            long lastUsedMs = in.readSigned();
+            long atMs = in.readSigned();
+            long fromMs = atMs + in.readSigned();
+            long untilMs = fromMs + in.readSigned();
+            long sentMs = in.readSigned();
+            int flags = in.readByte();
+            boolean isReported = (flags & REPORTED) != 0;
+            boolean isClosing = (flags & CLOSING) != 0;
+            leases.add(
+                    new Lease(lease, amount, used, lastUsedMs, atMs, fromMs, untilMs, sentMs, isReported, isClosing));
+        }
+        return LeaseBook.fromStore(clockMs, leases, in.read(), in.readSigned());
+    }
+
+    public static byte[] encode(PolicyLedger of) {
+        Ledger ledger = of.ledger();
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.writeFixed(of.expiresAtMs());
+        out.writeSigned(ledger.clockMs());
+        out.write(ledger.nextLeaseId());
+        out.write(ledger.leases().size());
+        for (Ledger.OutstandingLease lease : ledger.leases()) {
+            out.write(lease.leaseId());
+            out.write(lease.holder());
+            out.write(lease.amount());
+            out.write(lease.used());
+            out.write(lease.requestedTokens());
+            out.writeSigned(lease.untilMs() - ledger.clockMs());
+            out.writeSigned(lease.dueMs() - lease.untilMs());
+        }
+        out.write(StateCodec.encode(of.usage()));
+        Ledger.Earlier earlier = ledger.earlier();
+        boolean hasEarlier = !earlier.equals(Ledger.Earlier.NONE);
+        if (!ledger.refusals().isEmpty() || hasEarlier) {
+            out.write(ledger.refusals().size());
+        }
+        for (Ledger.Refusal refusal : ledger.refusals()) {
+            out.write(refusal.holder());
+            out.write(refusal.minTokens());
+            out.write(refusal.requestedTokens());
+            out.writeSigned(refusal.untilMs() - ledger.clockMs());
+        }
+        if (hasEarlier) {
+            out.write(earlier.suspendedBeforeId());
+            out.write(earlier.resetBeforeId());
+            out.writeSigned(earlier.resetMs());
+            out.write(earlier.resetHolder());
+        }
+        return out.written();
+    }
+
+    /**
+     * Decodes a ledger.
+     *
+     * @param segmentStores returns the segments of a log by the log's id
+     * @throws IllegalStateException if the bytes are not a ledger, that is, if the store is damaged
+     */
+    public static PolicyLedger decodeLedger(byte[] bytes, IntFunction<SegmentStore> segmentStores) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a ledger");
+        in.readFixed();
+        long clockMs = in.readSigned();
+        long nextLease = in.read();
+        int size = (int) in.read();
+        List<Ledger.OutstandingLease> leases = new ArrayList<>(size);
+        for (int i = 0; i < size; i++) {
+            long lease = in.read();
+            String holder = in.readText();
+            long amount = in.read();
+            long used = in.read();
+            long wanted = in.read();
+            long untilMs = clockMs + in.readSigned();
+            leases.add(new Ledger.OutstandingLease(
+                    lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
+        }
+        PolicyState used = StateCodec.decode(in.readBytes(), segmentStores);
+        List<Ledger.Refusal> refusals = new ArrayList<>();
+        for (long left = in.hasMore() ? in.read() : 0; left > 0; left--) {
+            String holder = in.readText();
+            long least = in.read();
+            long wanted = in.read();
+            refusals.add(new Ledger.Refusal(holder, least, wanted, clockMs + in.readSigned()));
+        }
+        Ledger.Earlier earlier = in.hasMore()
+                ? new Ledger.Earlier(used.suspended(), in.read(), in.read(), in.readSigned(), in.readText())
+                : Ledger.Earlier.NONE;
+        Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), leases, refusals, nextLease, earlier);
+        return new PolicyLedger(ledger, used.retiredLogs());
+    }
+}

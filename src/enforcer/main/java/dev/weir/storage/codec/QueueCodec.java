@@ -1,0 +1,175 @@
+package dev.weir.storage.codec;
+
+import dev.weir.shape.QueueState;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.backlog.Slot;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.total.OutflowState;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.UnreadableException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Encodes the values of the queues' stores. Numbers are encoded as in {@link StateBytes}; signed ones are marked ±.
+ *
+ * <pre>
+ *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  expiry timer (with flag 1: bucket index)  admission
+ *            version  1  other end of the gap
+ *   place    version  tier  value  position
+ *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
+ *            tiers (n × name priority± weight)  fair-by  key (n × name)  total (0, or 1 limit per capacity)  epoch
+ *   outflow  version  arrival± part  last±  sequence  clock±
+ * </pre>
+ */
+public final class QueueCodec {
+
+    private static final int VERSION = 1;
+    private static final int RULES_VERSION = 5;
+    private static final int OUTFLOW_VERSION = 1;
+    private static final int WAITING = 0;
+    private static final int GAP = 1;
+
+    private static final int ALARM = 1;
+    private static final int TICKET = 2;
+
+    private final AdmissionAvro admissions = new AdmissionAvro();
+
+    public byte[] encode(Slot slot) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        if (slot instanceof Slot.Waiting waiting) {
+            out.writeByte(WAITING);
+            out.write(waiting.number());
+            out.writeSigned(waiting.enqueuedAtMs());
+            out.writeSigned(waiting.expiresAtMs());
+            out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.expiryTimer() == null ? 0 : ALARM));
+            if (waiting.expiryTimer() != null) {
+                out.write(waiting.expiryTimer().bucket());
+                out.write(waiting.expiryTimer().index());
+            }
+            out.write(admissions.encode(waiting.admission()));
+        } else if (slot instanceof Slot.Gap gap) {
+            out.writeByte(GAP);
+            out.write(gap.otherEnd());
+        }
+        return out.written();
+    }
+
+    public Slot decodeSlot(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
+        if (in.readByte() == GAP) {
+            return new Slot.Gap(in.read());
+        }
+        long number = in.read();
+        long enqueuedAtMs = in.readSigned();
+        long expiresAtMs = in.readSigned();
+        int flags = in.readByte();
+        ExpiryTimer alarm = (flags & ALARM) == 0 ? null : new ExpiryTimer(in.read(), in.read());
+        try {
+            return new Slot.Waiting(
+                    admissions.decode(in.readBytes()), number, enqueuedAtMs, expiresAtMs, (flags & TICKET) != 0, alarm);
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("the admission of a waiting request cannot be decoded", e);
+        }
+    }
+
+    public static byte[] encode(Place place) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.write(place.flow().tier());
+        out.write(place.flow().value());
+        out.write(place.position());
+        return out.written();
+    }
+
+    public static Place decodePlace(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
+        return new Place(new Flow(in.readText(), in.readText()), in.read());
+    }
+
+    public static byte[] encode(QueueState state) {
+        QueueRules rules = state.rules();
+        StateBytes out = StateBytes.toWrite(RULES_VERSION);
+        out.write(rules.id());
+        out.write(rules.version());
+        out.write(rules.limit());
+        out.write(rules.perMs());
+        out.write(rules.burst());
+        out.write(rules.capacity());
+        out.write(rules.maxWaitMs());
+        out.write(rules.lookAheadMs());
+        out.write(rules.tiers().size());
+        new TreeMap<>(rules.tiers()).forEach((tier, share) -> {
+            out.write(tier);
+            out.writeSigned(share.priority());
+            out.write(share.weight());
+        });
+        out.write(rules.fairBy());
+        out.write(rules.key().size());
+        rules.key().forEach(out::write);
+        out.writeByte(rules.total() == null ? 0 : 1);
+        if (rules.total() != null) {
+            out.write(rules.total().limit());
+            out.write(rules.total().perMs());
+            out.write(rules.total().capacity());
+        }
+        out.write(state.epoch());
+        return out.written();
+    }
+
+    public static QueueState decodeQueue(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, RULES_VERSION, "a queue's rules");
+        String id = in.readText();
+        long version = in.read();
+        long limit = in.read();
+        long perMs = in.read();
+        long burst = in.read();
+        long capacity = in.read();
+        long maxWaitMs = in.read();
+        long lookAheadMs = in.read();
+        Map<String, TierShare> tiers = new HashMap<>();
+        for (long left = in.read(); left > 0; left--) {
+            tiers.put(in.readText(), new TierShare((int) in.readSigned(), (int) in.read()));
+        }
+        String fairBy = in.readText();
+        List<String> key = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            key.add(in.readText());
+        }
+        QueueTotal total = in.readByte() == 0 ? null : new QueueTotal(in.read(), in.read(), in.read());
+        QueueRules rules = new QueueRules(
+                id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
+        return new QueueState(rules, in.read());
+    }
+
+    public static byte[] encode(OutflowState outflow) {
+        StateBytes out = StateBytes.toWrite(OUTFLOW_VERSION);
+        write(outflow, out);
+        return out.written();
+    }
+
+    public static OutflowState decodeOutflow(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, OUTFLOW_VERSION, "a ledger's state");
+        return readOutflow(in);
+    }
+
+    static void write(OutflowState outflow, StateBytes out) {
+        out.writeSigned(outflow.arrival().nanos());
+        out.write(outflow.arrival().part());
+        out.writeSigned(outflow.lastNanos());
+        out.write(outflow.sequence());
+        out.writeSigned(outflow.clockNanos());
+    }
+
+    static OutflowState readOutflow(StateBytes in) {
+        return new OutflowState(
+                new Pacing.Arrival(in.readSigned(), in.read()), in.readSigned(), in.read(), in.readSigned());
+    }
+}

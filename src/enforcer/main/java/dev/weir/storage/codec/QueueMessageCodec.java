@@ -1,0 +1,236 @@
+package dev.weir.storage.codec;
+
+import dev.weir.event.Rejection;
+import dev.weir.limit.Limit;
+import dev.weir.shape.QueueMessage;
+import dev.weir.shape.Shaper;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.SlotReport.LeasedTime;
+import dev.weir.shape.total.SlotRun;
+import dev.weir.wire.AdmissionAvro;
+import dev.weir.wire.UnreadableException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+
+/**
+ * The codec of {@link QueueMessage}s. The first byte is the type of a message; that of Avro's single-object encoding is
+ * the type of an admission. Numbers are encoded as in {@link StateBytes}; signed ones are marked ±, and those of eight
+ * bytes !.
+ *
+ * <pre>
+ *   marker     0     task!!  sent-at±  partition
+ *   report     1     queue  partition  limit  per  lag  waiting  grant  returned (0 or 1 × from± until±)
+ *                    demands (n × tier clients  largest-clients (n × client keys)  next-cost largest-cost
+ *                    steps (n × from± tokens))
+ *   grant      2     queue  partition  number  sent-at±  limit  per  waiting-elsewhere
+ *                    weights (n × tier client weight)  runs (n × start± part slots)
+ *   admission  0xC3  see {@link AdmissionAvro}
+ * </pre>
+ */
+public final class QueueMessageCodec {
+
+    private static final int MARKER = 0;
+    private static final int REPORT = 1;
+    private static final int GRANT = 2;
+
+    /** The maximum number of runs in a message. */
+    private static final int MAX_RUNS = 100_000;
+
+    private static final long MAX_TIME_NANOS = Shaper.MAX_TIME_MS * 1_000_000;
+
+    private final AdmissionAvro admissions = new AdmissionAvro();
+
+    public byte[] encode(QueueMessage message) {
+        if (message instanceof QueueMessage.Admitted admitted) {
+            return admissions.encode(admitted.admission());
+        }
+        if (message instanceof QueueMessage.Marker marker) {
+            return encode(marker);
+        }
+        return message instanceof QueueMessage.Reported reported
+                ? encode(reported.report())
+                : encode(((QueueMessage.Granted) message).grant());
+    }
+
+    /** @throws UnreadableException if the bytes are not a message, or a number is out of its range */
+    public QueueMessage decode(byte[] bytes) throws UnreadableException {
+        int type = bytes == null || bytes.length == 0 ? -1 : bytes[0];
+        if (type < MARKER || type > GRANT) {
+            return new QueueMessage.Admitted(admissions.decode(bytes));
+        }
+        try {
+            return type == MARKER ? decodeMarker(bytes) : type == REPORT ? decodeReport(bytes) : decodeGrant(bytes);
+        } catch (IllegalStateException | IllegalArgumentException e) {
+            throw new UnreadableException(Rejection.NOT_AVRO, e);
+        }
+    }
+
+    private static byte[] encode(QueueMessage.Marker marker) {
+        StateBytes out = StateBytes.toWrite(MARKER);
+        out.writeFixed(marker.task().getMostSignificantBits());
+        out.writeFixed(marker.task().getLeastSignificantBits());
+        out.writeSigned(marker.sentMs());
+        out.write(marker.partition());
+        return out.written();
+    }
+
+    private static QueueMessage decodeMarker(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, MARKER, "a marker");
+        UUID task = new UUID(in.readFixed(), in.readFixed());
+        return new QueueMessage.Marker(task, in.readSigned(), partition(in));
+    }
+
+    private static byte[] encode(SlotReport report) {
+        StateBytes out = StateBytes.toWrite(REPORT);
+        out.write(report.queue());
+        out.write(report.partition());
+        out.write(report.limit());
+        out.write(report.perMs());
+        out.write(report.lagMs());
+        out.write(report.waiting());
+        out.write(report.grant());
+        out.write(report.returned().isPresent() ? 1 : 0);
+        report.returned().ifPresent(time -> {
+            out.writeSigned(time.fromNanos());
+            out.writeSigned(time.untilNanos());
+        });
+        out.write(report.demands().size());
+        report.demands().forEach(demand -> {
+            out.write(demand.tier());
+            out.write(demand.clients());
+            out.write(demand.largestClients().size());
+            demand.largestClients().forEach(client -> {
+                out.write(client.client());
+                out.write(client.keys());
+            });
+            out.write(demand.nextCost());
+            out.write(demand.largestCost());
+            out.write(demand.steps().size());
+            demand.steps().forEach(step -> {
+                out.writeSigned(step.fromNanos());
+                out.write(step.tokens());
+            });
+        });
+        return out.written();
+    }
+
+    private static byte[] encode(SlotGrant grant) {
+        StateBytes out = StateBytes.toWrite(GRANT);
+        out.write(grant.queue());
+        out.write(grant.partition());
+        out.write(grant.number());
+        out.writeSigned(grant.sentAtMs());
+        out.write(grant.limit());
+        out.write(grant.perMs());
+        out.write(grant.waitingElsewhere());
+        out.write(grant.weights().size());
+        grant.weights().forEach(client -> {
+            out.write(client.flow().tier());
+            out.write(client.flow().value());
+            out.write(client.weight());
+        });
+        out.write(grant.runs().size());
+        grant.runs().forEach(run -> {
+            out.writeSigned(run.start().nanos());
+            out.write(run.start().part());
+            out.write(run.slots());
+        });
+        return out.written();
+    }
+
+    private static QueueMessage decodeReport(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, REPORT, "a report");
+        String queue = in.readText();
+        int partition = partition(in);
+        long limit = count(in);
+        long perMs = count(in);
+        long lagMs = count(in);
+        long waiting = count(in);
+        long grant = count(in);
+        Optional<LeasedTime> returned =
+                count(in) == 0 ? Optional.empty() : Optional.of(new LeasedTime(in.readSigned(), in.readSigned()));
+        List<SlotReport.Demand> demands = new ArrayList<>();
+        for (long left = count(in, 0, SlotReport.MAX_DEMANDS); left > 0; left--) {
+            demands.add(
+                    new SlotReport.Demand(in.readText(), count(in), clients(in), tokens(in), tokens(in), steps(in)));
+        }
+        Pacing.of(limit, perMs, 1);
+        return new QueueMessage.Reported(
+                new SlotReport(queue, partition, limit, perMs, lagMs, waiting, grant, returned, demands));
+    }
+
+    private static List<SlotReport.ClientKeys> clients(StateBytes in) {
+        List<SlotReport.ClientKeys> clients = new ArrayList<>();
+        for (long left = count(in, 0, SlotReport.MAX_CLIENTS); left > 0; left--) {
+            clients.add(new SlotReport.ClientKeys(in.readText(), count(in, 1, Integer.MAX_VALUE)));
+        }
+        return clients;
+    }
+
+    private static List<SlotReport.Step> steps(StateBytes in) {
+        List<SlotReport.Step> steps = new ArrayList<>();
+        for (long left = count(in, 0, SlotReport.MAX_STEPS); left > 0; left--) {
+            steps.add(new SlotReport.Step(time(in), tokens(in)));
+        }
+        return steps;
+    }
+
+    private static QueueMessage decodeGrant(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, GRANT, "a grant");
+        String queue = in.readText();
+        int partition = partition(in);
+        long number = count(in);
+        long sentAtMs = in.readSigned();
+        long limit = count(in);
+        long perMs = count(in);
+        long waitingElsewhere = count(in);
+        List<SlotGrant.ClientWeight> weights = new ArrayList<>();
+        for (long left = count(in, 0, SlotGrant.MAX_WEIGHTS); left > 0; left--) {
+            weights.add(new SlotGrant.ClientWeight(new Flow(in.readText(), in.readText()), Math.max(1, count(in))));
+        }
+        List<SlotRun> runs = new ArrayList<>();
+        for (long left = count(in, 0, MAX_RUNS); left > 0; left--) {
+            runs.add(new SlotRun(new Pacing.Arrival(time(in), count(in)), tokens(in)));
+        }
+        Pacing.of(limit, perMs, 1);
+        return new QueueMessage.Granted(
+                new SlotGrant(queue, partition, number, sentAtMs, limit, perMs, waitingElsewhere, weights, runs));
+    }
+
+    private static long count(StateBytes in) {
+        return count(in, 0, Long.MAX_VALUE);
+    }
+
+    private static long tokens(StateBytes in) {
+        return count(in, 1, Limit.MAX_LEVEL);
+    }
+
+    private static long count(StateBytes in, long least, long most) {
+        long count = in.read();
+        if (count < least || count > most) {
+            throw new IllegalStateException("a number must be " + least + " to " + most + ", is " + count);
+        }
+        return count;
+    }
+
+    private static long time(StateBytes in) {
+        long nanos = in.readSigned();
+        if (nanos > MAX_TIME_NANOS) {
+            throw new IllegalStateException(nanos + " ns is not a time");
+        }
+        return nanos;
+    }
+
+    private static int partition(StateBytes in) {
+        long partition = count(in);
+        if (partition > Integer.MAX_VALUE) {
+            throw new IllegalStateException(partition + " is not a valid partition");
+        }
+        return (int) partition;
+    }
+}

@@ -1,0 +1,390 @@
+package dev.weir.storage.codec;
+
+import dev.weir.decision.DelayedCharge;
+import dev.weir.decision.PolicyState;
+import dev.weir.event.LimitOverride;
+import dev.weir.limit.AlignedWindow;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.ContinuousBucket;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.LogSegment;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SegmentStore;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import java.time.DateTimeException;
+import java.time.ZoneId;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.IntFunction;
+
+/**
+ * Encodes policy states and log segments.
+ *
+ * <pre>
+ *   state    = version 1 | expiresAtMs, 8 bytes | lastChargeMs | n, account × n | m, log × m (retired) |
+ *              lastDelayMs (omitted with all that follows if it, k and d are 0) |
+ *              k, account × k (suspended; omitted with all that follows if k and d are 0) |
+ *              d, delayed × d (omitted if d is 0)
+ *   account  = algorithm | terms | state, with times relative to lastChargeMs
+ *   delayed  = start, from the previous one or lastChargeMs | cost | 0, or 1 + limit and window of the override |
+ *              bits of the accounts that it does not change
+ *   log      = id | first | head − first | tail − head | oldest | expired sum | segment (the tail)
+ *   segment  = sum before | size | first time | (time since the previous entry, cost) × size
+ * </pre>
+ *
+ * <p>A state contains the terms of its limits, so that usage can be carried over when the policy changes.
+ */
+public final class StateCodec {
+
+    private static final int VERSION = 1;
+    private static final int COUNT_DENIED = 1;
+    private static final int STRICT = 2;
+
+    /** The algorithms of accounts. The codes are persisted. */
+    private enum Algorithm {
+        FIXED_WINDOW(0),
+        SLIDING_WINDOW_LOG(1),
+        SLIDING_WINDOW_COUNTER(2),
+        TOKEN_BUCKET(3),
+        LEAKY_BUCKET(4),
+        GCRA(5),
+        INTERVAL_BUCKET(6),
+        UNLIMITED(7),
+        BLOCKED(8),
+        CALENDAR_WINDOW(9);
+
+        private static final Algorithm[] ALL = values();
+
+        private final int code;
+
+        Algorithm(int code) {
+            this.code = code;
+        }
+
+        static Algorithm of(int code) {
+            if (code < 0 || code >= ALL.length) {
+                throw new IllegalStateException("a state has unknown algorithm " + code);
+            }
+            return ALL[code];
+        }
+    }
+
+    private StateCodec() {}
+
+    public static byte[] encode(PolicyState state) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.writeFixed(state.expiresAtMs());
+        out.writeSigned(state.lastChargeMs());
+        out.write(state.accounts().size());
+        for (LimitAccount<?> account : state.accounts()) {
+            writeAccount(out, account, state.lastChargeMs());
+        }
+        out.write(state.retiredLogs().size());
+        for (Log log : state.retiredLogs()) {
+            writeLog(out, log, state.lastChargeMs());
+        }
+        boolean hasDelayed = !state.delayed().isEmpty();
+        boolean hasMore = hasDelayed || !state.suspended().isEmpty();
+        if (state.lastDelayMs() != 0 || hasMore) {
+            out.write(state.lastDelayMs());
+        }
+        if (hasMore) {
+            out.write(state.suspended().size());
+        }
+        for (LimitAccount<?> account : state.suspended()) {
+            writeAccount(out, account, state.lastChargeMs());
+        }
+        writeDelayed(out, state);
+        return out.written();
+    }
+
+    private static void writeDelayed(StateBytes out, PolicyState state) {
+        if (!state.delayed().isEmpty()) {
+            out.write(state.delayed().size());
+        }
+        long beforeMs = state.lastChargeMs();
+        for (DelayedCharge charge : state.delayed()) {
+            LimitOverride override = charge.override();
+            out.write(charge.startMs() - beforeMs);
+            out.write(charge.cost());
+            out.write(override == null ? 0 : override.limit() + 1);
+            if (override != null) {
+                out.write(override.windowMs());
+            }
+            out.write(charge.uncounted());
+            beforeMs = charge.startMs();
+        }
+    }
+
+    private static List<DelayedCharge> readDelayed(StateBytes in, long lastMs) {
+        int size = in.hasMore() ? (int) in.read() : 0;
+        List<DelayedCharge> delayed = new ArrayList<>(size);
+        long startMs = lastMs;
+        for (int i = 0; i < size; i++) {
+            startMs += in.read();
+            long cost = in.read();
+            long limit = in.read() - 1;
+            LimitOverride override = limit < 0 ? null : new LimitOverride(limit, in.read());
+            delayed.add(new DelayedCharge(startMs, cost, override, in.read()));
+        }
+        return delayed;
+    }
+
+    /** Returns when an encoded state can be deleted, without decoding the rest of it. */
+    public static long expiresAtMs(byte[] state) {
+        return afterVersion(state).readFixed();
+    }
+
+    /**
+     * Decodes a state.
+     *
+     * @param segmentStores returns the segments of a log by the log's id
+     * @throws IllegalStateException if the bytes are not a state, that is, if the store is damaged
+     */
+    public static PolicyState decode(byte[] state, IntFunction<SegmentStore> segmentStores) {
+        return decode(state, state.length, segmentStores);
+    }
+
+    /** Like {@link #decode(byte[], IntFunction)}, for the first {@code length} bytes of an array. */
+    public static PolicyState decode(byte[] state, int length, IntFunction<SegmentStore> segmentStores) {
+        StateBytes in = StateBytes.toRead(state, length, VERSION, "a state");
+        in.readFixed();
+        long lastMs = in.readSigned();
+        int size = (int) in.read();
+        List<LimitAccount<?>> accounts = new ArrayList<>(size);
+        for (int i = 0; i < size; i++) {
+            accounts.add(readAccount(in, lastMs, segmentStores));
+        }
+        int logs = (int) in.read();
+        List<Log> retired = new ArrayList<>(logs);
+        for (int i = 0; i < logs; i++) {
+            retired.add(readLog(in, lastMs, segmentStores));
+        }
+        long putOffMs = in.hasMore() ? in.read() : 0;
+        int others = in.hasMore() ? (int) in.read() : 0;
+        List<LimitAccount<?>> suspended = new ArrayList<>(others);
+        for (int i = 0; i < others; i++) {
+            suspended.add(readAccount(in, lastMs, segmentStores));
+        }
+        return new PolicyState(lastMs, putOffMs, accounts, suspended, retired, readDelayed(in, lastMs));
+    }
+
+    public static byte[] encode(LogSegment segment) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        writeSegment(out, segment, 0);
+        return out.written();
+    }
+
+    public static LogSegment decodeSegment(byte[] segment) {
+        return readSegment(afterVersion(segment), 0);
+    }
+
+    private static StateBytes afterVersion(byte[] bytes) {
+        return StateBytes.toRead(bytes, VERSION, "a state");
+    }
+
+    private static void writeAccount(StateBytes out, LimitAccount<?> account, long lastMs) {
+        Limit<?> limit = account.limit();
+        if (limit instanceof FixedWindow terms) {
+            writeTerms(out, Algorithm.FIXED_WINDOW, terms.limit(), terms.perMs(), flags(terms, false));
+            writeWindow(out, (AlignedWindow.Window) account.state(), lastMs);
+        } else if (limit instanceof CalendarWindow terms) {
+            writeTerms(out, Algorithm.CALENDAR_WINDOW, terms.limit(), code(terms.period()), flags(terms, false));
+            out.write(terms.zone().getId());
+            writeWindow(out, (AlignedWindow.Window) account.state(), lastMs);
+        } else if (limit instanceof SlidingWindowLog terms) {
+            writeTerms(out, Algorithm.SLIDING_WINDOW_LOG, terms.limit(), terms.perMs(), flags(terms, false));
+            writeLog(out, (Log) account.state(), lastMs);
+        } else if (limit instanceof SlidingWindowCounter terms) {
+            SlidingWindowCounter.Windows state = (SlidingWindowCounter.Windows) account.state();
+            int flags = flags(terms, terms.strict());
+            writeTerms(out, Algorithm.SLIDING_WINDOW_COUNTER, terms.limit(), terms.perMs(), flags);
+            out.write(lastMs - state.startMs());
+            out.write(state.previous());
+            out.write(state.current());
+        } else if (limit instanceof ContinuousBucket terms) {
+            ContinuousBucket.Level state = (ContinuousBucket.Level) account.state();
+            boolean leaky = terms instanceof LeakyBucket;
+            writeRate(out, leaky ? Algorithm.LEAKY_BUCKET : Algorithm.TOKEN_BUCKET, terms.rate(), flags(terms, false));
+            out.write(terms.burst());
+            out.write(state.units());
+            out.writeSigned(lastMs - state.atMs());
+        } else if (limit instanceof Gcra terms) {
+            Gcra.Arrival state = (Gcra.Arrival) account.state();
+            writeRate(out, Algorithm.GCRA, terms.rate(), flags(terms, false));
+            out.write(terms.burst());
+            out.writeSigned(state.tatMs() - lastMs);
+            out.write(state.part());
+        } else if (limit instanceof IntervalBucket terms) {
+            IntervalBucket.Steps state = (IntervalBucket.Steps) account.state();
+            writeTerms(out, Algorithm.INTERVAL_BUCKET, terms.tokens(), terms.perMs(), flags(terms, false));
+            out.write(terms.burst());
+            out.write(state.used());
+            out.write(lastMs - state.stepMs());
+        } else if (limit instanceof Unlimited) {
+            out.writeByte(Algorithm.UNLIMITED.code);
+        } else if (limit instanceof Blocked) {
+            out.writeByte(Algorithm.BLOCKED.code);
+        } else {
+            throw new IllegalStateException("the encoding does not support " + limit);
+        }
+    }
+
+    private static LimitAccount<?> readAccount(StateBytes in, long lastMs, IntFunction<SegmentStore> segmentStores) {
+        Algorithm algorithm = Algorithm.of(in.readByte());
+        if (algorithm == Algorithm.UNLIMITED) {
+            return LimitAccount.open(new Unlimited(), lastMs);
+        }
+        if (algorithm == Algorithm.BLOCKED) {
+            return LimitAccount.open(new Blocked(), lastMs);
+        }
+        int flags = in.readByte();
+        boolean countDenied = (flags & COUNT_DENIED) != 0;
+        long limit = in.read();
+        long perMs = in.read(); // for a calendar window, the code of its period
+        return switch (algorithm) {
+            case FIXED_WINDOW -> new LimitAccount<>(new FixedWindow(limit, perMs, countDenied), readWindow(in, lastMs));
+            case CALENDAR_WINDOW ->
+                new LimitAccount<>(
+                        new CalendarWindow(limit, period(perMs), zone(in.readText()), countDenied),
+                        readWindow(in, lastMs));
+            case SLIDING_WINDOW_LOG ->
+                new LimitAccount<>(new SlidingWindowLog(limit, perMs, countDenied), readLog(in, lastMs, segmentStores));
+            case SLIDING_WINDOW_COUNTER ->
+                new LimitAccount<>(
+                        new SlidingWindowCounter(limit, perMs, (flags & STRICT) != 0, countDenied),
+                        new SlidingWindowCounter.Windows(lastMs - in.read(), in.read(), in.read()));
+            case TOKEN_BUCKET ->
+                new LimitAccount<>(
+                        new TokenBucket(Rate.of(limit, perMs), in.read(), countDenied), readLevel(in, lastMs));
+            case LEAKY_BUCKET ->
+                new LimitAccount<>(
+                        new LeakyBucket(Rate.of(limit, perMs), in.read(), countDenied), readLevel(in, lastMs));
+            case GCRA ->
+                new LimitAccount<>(
+                        new Gcra(Rate.of(limit, perMs), in.read(), countDenied),
+                        new Gcra.Arrival(lastMs + in.readSigned(), in.read()));
+            default ->
+                new LimitAccount<>(
+                        new IntervalBucket(limit, perMs, in.read(), countDenied),
+                        new IntervalBucket.Steps(in.read(), lastMs - in.read()));
+        };
+    }
+
+    private static void writeWindow(StateBytes out, AlignedWindow.Window window, long lastMs) {
+        out.write(lastMs - window.startMs());
+        out.write(window.count());
+    }
+
+    private static AlignedWindow.Window readWindow(StateBytes in, long lastMs) {
+        return new AlignedWindow.Window(lastMs - in.read(), in.read());
+    }
+
+    /** Returns the code of a period. The codes are persisted. */
+    private static int code(CalendarPeriod period) {
+        return switch (period) {
+            case DAY -> 0;
+            case WEEK -> 1;
+            case MONTH -> 2;
+        };
+    }
+
+    private static CalendarPeriod period(long code) {
+        for (CalendarPeriod period : CalendarPeriod.values()) {
+            if (code(period) == code) {
+                return period;
+            }
+        }
+        throw new IllegalStateException("a state has unknown calendar period " + code);
+    }
+
+    private static ZoneId zone(String id) {
+        try {
+            return ZoneId.of(id);
+        } catch (DateTimeException e) {
+            throw new IllegalStateException("a state has time zone '" + id + "', which this JDK does not support", e);
+        }
+    }
+
+    private static ContinuousBucket.Level readLevel(StateBytes in, long lastMs) {
+        return new ContinuousBucket.Level(in.read(), lastMs - in.readSigned());
+    }
+
+    private static void writeRate(StateBytes out, Algorithm algorithm, Rate rate, int flags) {
+        writeTerms(out, algorithm, rate.tokens(), rate.perMs(), flags);
+    }
+
+    private static void writeTerms(StateBytes out, Algorithm algorithm, long limit, long perMs, int flags) {
+        out.writeByte(algorithm.code);
+        out.writeByte(flags);
+        out.write(limit);
+        out.write(perMs);
+    }
+
+    private static int flags(Limit<?> limit, boolean strict) {
+        return (limit.countDenied() ? COUNT_DENIED : 0) | (strict ? STRICT : 0);
+    }
+
+    private static void writeLog(StateBytes out, Log log, long lastMs) {
+        out.write(log.id());
+        out.write(log.firstNumber());
+        out.write(log.headNumber() - log.firstNumber());
+        out.write(log.tailNumber() - log.headNumber());
+        out.writeSigned(lastMs - log.oldestMs());
+        out.writeSigned(log.expiredSum());
+        writeSegment(out, log.tail(), lastMs);
+    }
+
+    private static Log readLog(StateBytes in, long lastMs, IntFunction<SegmentStore> segmentStores) {
+        int logId = (int) in.read();
+        long first = in.read();
+        long head = first + in.read();
+        long tailNumber = head + in.read();
+        long oldestMs = lastMs - in.readSigned();
+        long gone = in.readSigned();
+        return new Log(
+                logId, segmentStores.apply(logId), first, head, gone, oldestMs, tailNumber, readSegment(in, lastMs));
+    }
+
+    private static void writeSegment(StateBytes out, LogSegment segment, long fromMs) {
+        out.writeSigned(segment.sum(-1));
+        out.write(segment.size());
+        long beforeMs = fromMs;
+        for (int i = 0; i < segment.size(); i++) {
+            if (i == 0) {
+                out.writeSigned(segment.timeMs(0) - beforeMs);
+            } else {
+                out.write(segment.timeMs(i) - beforeMs);
+            }
+            out.write(segment.sum(i) - segment.sum(i - 1));
+            beforeMs = segment.timeMs(i);
+        }
+    }
+
+    private static LogSegment readSegment(StateBytes in, long fromMs) {
+        long sum = in.readSigned();
+        long sumBefore = sum;
+        int size = (int) in.read();
+        long[] timesMs = new long[size];
+        long[] sums = new long[size];
+        long timeMs = fromMs;
+        for (int i = 0; i < size; i++) {
+            timeMs += i == 0 ? in.readSigned() : in.read();
+            sum += in.read();
+            timesMs[i] = timeMs;
+            sums[i] = sum;
+        }
+        return LogSegment.of(sumBefore, timesMs, sums);
+    }
+}

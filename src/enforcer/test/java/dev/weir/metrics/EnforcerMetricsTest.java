@@ -1,0 +1,90 @@
+package dev.weir.metrics;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Release;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.TierShare;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class EnforcerMetricsTest {
+
+    private static final int MANY = EnforcerMetrics.MOST + 500;
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private final EnforcerMetrics counts = new EnforcerMetrics();
+    private QueueRules rules =
+            new QueueRules("q", 1, 1, 1, 1, 1, QueueRules.NO_MAX_WAIT, 0, Map.of("gold", new TierShare(1, 1)));
+
+    private void release(String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
+        release("q", tier, enqueuedAtMs, releaseAtMs, nowMs);
+    }
+
+    private void release(String queue, String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
+        Release release =
+                new Release("r", "c", tier, queue, 1, enqueuedAtMs, releaseAtMs * NANOS_PER_MS, 1, Map.of(), null);
+        counts.released(release, rules, nowMs);
+    }
+
+    private long releases(String queue, String tier) {
+        return counts.waitsMs().get(new EnforcerMetrics.Line(queue, tier)).count();
+    }
+
+    @Test
+    void tiers_that_the_queue_does_not_name_are_counted_together() {
+        for (int i = 0; i < MANY; i++) {
+            release("tier " + i, 0, 5, 5);
+        }
+        release("gold", 0, 5, 5);
+        release(null, 0, 5, 5);
+        assertThat(counts.waitsMs()).hasSize(3);
+        assertThat(releases("q", EnforcerMetrics.OTHER)).isEqualTo(MANY);
+        assertThat(releases("q", "gold")).isEqualTo(1);
+        assertThat(releases("q", EnforcerMetrics.NONE)).isEqualTo(1);
+    }
+
+    @Test
+    void another_queue_is_counted_although_one_has_many_invented_tiers() {
+        for (int i = 0; i < 3 * MANY; i++) {
+            release("tier " + i, 0, 5, 5);
+        }
+        release("late", "gold", 0, 5, 5);
+        assertThat(releases("late", "gold")).isEqualTo(1);
+    }
+
+    @Test
+    void a_deleted_queue_keeps_the_tiers_that_were_labels() {
+        release("gold", 0, 5, 5);
+        rules = null;
+        release("gold", 0, 5, 5);
+        release("silver", 0, 5, 5);
+        assertThat(releases("q", "gold")).isEqualTo(2);
+        assertThat(releases("q", EnforcerMetrics.OTHER)).isEqualTo(1);
+    }
+
+    @Test
+    void releases_are_counted_without_their_queue_once_there_are_too_many_queues() {
+        for (int i = 0; i < 2 * MANY; i++) {
+            release("queue " + i, "gold", 0, 5, 5);
+        }
+        assertThat(counts.waitsMs()).hasSize(2 * EnforcerMetrics.MOST + 1);
+        assertThat(releases(EnforcerMetrics.OTHER, EnforcerMetrics.OTHER)).isPositive();
+        assertThat(counts.waitsMs().values().stream()
+                        .mapToLong(Histogram.Reading::count)
+                        .sum())
+                .isEqualTo(2 * MANY);
+    }
+
+    @Test
+    void a_release_counts_by_its_wait_and_by_how_late_it_is() {
+        release(null, 1_000, 1_050, 1_030);
+        release(null, 1_000, 1_500, 1_502);
+        Histogram.Reading waits = counts.waitsMs().get(new EnforcerMetrics.Line("q", EnforcerMetrics.NONE));
+        assertThat(waits.counts().subList(0, 6)) // up to 10, 20, 50, 100, 200, 500 ms
+                .isEqualTo(List.of(0L, 0L, 1L, 0L, 0L, 1L));
+        assertThat(waits.sum()).isEqualTo(550);
+        assertThat(counts.latenessMs().counts().subList(0, 3)).isEqualTo(List.of(1L, 1L, 0L)); // up to 1, 2, 5 ms
+    }
+}

@@ -1,0 +1,82 @@
+package dev.weir.prometheus;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Rejection;
+import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.PolicyRegistry;
+import dev.weir.requests.RequestPartitions;
+import dev.weir.shape.QueueView;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.storage.CacheBudget;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+class WeirMetricsCollectorTest {
+
+    private static final int MANY = EnforcerMetrics.MOST + 500;
+
+    private enum Health {
+        WELL
+    }
+
+    @Test
+    void tiers_that_the_queue_does_not_name_are_reported_together() {
+        List<QueueView.TierView> tiers = new ArrayList<>();
+        for (int i = 0; i < MANY; i++) {
+            tiers.add(new QueueView.TierView("tier " + i, new TierShare(0, 1), 1));
+        }
+        TierShare named = new TierShare(-1, 1);
+        tiers.add(new QueueView.TierView("gold", named, 7));
+        tiers.add(new QueueView.TierView(null, TierShare.DEFAULT, 3));
+        QueueRules rules = new QueueRules(
+                "q", 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of("gold", named));
+        QueueView queue = new QueueView(rules, false, tiers.size(), tiers.size(), tiers, 0L, 0L, 0L, 0);
+        MetricSource source = new MetricSource(
+                Map.of(),
+                new EnforcerMetrics(),
+                new PolicyRegistry(),
+                new CacheBudget(0),
+                () -> List.of(queue),
+                () -> Health.WELL,
+                new RequestPartitions(1, 1));
+
+        GaugeSnapshot waiting = (GaugeSnapshot) new WeirMetricsCollector(source)
+                .collect().stream()
+                        .filter(snapshot -> snapshot.getMetadata().getName().equals("weir_queue_waiting"))
+                        .findFirst()
+                        .orElseThrow();
+        assertThat(waiting.getDataPoints().stream()
+                        .collect(Collectors.toMap(
+                                point -> point.getLabels().get("tier"), GaugeDataPointSnapshot::getValue)))
+                .isEqualTo(Map.of("gold", 7.0, EnforcerMetrics.NONE, 3.0, EnforcerMetrics.OTHER, MANY + 0.0));
+    }
+
+    /** Prometheus sees no increase of a series that begins with its first dead letter. */
+    @Test
+    void every_reason_of_dead_letters_is_there_from_the_start() {
+        MetricSource source = new MetricSource(
+                Map.of(),
+                new EnforcerMetrics(),
+                new PolicyRegistry(),
+                new CacheBudget(0),
+                List::of,
+                () -> Health.WELL,
+                new RequestPartitions(1, 1));
+        CounterSnapshot letters = (CounterSnapshot) new WeirMetricsCollector(source)
+                .collect().stream()
+                        .filter(snapshot -> snapshot.getMetadata().getName().equals("weir_dead_letters"))
+                        .findFirst()
+                        .orElseThrow();
+        assertThat(letters.getDataPoints())
+                .hasSize(Rejection.values().length)
+                .allSatisfy(point -> assertThat(point.getValue()).isZero());
+    }
+}

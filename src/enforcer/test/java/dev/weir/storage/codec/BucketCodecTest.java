@@ -1,0 +1,116 @@
+package dev.weir.storage.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.shape.BucketState;
+import dev.weir.shape.TimerKey;
+import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.BucketContents.BoundsSummary;
+import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
+import dev.weir.shape.backlog.BucketContents.FlowOrder;
+import dev.weir.shape.backlog.BucketContents.FlowSummary;
+import dev.weir.shape.backlog.BucketContents.GenerationSummary;
+import dev.weir.shape.backlog.BucketContents.MemberTag;
+import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import dev.weir.shape.backlog.BucketContents.SingleFlow;
+import dev.weir.shape.backlog.BucketContents.TaggedFlows;
+import dev.weir.shape.backlog.BucketContents.Tags;
+import dev.weir.shape.backlog.BucketContents.TierOrder;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.total.OutflowState;
+import dev.weir.storage.QueueKeys;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class BucketCodecTest {
+
+    private static final BucketId ID = new BucketId("q", List.of("destination", "example.com"));
+    private static final long MS = 1_795_219_200_000L;
+    private static final OutflowState OUTFLOW =
+            new OutflowState(new Pacing.Arrival(MS * 1_000_000 + 1, 12), MS * 1_000_000, 77, MS * 1_000_000 - 5);
+
+    private static FlowSummary single(String client, long expiresAtMs, long latestMs) {
+        return new FlowSummary(
+                new Flow("", client),
+                3,
+                3,
+                1,
+                2,
+                2,
+                1_000,
+                MS,
+                expiresAtMs,
+                1_000,
+                latestMs,
+                2,
+                BoundsSummary.ofOnly(3, 2));
+    }
+
+    private static FlowSummary several(GenerationSummary older, GenerationSummary newer) {
+        BoundsSummary bounds = new BoundsSummary(17, 6, older, newer);
+        return new FlowSummary(new Flow("złoty", "c"), 3, 9, 4, 11, 2, 0, 0, 1, Long.MAX_VALUE, 2, 5, bounds);
+    }
+
+    @Test
+    void states_survive_a_round_trip() {
+        List<FlowSummary> flows = List.of(
+                single("never", Waiting.NEVER, Waiting.NEVER),
+                single("soon", MS + 500, MS + 500),
+                single("by alarm only", MS - 500, Long.MIN_VALUE),
+                single("large", 0, Waiting.NEVER),
+                several(new GenerationSummary(1, 9, MS * 1_000_000, MS * 1_000_000 - 7), GenerationSummary.EMPTY),
+                several(
+                        new GenerationSummary(0, 0, Long.MIN_VALUE, Long.MIN_VALUE),
+                        new GenerationSummary(3, 1L << 35, 5, Long.MIN_VALUE)));
+        Tags tags = new Tags(
+                720_719,
+                10_000,
+                List.of(
+                        new MemberTag("a", 1L << 61, 7, 10_000, true, true),
+                        new MemberTag("b", 5, 0, 1, true, false),
+                        new MemberTag("", 0, 3, 7, false, false)));
+        FlowOrder order =
+                new TaggedFlows(List.of(new TierOrder("", tags)), List.of(new PriorityOrder(Integer.MIN_VALUE, tags)));
+        FlowOrder single = new SingleFlow(1L << 60, 1 << 21);
+        List<ExpiryTimerCount> alarms = List.of(new ExpiryTimerCount(MS / 100, 9, 2, 5));
+        List<TimerKey> timers = List.of(
+                new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
+        for (BucketState state : List.of(
+                new BucketState(ID, 1, 1_000, 1, OUTFLOW, null, List.of()),
+                new BucketState(ID, Long.MAX_VALUE, 1, 1L << 40, OUTFLOW, BucketContents.EMPTY, timers),
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, alarms), timers),
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, alarms), List.of()))) {
+            assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
+        }
+    }
+
+    /** The state is written with each release, so its size matters. */
+    @Test
+    void a_bucket_with_one_waiting_request_takes_less_than_80_bytes() {
+        BucketContents contents =
+                new BucketContents(List.of(single("client-1", MS + 60_000, MS + 60_000)), null, List.of());
+        assertThat(BucketCodec.encode(new BucketState(ID, 5, 1_000, 1, OUTFLOW, contents, List.of())))
+                .hasSizeLessThan(80);
+    }
+
+    @Test
+    void the_order_of_the_bytes_of_timers_is_that_of_epoch_start_width_and_index() {
+        List<TimerKey> keys = List.of(
+                new TimerKey("a", null, 0, 0, 0, 0),
+                new TimerKey("a", null, 0, 0, 0, 256),
+                new TimerKey("a", null, 0, 0, 2, 1),
+                new TimerKey("a", null, 0, 300, 0, 1),
+                new TimerKey("a", null, 1, 2, 0, 0),
+                new TimerKey("a", "", 0, 0, 0, 0),
+                new TimerKey("a", "free", 0, 0, 0, 0),
+                new TimerKey("a", "gold", 0, 0, 0, 0),
+                new TimerKey("ab", null, 0, 0, 0, 0));
+        List<byte[]> bytes = keys.stream().map(QueueKeys::timer).toList();
+        assertThat(bytes).isSortedAccordingTo(Arrays::compareUnsigned).doesNotHaveDuplicates();
+    }
+}

@@ -1,0 +1,189 @@
+package dev.weir.storage.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.decision.PolicyLedger;
+import dev.weir.event.Admission;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.Ledger;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.MapSegments;
+import dev.weir.limit.Rate;
+import dev.weir.limit.TokenBucket;
+import dev.weir.storage.LeaseKeys;
+import dev.weir.wire.LeaseRequestAvro;
+import dev.weir.wire.LeaseResponseAvro;
+import dev.weir.wire.UnreadableException;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class LeaseCodecTest {
+
+    private static final LeaseTerms TERMS = LeaseTerms.DEFAULTS;
+    private static final long NOW = 1_790_000_000_000L;
+
+    /** The {@code max.message.bytes} of changelogs. */
+    private static final int MAX_RECORD_BYTES = 3 << 20;
+
+    @Test
+    void a_lease_book_survives_a_round_trip() {
+        assertComesBack(LeaseBook.empty());
+        LeaseBook book = LeaseBooks.plus(LeaseBooks.holding(30, NOW - 5, 5_000), 2, NOW + 1_500, 4_400);
+        assertComesBack(book);
+        book = book.take(31, NOW + 1_600, NOW + 1_700);
+        assertComesBack(book);
+        book = book.settle(5, NOW + 1_700, NOW + 1_800);
+        assertComesBack(book);
+        assertComesBack(book.settle(Long.MAX_VALUE, NOW + 1_700, NOW + 1_800));
+        LeaseSession session = new LeaseSession("p1", 1, () -> 0);
+        assertComesBack(book.nextMessage(session, LeaseBook.Needs.of(0), LeaseTerms.DEFAULTS, NOW + 4_950)
+                .book());
+        assertComesBack(book.revoked());
+    }
+
+    private static void assertComesBack(LeaseBook book) {
+        byte[] bytes = LeaseCodec.encode(book);
+        LeaseBook kept = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.settled());
+        assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(kept);
+        assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(book.expiresAtMs());
+    }
+
+    @Test
+    void a_ledger_survives_a_round_trip() {
+        Ledger ledger = Ledger.open(
+                List.of(new FixedWindow(100, 60_000, false), new TokenBucket(Rate.of(50, 1_000), 70, false)), NOW);
+        assertComesBack(ledger);
+        ledger = ledger.handle(new LeaseRequest(1, "p0", 5, 20, List.of(), 0, 0), TERMS, NOW + 10)
+                .ledger();
+        ledger = ledger.handle(new LeaseRequest(1, "p1", 5, 20, List.of(), 3, 30), TERMS, NOW + 20)
+                .ledger();
+        assertComesBack(ledger);
+        long lease = ledger.leases().get(0).leaseId();
+        List<LeaseRequest.Report> reports = List.of(new LeaseRequest.Report(lease, 4, NOW + 500, 6));
+        ledger = ledger.handle(LeaseRequest.report("p0", reports, 0), TERMS, NOW + 900)
+                .ledger();
+        assertComesBack(ledger);
+        LeaseRequest all = new LeaseRequest(1, "p3", ledger.free(), ledger.free(), List.of(), 0, 30);
+        ledger = ledger.handle(all, TERMS, NOW + 900).ledger();
+        ledger = ledger.handle(new LeaseRequest(2, "p1", 10, 900, List.of(), 0, 30), TERMS, NOW + 950)
+                .ledger();
+        ledger = ledger.handle(new LeaseRequest(2, "p2", 3, 100, List.of(), 0, 30), TERMS, NOW + 960)
+                .ledger();
+        assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("p1", "p2");
+        assertComesBack(ledger);
+        assertComesBack(ledger.advancedTo(NOW + 10_000));
+        assertComesBack(ledger.reset(ledger.accounts(), "p1", NOW));
+        assertComesBack(ledger.withAccounts(List.of(LimitAccount.open(new Blocked(), NOW)), ledger.accounts()));
+    }
+
+    @Test
+    void the_largest_ledger_fits_a_record() {
+        String holder = "h".repeat(LeaseRequestAvro.MAX_HOLDER_BYTES);
+        Ledger.OutstandingLease lease = new Ledger.OutstandingLease(
+                Long.MAX_VALUE, holder, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, Long.MIN_VALUE);
+        Ledger.Refusal refusal = new Ledger.Refusal(holder, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE);
+        Ledger empty = Ledger.open(List.of(new FixedWindow(100, 60_000, false)), NOW);
+        Ledger largest = new Ledger(
+                empty.clockMs(),
+                empty.lastChargeMs(),
+                empty.accounts(),
+                Collections.nCopies(Ledger.MAX_LEASES, lease),
+                Collections.nCopies(Ledger.MAX_REFUSALS, refusal),
+                empty.nextLeaseId(),
+                new Ledger.Earlier(List.of(), Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, holder));
+        byte[] bytes = LeaseCodec.encode(new PolicyLedger(largest, List.of()));
+        assertThat(LeaseKeys.MAX_BYTES + bytes.length).isLessThan(MAX_RECORD_BYTES - (256 << 10));
+    }
+
+    private static void assertComesBack(Ledger ledger) {
+        PolicyLedger of = new PolicyLedger(ledger, List.of());
+        byte[] bytes = LeaseCodec.encode(of);
+        assertThat(LeaseCodec.decodeLedger(bytes, logId -> new MapSegments())).isEqualTo(of);
+        assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(of.expiresAtMs());
+    }
+
+    @Test
+    void truncated_bytes_are_rejected() {
+        byte[] book = LeaseCodec.encode(LeaseBooks.holding(2, NOW, 10));
+        for (int length = 0; length < book.length; length++) {
+            byte[] part = Arrays.copyOf(book, length);
+            assertThatThrownBy(() -> LeaseCodec.decodeBook(part)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
+    void lease_requests_and_responses_survive_a_round_trip() throws UnreadableException {
+        List<LeaseRequest.Report> reports =
+                List.of(new LeaseRequest.Report(NOW << 20, 4, NOW, 6), new LeaseRequest.Report(3, 0, 0, 0));
+        for (LeaseRequest ask : List.of(
+                LeaseRequest.report("p1", reports, -4),
+                LeaseRequest.check("p1", 7),
+                new LeaseRequest(3, "p1", new LeaseRequest.Wanted(0, 0, 0, 1), reports, 2, 35, true),
+                new LeaseRequest(NOW << 20, "c", 3, 90, List.of(), 0, 35))) {
+            LeaseRequestAvro.Addressed question = new LeaseRequestAvro.Addressed(ask, 17);
+            assertThat(new LeaseRequestAvro().decode(new LeaseRequestAvro().encode(question)))
+                    .isEqualTo(question);
+        }
+        for (LeaseResponse response : List.of(
+                new LeaseResponse.Granted(4, NOW << 20, 8, NOW, NOW + 2, NOW + 9, 17),
+                new LeaseResponse.Refused(5, NOW, 3, Long.MAX_VALUE, false),
+                new LeaseResponse.Refused(6, NOW, 0, 5, true),
+                new LeaseResponse.Checked(7, NOW, Long.MAX_VALUE, 0, false),
+                new LeaseResponse.Checked(8, NOW, 2, 9, true))) {
+            LeaseResponseAvro.Addressed answer = new LeaseResponseAvro.Addressed(response, "p1", 17);
+            assertThat(new LeaseResponseAvro().decode(new LeaseResponseAvro().encode(answer), 17))
+                    .isEqualTo(answer);
+        }
+    }
+
+    @Test
+    void impossible_lease_requests_are_rejected() {
+        LeaseRequestAvro avro = new LeaseRequestAvro();
+        for (LeaseRequestAvro.Addressed question : List.of(
+                new LeaseRequestAvro.Addressed(LeaseRequest.report("p1", List.of(), 0), -1),
+                new LeaseRequestAvro.Addressed(LeaseRequest.check("p1", -1), 0),
+                new LeaseRequestAvro.Addressed(new LeaseRequest(1, "p1", -1, 0, List.of(), 0, 0), 0),
+                new LeaseRequestAvro.Addressed(new LeaseRequest(1, "p1", 2, 1, List.of(), 0, 0), 0))) {
+            assertThatThrownBy(() -> avro.decode(avro.encode(question))).isInstanceOf(UnreadableException.class);
+        }
+    }
+
+    @Test
+    void a_waiting_request_survives_a_round_trip() {
+        Request request = new Request(
+                "r",
+                "alice",
+                RequestKind.CONSUME,
+                "free",
+                3,
+                null,
+                Map.of("endpoint", "/sms"),
+                NOW + 9,
+                new byte[] {1, 2},
+                null,
+                NOW,
+                new Request.Source(3, 14));
+        List<Admission.Header> headers = List.of(new Admission.Header("trace", new byte[] {7}));
+        StateKey on = new StateKey(StateKey.NO_CLIENT, "all", List.of("endpoint", "/sms"));
+        WaiterCodec codec = new WaiterCodec();
+        WaiterCodec.Waiter read = codec.decode(codec.encode(new WaiterCodec.Waiter(on, 100, request, headers)));
+        assertThat(read.key()).isEqualTo(on);
+        assertThat(read.maxWaitMs()).isEqualTo(100);
+        assertThat(read.request()).usingRecursiveComparison().isEqualTo(request);
+        assertThat(read.headers()).usingRecursiveComparison().isEqualTo(headers);
+    }
+}

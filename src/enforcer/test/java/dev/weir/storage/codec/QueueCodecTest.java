@@ -1,0 +1,163 @@
+package dev.weir.storage.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.event.Admission;
+import dev.weir.event.DecisionContext;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.QueueState;
+import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.QueueStore.Ticket;
+import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.backlog.Slot;
+import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.total.OutflowState;
+import dev.weir.storage.QueueKeys;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class QueueCodecTest {
+
+    private static final BucketId Q = new BucketId("q", List.of());
+
+    private final QueueCodec codec = new QueueCodec();
+
+    @Test
+    void slots_survive_a_round_trip() {
+        Request request = new Request(
+                "r1",
+                "żółw",
+                RequestKind.CONSUME,
+                null,
+                7,
+                1L,
+                Map.of("a", "b"),
+                -5L,
+                new byte[] {1, 0},
+                null,
+                99,
+                new Request.Source(3, 14));
+        Admission admission = Admission.of(request, "q", new PolicyVersion("p", 2), LimitStatus.of("gcra 1/1s", 1L))
+                .withHeadersAndContext(List.of(new Admission.Header("trace", new byte[] {9})), DecisionContext.UNKNOWN);
+        for (Slot slot : List.of(
+                new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new ExpiryTimer(20, 3)),
+                new Slot.Waiting(admission, 0, -1, Slot.Waiting.NEVER, false, null),
+                new Slot.Gap(Long.MAX_VALUE))) {
+            assertThat(codec.decodeSlot(codec.encode(slot)))
+                    .usingRecursiveComparison()
+                    .isEqualTo(slot);
+        }
+    }
+
+    @Test
+    void places_queues_and_outflows_survive_a_round_trip() {
+        Place place = new Place(new Flow("", "c"), 1L << 40);
+        assertThat(QueueCodec.decodePlace(QueueCodec.encode(place))).isEqualTo(place);
+        QueueRules rules = new QueueRules(
+                "sms",
+                9,
+                100,
+                1_000,
+                3,
+                10_000,
+                QueueRules.NO_MAX_WAIT,
+                0,
+                Map.of("gold", new TierShare(-3, 10_000), "żółw", new TierShare(Integer.MAX_VALUE, 1)),
+                "account",
+                List.of("tenant", "model"),
+                new QueueTotal(7, 60_000, 8));
+        QueueState queue = new QueueState(rules, 3);
+        assertThat(QueueCodec.decodeQueue(QueueCodec.encode(queue))).isEqualTo(queue);
+        OutflowState outflow = new OutflowState(
+                new Pacing.Arrival(1_795_219_200_000_000_001L, 12),
+                1_795_219_200_000_000_000L,
+                77,
+                1_795_219_199_900_000_000L);
+        assertThat(QueueCodec.decodeOutflow(QueueCodec.encode(outflow))).isEqualTo(outflow);
+    }
+
+    @Test
+    void bytes_of_another_version_are_rejected() {
+        byte[] bytes = codec.encode(new Slot.Gap(1));
+        bytes[0] = 2;
+        assertThatThrownBy(() -> codec.decodeSlot(bytes))
+                .hasMessage("a queue's state has format version 2, expected 1");
+    }
+
+    @Test
+    void the_order_of_the_bytes_is_the_order_of_bucket_tier_client_and_position() {
+        List<QueueKeys.SlotKey> keys = new ArrayList<>();
+        String[] texts = {"", "a", "a\0", "a\0b", "ab", "b", "\u00e9", "\uffff"};
+        List<BucketId> buckets = List.of(
+                new BucketId("a", List.of()),
+                new BucketId("a", List.of("x", "")),
+                new BucketId("a", List.of("x", "a\0")),
+                new BucketId("a", List.of("x", "ab")),
+                new BucketId("a", List.of("x", "", "y", "")),
+                new BucketId("ab", List.of()),
+                new BucketId("b", List.of("x", "a")));
+        for (BucketId bucket : buckets) {
+            for (String tier : texts) {
+                for (String client : texts) {
+                    for (long position : new long[] {0, 1, 255, 256, 1L << 40, Long.MAX_VALUE}) {
+                        keys.add(new QueueKeys.SlotKey(bucket, new Place(new Flow(tier, client), position)));
+                    }
+                }
+            }
+        }
+        List<QueueKeys.SlotKey> shuffled = new ArrayList<>(keys);
+        Collections.shuffle(shuffled, new Random(1));
+        List<QueueKeys.SlotKey> sorted = shuffled.stream()
+                .map(key -> QueueKeys.slot(key.bucket(), key.place()))
+                .sorted(Arrays::compareUnsigned)
+                .map(QueueKeys::readSlot)
+                .toList();
+        assertThat(sorted).isEqualTo(keys);
+    }
+
+    @Test
+    void the_key_of_a_bucket_is_read_as_it_was_written() {
+        for (BucketId bucket : List.of(Q, new BucketId("q", List.of("a", "b\0", "c", "")))) {
+            assertThat(QueueKeys.readBucket(QueueKeys.bucket(bucket))).isEqualTo(bucket);
+        }
+        assertThat(QueueKeys.readBucket(QueueKeys.rules("q"))).isNull();
+    }
+
+    @Test
+    void the_record_of_a_queue_without_key_has_its_id_as_the_key() {
+        assertThat(QueueKeys.record(Q)).isEqualTo(new byte[] {'q'});
+        assertThat(QueueKeys.record(new BucketId("q", List.of("a", "b"))))
+                .isNotEqualTo(QueueKeys.record(new BucketId("q", List.of("a", "c"))));
+    }
+
+    @Test
+    void no_two_tickets_or_alarms_have_one_key() {
+        assertThat(List.of(
+                        QueueKeys.ticket(Q, new Ticket("a", "bc")),
+                        QueueKeys.ticket(Q, new Ticket("ab", "c")),
+                        QueueKeys.ticket(new BucketId("qa", List.of()), new Ticket("b", "c"))))
+                .doesNotHaveDuplicates();
+        assertThat(QueueKeys.alarm(Q, new ExpiryTimer(1, 2))).isNotEqualTo(QueueKeys.alarm(Q, new ExpiryTimer(2, 1)));
+        List<byte[]> alarms = new ArrayList<>(List.of(
+                QueueKeys.alarm(Q, new ExpiryTimer(2, 0)),
+                QueueKeys.alarm(Q, new ExpiryTimer(1, 300)),
+                QueueKeys.alarm(Q, new ExpiryTimer(1, 2))));
+        alarms.sort(Comparator.comparing(bytes -> bytes, Arrays::compareUnsigned));
+        assertThat(alarms.get(2)).isEqualTo(QueueKeys.alarm(Q, new ExpiryTimer(2, 0)));
+    }
+}

@@ -1,0 +1,128 @@
+package dev.weir.storage.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.event.Admission;
+import dev.weir.event.PolicyVersion;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.QueueMessage;
+import dev.weir.shape.backlog.Flow;
+import dev.weir.shape.backlog.Pacing.Arrival;
+import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.SlotRun;
+import dev.weir.wire.UnreadableException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+
+class QueueMessageCodecTest {
+
+    private static final SlotReport REPORT = new SlotReport(
+            "żółw",
+            11,
+            2_000,
+            60_000,
+            150,
+            1L << 40,
+            7,
+            Optional.of(new SlotReport.LeasedTime(1_700_000_000_123_456_789L, 1_700_000_000_123_456_999L)),
+            List.of(
+                    new SlotReport.Demand(
+                            "gold",
+                            3,
+                            List.of(new SlotReport.ClientKeys("ann", 2)),
+                            4,
+                            5,
+                            List.of(new SlotReport.Step(-1, 6), new SlotReport.Step(1_700_000_000_123_456_789L, 1))),
+                    new SlotReport.Demand("", 1, List.of(), 1, 1, List.of())));
+
+    private static final SlotReport LAST_REPORT = new SlotReport("q", 0, 1, 1, 0, 0, 0, Optional.empty(), List.of());
+
+    private static final SlotGrant GRANT = new SlotGrant(
+            "q",
+            0,
+            1_700_000_000_000_000_017L,
+            1_700_000_000_123L,
+            2_000,
+            60_000,
+            99,
+            List.of(new SlotGrant.ClientWeight(new Flow("gold", "ann"), 250)),
+            List.of(new SlotRun(new Arrival(1_700_000_000_123_456_789L, 2), 100), new SlotRun(new Arrival(-5, 0), 1)));
+
+    private static final QueueMessage.Marker MARKER = new QueueMessage.Marker(new UUID(-1, 7), -5, 11);
+
+    private final QueueMessageCodec codec = new QueueMessageCodec();
+
+    @Test
+    void messages_survive_a_round_trip() throws UnreadableException {
+        Request request = new Request(
+                "r", "c", RequestKind.CONSUME, null, 1, null, Map.of(), null, null, null, 7, new Request.Source(3, 4));
+        Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null);
+        for (QueueMessage message : List.of(
+                MARKER,
+                new QueueMessage.Reported(REPORT),
+                new QueueMessage.Reported(LAST_REPORT),
+                new QueueMessage.Granted(GRANT),
+                new QueueMessage.Admitted(admission))) {
+            assertThat(codec.decode(codec.encode(message))).isEqualTo(message);
+        }
+    }
+
+    @Test
+    void impossible_values_are_unreadable() {
+        SlotReport.Demand negative = new SlotReport.Demand("gold", -1, List.of(), 1, 1, List.of());
+        SlotReport.Demand negativeStep =
+                new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(0, -1)));
+        SlotReport.Demand withoutKeys =
+                new SlotReport.Demand("gold", 1, List.of(new SlotReport.ClientKeys("ann", 0)), 1, 1, List.of());
+        SlotReport.Demand neverBegins =
+                new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(Long.MAX_VALUE, 1)));
+        SlotReport.Demand tooLarge = new SlotReport.Demand("gold", 1, List.of(), 1L << 62, 1L << 62, List.of());
+        Optional<SlotReport.LeasedTime> none = Optional.empty();
+        List<SlotReport> reports = List.of(
+                new SlotReport("q", -1, 1, 1, 0, 1, 0, none, List.of()),
+                new SlotReport("q", 0, 0, 1, 0, 1, 0, none, List.of()),
+                new SlotReport("q", 0, 1, 1, -1, 1, 0, none, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, -1, 0, none, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, 1, -1, none, List.of()),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negative)),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negativeStep)),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(withoutKeys)),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(neverBegins)),
+                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(tooLarge)));
+        for (SlotReport report : reports) {
+            byte[] bytes = codec.encode(new QueueMessage.Reported(report));
+            assertThatThrownBy(() -> codec.decode(bytes)).as("%s", report).isInstanceOf(UnreadableException.class);
+        }
+        List<SlotGrant> grants = List.of(
+                new SlotGrant("q", -1, 0, 0, 1, 1, 0, List.of(), List.of()),
+                new SlotGrant("q", 0, -1, 0, 1, 1, 0, List.of(), List.of()),
+                new SlotGrant("q", 0, 0, 0, 1, 0, 0, List.of(), List.of()),
+                new SlotGrant("q", 0, 0, 0, 1, 1, 0, List.of(), List.of(new SlotRun(new Arrival(0, 0), 0))),
+                new SlotGrant("q", 0, 0, 0, 1, 1, 0, List.of(), List.of(new SlotRun(new Arrival(0, 0), -1))));
+        for (SlotGrant grant : grants) {
+            byte[] bytes = codec.encode(new QueueMessage.Granted(grant));
+            assertThatThrownBy(() -> codec.decode(bytes)).as("%s", grant).isInstanceOf(UnreadableException.class);
+        }
+    }
+
+    @Test
+    void truncated_messages_and_other_bytes_are_unreadable() {
+        for (QueueMessage message :
+                List.of(MARKER, new QueueMessage.Reported(REPORT), new QueueMessage.Granted(GRANT))) {
+            byte[] bytes = codec.encode(message);
+            for (int length = 0; length < bytes.length; length++) {
+                byte[] cut = Arrays.copyOf(bytes, length);
+                assertThatThrownBy(() -> codec.decode(cut)).isInstanceOf(UnreadableException.class);
+            }
+        }
+        assertThatThrownBy(() -> codec.decode(new byte[] {3, 1, 2})).isInstanceOf(UnreadableException.class);
+        assertThatThrownBy(() -> codec.decode(null)).isInstanceOf(UnreadableException.class);
+    }
+}

@@ -1,0 +1,274 @@
+package dev.weir.storage.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.weir.decision.Decider;
+import dev.weir.decision.DelayedCharge;
+import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.PolicyState;
+import dev.weir.decision.WritablePolicyStates;
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.LimitOverride;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.limit.Blocked;
+import dev.weir.limit.CalendarPeriod;
+import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.FixedWindow;
+import dev.weir.limit.Gcra;
+import dev.weir.limit.IntervalBucket;
+import dev.weir.limit.LeakyBucket;
+import dev.weir.limit.Limit;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.LogSegment;
+import dev.weir.limit.Rate;
+import dev.weir.limit.SegmentStore;
+import dev.weir.limit.SlidingWindowCounter;
+import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.TokenBucket;
+import dev.weir.limit.Unlimited;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.EffectivePeriod;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestKey;
+import dev.weir.policy.RequestMatcher;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class StateCodecTest {
+
+    /** Stores encoded states and compares each state with its decoded encoding. */
+    private static final class EncodingStates implements WritablePolicyStates {
+        final Map<StateKey, byte[]> states = new HashMap<>();
+        final Map<String, byte[]> segments = new TreeMap<>();
+        private final Map<String, SegmentStore> handles = new HashMap<>();
+
+        @Override
+        public PolicyState get(StateKey key) {
+            byte[] state = states.get(key);
+            return state == null ? null : StateCodec.decode(state, logId -> segments(key, logId));
+        }
+
+        @Override
+        public void put(StateKey key, PolicyState state) {
+            states.put(key, StateCodec.encode(state));
+            assertThat(get(key)).isEqualTo(state);
+            assertThat(StateCodec.expiresAtMs(states.get(key))).isEqualTo(state.expiresAtMs());
+        }
+
+        @Override
+        public IdempotencyCache.Entry firstAnswer(RequestKey key) {
+            throw new AssertionError("no policy uses idempotency");
+        }
+
+        @Override
+        public void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs) {
+            throw new AssertionError("no policy uses idempotency");
+        }
+
+        @Override
+        public SegmentStore segments(StateKey key, int logId) {
+            return handles.computeIfAbsent(key + "/" + logId, prefix -> new SegmentStore() {
+                @Override
+                public LogSegment get(long number) {
+                    return StateCodec.decodeSegment(segments.get(prefix + number));
+                }
+
+                @Override
+                public void put(long number, LogSegment segment) {
+                    segments.put(prefix + number, StateCodec.encode(segment));
+                    assertThat(get(number)).isEqualTo(segment);
+                }
+
+                @Override
+                public void delete(long number) {
+                    segments.remove(prefix + number);
+                }
+            });
+        }
+    }
+
+    @Test
+    void every_state_survives_a_round_trip() {
+        Random random = new Random(1);
+        EncodingStates states = new EncodingStates();
+        List<Limit<?>> limits = List.of(
+                new FixedWindow(50, 1_000, false),
+                new CalendarWindow(500, CalendarPeriod.WEEK, ZoneId.of("America/St_Johns"), true),
+                new SlidingWindowLog(90, 1_000, true),
+                new SlidingWindowCounter(70, 1_000, true, false),
+                new TokenBucket(Rate.of(7, 1_100), 80, false),
+                new LeakyBucket(Rate.of(50, 1_000), 50, true),
+                new Gcra(Rate.of(70, 1_100), 90, false),
+                new IntervalBucket(30, 500, 60, false),
+                new Unlimited(),
+                new Blocked());
+        for (int i = 0; i < limits.size(); i++) { // each limit alone, and together with the ones before
+            PolicyTable table = PolicyTable.of(List.of(
+                    policy("alone", limits.subList(i, i + 1)),
+                    policy("many", limits.subList(0, Math.max(1, Math.min(i, 8))))));
+            long nowMs = 1_700_000_000_000L;
+            for (int n = 0; n < 1_000; n++) {
+                nowMs += random.nextInt(4) == 0 ? random.nextInt(200) : 1;
+                boolean settle = random.nextInt(10) == 0;
+                Request request = new Request(
+                        "r",
+                        "client " + i,
+                        settle ? RequestKind.SETTLE : RequestKind.CONSUME,
+                        null,
+                        settle ? random.nextInt(21) - 10 : random.nextInt(4),
+                        null,
+                        Map.of(),
+                        null,
+                        null,
+                        null,
+                        nowMs,
+                        new Request.Source(0, 0));
+                Decider.local(states).decide(request, table);
+            }
+        }
+        assertThat(states.segments).isNotEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "DAY,   UTC,            false, 09 00 c0843d 00 03 555443",
+        "WEEK,  UTC,            true,  09 01 c0843d 01 03 555443",
+        "MONTH, Africa/Abidjan, false, 09 00 c0843d 02 0e 4166726963612f416269646a616e",
+    })
+    void a_calendar_window_has_stable_codes(CalendarPeriod period, ZoneId zone, boolean countDenied, String terms) {
+        long nowMs = Instant.parse("2026-06-01T00:00:00.005Z").toEpochMilli(); // a Monday
+        LimitAccount<?> account = LimitAccount.open(new CalendarWindow(1_000_000, period, zone, countDenied), nowMs)
+                .charge(7, nowMs);
+        PolicyState state = new PolicyState(nowMs, 0, List.of(account), List.of());
+
+        byte[] bytes = StateCodec.encode(state);
+
+        String started5MsAgo = "05";
+        String counted7 = "07";
+        String noLogs = "00";
+        assertThat(HexFormat.of().formatHex(bytes))
+                .endsWith("01" + terms.replace(" ", "") + started5MsAgo + counted7 + noLogs);
+        assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 3})
+    void charges_of_delayed_requests_survive_a_round_trip(long lastDelayMs) {
+        long nowMs = 1_700_000_000_000L;
+        LimitAccount<?> account =
+                LimitAccount.open(new FixedWindow(9, 60_000, false), nowMs).charge(1, nowMs);
+        List<DelayedCharge> delayed = List.of(
+                new DelayedCharge(nowMs + 5, 2, null),
+                new DelayedCharge(nowMs + 5, 1L << 40, new LimitOverride(0, 60_000)),
+                new DelayedCharge(nowMs + 86_400_000, 1, null, 0b101));
+        PolicyState state = new PolicyState(nowMs, lastDelayMs, List.of(account), List.of(account), List.of(), delayed);
+        byte[] bytes = StateCodec.encode(state);
+        assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
+        assertThat(StateCodec.expiresAtMs(bytes)).isGreaterThan(nowMs + 86_400_000);
+    }
+
+    @Test
+    void suspended_accounts_survive_a_round_trip() {
+        LimitAccount<?> blocked = LimitAccount.open(new Blocked(), 500);
+        LimitAccount<?> window =
+                LimitAccount.open(new FixedWindow(9, 1_000, false), 400).charge(3, 450);
+        LimitAccount<?> bucket =
+                LimitAccount.open(new TokenBucket(Rate.of(1, 9), 9, true), 400).charge(3, 450);
+        for (long delayMs : new long[] {0, 7}) {
+            PolicyState state =
+                    new PolicyState(500, delayMs, List.of(blocked), List.of(window, bucket), List.of(), List.of());
+            byte[] bytes = StateCodec.encode(state);
+            assertThat(StateCodec.decode(bytes, logId -> null)).isEqualTo(state);
+            assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(1_000);
+        }
+    }
+
+    @Test
+    void a_calendar_window_of_an_unknown_zone_or_period_is_rejected() {
+        LimitAccount<?> account =
+                LimitAccount.open(new CalendarWindow(5, CalendarPeriod.DAY, ZoneId.of("UTC"), false), 0);
+        byte[] state = StateCodec.encode(new PolicyState(0, 0, List.of(account), List.of()));
+        int zone = new String(state, StandardCharsets.ISO_8859_1).indexOf("UTC");
+        byte[] otherZone = state.clone();
+        otherZone[zone] = 'X';
+        byte[] otherPeriod = state.clone();
+        otherPeriod[zone - 2] = 3;
+
+        assertThatThrownBy(() -> StateCodec.decode(otherZone, logId -> null))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state has time zone 'XTC', which this JDK does not support");
+        assertThatThrownBy(() -> StateCodec.decode(otherPeriod, logId -> null))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state has unknown calendar period 3");
+    }
+
+    @Test
+    void bytes_of_another_version_are_rejected() {
+        assertThatThrownBy(() -> StateCodec.expiresAtMs(new byte[] {9, 0, 0, 0, 0, 0, 0, 0, 0}))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("a state has format version 9, expected 1");
+        assertThatThrownBy(() -> StateCodec.decode(new byte[0], logId -> null))
+                .hasMessage("a state ends unexpectedly after 0 bytes");
+    }
+
+    @Test
+    void a_truncated_state_is_rejected() {
+        PolicyTable table = PolicyTable.of(List.of(policy("p", List.of(new FixedWindow(5, 1_000, false)))));
+        EncodingStates states = new EncodingStates();
+        Request request = new Request(
+                "r",
+                "c",
+                RequestKind.CONSUME,
+                null,
+                1,
+                null,
+                Map.of(),
+                null,
+                null,
+                null,
+                1_000,
+                new Request.Source(0, 0));
+        Decider.local(states).decide(request, table);
+        byte[] state = states.states.values().iterator().next();
+        for (int length = 1; length < state.length; length++) {
+            byte[] cut = Arrays.copyOf(state, length);
+            assertThatThrownBy(() -> StateCodec.decode(cut, logId -> null)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    private static Policy policy(String id, List<Limit<?>> limits) {
+        List<Policy.Term> terms = limits.stream()
+                .map(limit -> new Policy.Term(limit.toString(), limit))
+                .toList();
+        return new Policy(
+                id,
+                1,
+                EffectivePeriod.ALWAYS,
+                id,
+                0,
+                RequestMatcher.ALL,
+                List.of("client"),
+                terms,
+                null,
+                OnExceed.OBSERVE,
+                0,
+                null);
+    }
+}
