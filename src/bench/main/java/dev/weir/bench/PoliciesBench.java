@@ -8,8 +8,6 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
 import dev.weir.kafka.KafkaSettings;
-import dev.weir.policy.Policy;
-import dev.weir.policy.PolicyTable;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
@@ -26,30 +24,23 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.admin.Admin;
 
 /**
- * Measures the cost of many policies, and how soon a change is in force. The results are in
+ * Measures how soon two instances under load apply the change of one of many policies. The results are in
  * {@code topology-docs/explanation/performance.md}. Usage:
  *
  * <pre>
- *   java -cp target/weir-bench.jar dev.weir.bench.PoliciesBench load        (or "change", "update")
+ *   java -cp target/weir-bench.jar dev.weir.bench.PoliciesBench
  * </pre>
  */
 public final class PoliciesBench {
 
     private static final int MANY = 10_000;
-    private static final int FEW = 10;
-    private static final int CHANGES = 20_000;
     private static final Duration PATIENCE = Duration.ofMinutes(2);
     private static final double NANOS_PER_MS = 1e6;
 
     private PoliciesBench() {}
 
     public static void main(String[] args) throws Exception {
-        switch (args.length == 0 ? "" : args[0]) {
-            case "load" -> load();
-            case "change" -> change();
-            case "update" -> update();
-            default -> throw new IllegalArgumentException("an argument is missing: load, change or update");
-        }
+        change();
         System.exit(0);
     }
 
@@ -69,66 +60,6 @@ public final class PoliciesBench {
         return PolicyFile.read("policies.yaml", policies(count, limit));
     }
 
-    /** Measures how long it takes to read a policy file, to apply it, and to start an instance with it. */
-    private static void load() throws Exception {
-        System.out.println("ms to parse a policy file, three times; then to apply it and to start an instance");
-        for (int round = 0; round < 3; round++) {
-            for (int count : new int[] {FEW, MANY}) {
-                String text = policies(count, 5);
-                long begin = System.nanoTime();
-                PolicyTable table = PolicyFile.read("policies.yaml", text).table();
-                double readMs = (System.nanoTime() - begin) / NANOS_PER_MS;
-                System.out.printf("  %,6d policies read %8.1f ms   (%d apply)%n", count, readMs, applying(table));
-            }
-        }
-        for (int count : new int[] {FEW, FEW, MANY, FEW, MANY}) {
-            try (EmbeddedBroker broker = EmbeddedBroker.start(0)) {
-                WeirConfig config = config(broker, Files.createTempDirectory("weir-bench-"));
-                long begin = System.nanoTime();
-                new PolicyTopic(config).apply(contents(count, 5), PolicyTopic.Options.DEFAULTS, 0);
-                double applyMs = (System.nanoTime() - begin) / NANOS_PER_MS;
-                begin = System.nanoTime();
-                try (Enforcer enforcer = Enforcer.start(config)) {
-                    enforcer.awaitRunning(PATIENCE);
-                    double startMs = (System.nanoTime() - begin) / NANOS_PER_MS;
-                    System.out.printf("  %,6d policies applied %8.1f ms   running %8.1f ms%n", count, applyMs, startMs);
-                }
-            }
-        }
-    }
-
-    private static int applying(PolicyTable table) {
-        return table.applicable(request(1)).size();
-    }
-
-    /** Measures how long it takes to change one policy of a table, which each reader of the policies topic does. */
-    private static void update() throws FaultsException {
-        System.out.println("us to change one of many policies, and ms to build the table");
-        for (int count : new int[] {MANY, 100, 1_000, MANY, 2 * MANY}) {
-            List<Policy> first = policiesOf(contents(count, 5));
-            List<Policy> second = policiesOf(contents(count, 6));
-            long begin = System.nanoTime();
-            PolicyTable table = PolicyTable.of(first);
-            double buildMs = (System.nanoTime() - begin) / NANOS_PER_MS;
-            begin = System.nanoTime();
-            for (int change = 0; change < CHANGES; change++) {
-                Policy next = (change / count % 2 == 0 ? second : first).get(change % count);
-                table = table.with(next.id(), List.of(next));
-            }
-            double changeUs = (System.nanoTime() - begin) / NANOS_PER_MS * 1_000 / CHANGES;
-            System.out.printf(
-                    "  %,6d policies %8.1f us   (built in %.1f ms, %d apply)%n",
-                    count, changeUs, buildMs, applying(table));
-        }
-    }
-
-    private static List<Policy> policiesOf(PolicyFile.Contents contents) {
-        return contents.policies().stream()
-                .map(PolicyFile.Definition.PolicyDefinition::policy)
-                .toList();
-    }
-
-    /** Measures how soon two instances under load apply the change of one of many policies. */
     private static void change() throws Exception {
         System.out.println("ms from the end of apply to the first committed decision with the new version, 1 of 10,000"
                 + " policies, two instances, 2,000 requests a second");
@@ -202,23 +133,6 @@ public final class PoliciesBench {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-    }
-
-    private static Request request(int i) {
-        String endpoint = "/api/" + i % FEW + "/articles/" + i;
-        return new Request(
-                "r",
-                "c" + i,
-                RequestKind.CONSUME,
-                "free",
-                1,
-                null,
-                Map.of("endpoint", endpoint, "method", "GET"),
-                null,
-                null,
-                null,
-                1_000L + i,
-                new Request.Source(0, 0));
     }
 
     private static WeirConfig config(EmbeddedBroker broker, Path state) {

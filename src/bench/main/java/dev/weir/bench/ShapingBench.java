@@ -46,23 +46,21 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Measures queues with an embedded broker. The results are in {@code topology-docs/explanation/performance.md}. Usage:
  *
  * <pre>
- *   java -cp target/weir-bench.jar dev.weir.bench.ShapingBench smoothness        (or "cost", or "restore")
+ *   java -cp target/weir-bench.jar dev.weir.bench.ShapingBench smoothness        (or "restore")
  * </pre>
  */
 public final class ShapingBench {
 
     private static final Duration PATIENCE = Duration.ofMinutes(10);
     private static final String STOPPED = "limit: 1, per: 30d";
-    private static final String AS_FAST_AS_IT_CAN = "limit: 10000000, per: 1s, burst: 1000";
 
     private ShapingBench() {}
 
     public static void main(String[] args) throws Exception {
         switch (args.length == 0 ? "" : args[0]) {
             case "smoothness" -> smoothness();
-            case "cost" -> cost();
             case "restore" -> restore();
-            default -> throw new IllegalArgumentException("an argument is missing: smoothness, cost or restore");
+            default -> throw new IllegalArgumentException("an argument is missing: smoothness or restore");
         }
         System.exit(0);
     }
@@ -113,51 +111,6 @@ public final class ShapingBench {
             System.out.printf(
                     "load %,6d/s  commit %3d ms  look-ahead %3d ms   read %s   returned %s   rate %5.1f/s%n",
                     load, commitMs, lookAheadMs, gaps(seenNanos), gaps(handedOutNanos), rate);
-        }
-    }
-
-    /**
-     * Measures the cost of a release with a small and a large backlog, with few and many clients, and after half a
-     * million deletions.
-     */
-    private static void cost() throws Exception {
-        System.out.println("releases without a limit: 100,000, after a warm-up of 20,000");
-        cost(125_000, 1, 0); // warms up the JVM
-        cost(125_000, 1, 0);
-        cost(1_000_000, 1, 0);
-        cost(125_000, 100_000, 0);
-        cost(1_000_000, 100_000, 0);
-        cost(700_000, 1_000, 0);
-        cost(700_000, 1_000, 500_000);
-    }
-
-    private static void cost(int backlog, int clients, int deleted) throws Exception {
-        try (Rig rig = new Rig(50)) {
-            rig.apply(STOPPED);
-            long start = System.nanoTime();
-            rig.fill(backlog, clients);
-            rig.awaitQueued(backlog);
-            double fillMicros = (System.nanoTime() - start) / 1e3 / backlog;
-            long bytesBefore = rig.bytesWritten();
-            long[] at = new long[2];
-            int from = deleted + 20_000;
-            int to = from + 100_000;
-            rig.apply(AS_FAST_AS_IT_CAN);
-            rig.releases(to, (release, nowNanos) -> {
-                if (release.sequence() == from) {
-                    at[0] = nowNanos;
-                } else if (release.sequence() == to) {
-                    at[1] = nowNanos;
-                }
-            });
-            System.out.printf(
-                    "%,9d waiting of %,7d clients, %,7d released before: %5.1f us, %,d bytes each, %5.1f us to admit%n",
-                    backlog,
-                    clients,
-                    deleted,
-                    (at[1] - at[0]) / 1e3 / 100_000,
-                    (rig.bytesWritten() - bytesBefore) / rig.released(),
-                    fillMicros);
         }
     }
 
@@ -320,25 +273,6 @@ public final class ShapingBench {
                     read++;
                 }
             }
-        }
-
-        /** Returns the size of the topics of the shaping application: its internal topics and the releases. */
-        long bytesWritten() throws Exception {
-            try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
-                return admin.describeLogDirs(List.of(1)).allDescriptions().get().get(1).values().stream()
-                        .flatMap(dir -> dir.replicaInfos().entrySet().stream())
-                        .filter(replica -> replica.getKey().topic().startsWith("weir-shaping-")
-                                || replica.getKey().topic().equals(topics.releases()))
-                        .mapToLong(replica -> replica.getValue().size())
-                        .sum();
-            }
-        }
-
-        /** Returns the number of releases on their topic. */
-        long released() {
-            return releases.endOffsets(releases.assignment()).values().stream()
-                    .mapToLong(Long::longValue)
-                    .sum();
         }
 
         private KafkaConsumer<byte[], byte[]> consumer(String topic) {

@@ -23,7 +23,7 @@ public final class AdmissionAvro {
     private static final long SCHEMA = 0xFA7652B2CD68D692L;
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
-            AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Admission(), 4, MAX_HEADERS);
+            AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Admission(), MAX_HEADERS);
     private final RequestCodec requests = new RequestCodec();
     private final byte[] header = AvroBytes.header(SCHEMA);
 

@@ -9,7 +9,9 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -32,6 +34,8 @@ final class AvroBytes<T extends SpecificRecord> {
     /** The default bound on the items of a record: the maximum number of attributes that can be configured. */
     static final int MAX_ITEMS = 10_000;
 
+    private static final String SCHEMAS = "/schemas/";
+    private static final String EARLIER = SCHEMAS + "earlier/";
     private static final byte[] MARKER = {(byte) 0xC3, 1};
     private static final OptionalInt AFTER_FINGERPRINT = OptionalInt.of(HEADER_LENGTH);
     private static final OptionalInt AFTER_ID = OptionalInt.of(WriterSchemas.HEADER_LENGTH);
@@ -44,31 +48,29 @@ final class AvroBytes<T extends SpecificRecord> {
     private final Map<Long, DatumReader<T>> readers = new HashMap<>();
     private final Optional<WriterSchemas<T>> framed;
 
-    /**
-     * Creates a codec without a schema registry.
-     *
-     * @param earlier the number of earlier versions of the schema that are read, too; they are in
-     *     {@code schemas/earlier}
-     */
-    AvroBytes(T prototype, int earlier) {
-        this(prototype, earlier, MAX_ITEMS, Optional.empty());
+    /** Creates a codec without a schema registry, which also reads the versions in {@code schemas/earlier}. */
+    AvroBytes(T prototype) {
+        this(prototype, MAX_ITEMS, Optional.empty());
+    }
+
+    private AvroBytes(T prototype, int maxItems, Optional<SchemaRegistry> registry) {
+        this(prototype, earlierVersions(EARLIER, prototype.getSchema().getName()), maxItems, registry);
     }
 
     /**
      * Creates a codec.
      *
+     * @param earlier the earlier versions of the schema that are read, too
      * @param maxItems the maximum number of items of all lists and maps of a record together
      */
-    private AvroBytes(T prototype, int earlier, int maxItems, Optional<SchemaRegistry> registry) {
+    AvroBytes(T prototype, List<Schema> earlier, int maxItems, Optional<SchemaRegistry> registry) {
         this.maxItems = maxItems;
         schema = prototype.getSchema();
         newest = SchemaNormalization.parsingFingerprint64(schema);
         encoder = new BinaryMessageEncoder<>(SpecificData.get(), schema);
         framed = registry.map(one -> new WriterSchemas<>(one, schema));
         read(schema, schema);
-        for (int version = 1; version <= earlier; version++) {
-            read(schema("earlier/" + schema.getName() + "." + version), schema);
-        }
+        earlier.forEach(version -> read(version, schema));
     }
 
     /**
@@ -79,18 +81,19 @@ final class AvroBytes<T extends SpecificRecord> {
      * @throws IllegalStateException if there is a newer version
      */
     static <T extends SpecificRecord> AvroBytes<T> withRegistry(
-            long known, T prototype, int earlier, Optional<SchemaRegistry> registry) {
-        return withRegistry(known, new AvroBytes<>(prototype, earlier, MAX_ITEMS, registry));
+            long known, T prototype, Optional<SchemaRegistry> registry) {
+        return withRegistry(known, new AvroBytes<>(prototype, MAX_ITEMS, registry));
     }
 
-    static <T extends SpecificRecord> AvroBytes<T> withRegistry(long known, T prototype, int earlier, int maxItems) {
-        return withRegistry(known, new AvroBytes<>(prototype, earlier, maxItems, Optional.empty()));
+    static <T extends SpecificRecord> AvroBytes<T> withRegistry(long known, T prototype, int maxItems) {
+        return withRegistry(known, new AvroBytes<>(prototype, maxItems, Optional.empty()));
     }
 
     private static <T extends SpecificRecord> AvroBytes<T> withRegistry(long known, AvroBytes<T> avro) {
         if (avro.newest != known) {
             throw new IllegalStateException(
-                    "the schema of " + avro.schema.getName() + " has changed: adapt the class that encodes it");
+                    "the schema of %s has changed: adapt the class that encodes it, and the fingerprint there to 0x%XL"
+                            .formatted(avro.schema.getName(), avro.newest));
         }
         return avro;
     }
@@ -188,16 +191,32 @@ final class AvroBytes<T extends SpecificRecord> {
      * Returns the header of records of the newest version on a topic: with a registry, that of Confluent's wire format.
      */
     byte[] header(Optional<SchemaRegistry> registry, String topic) {
-        return registry.map(one -> WriterSchemas.header(
-                        one.id(topic, schema(schema.getName()).toString())))
+        return registry.map(one -> WriterSchemas.header(one.id(
+                        topic,
+                        schema(SCHEMAS + schema.getName() + ".avsc")
+                                .orElseThrow()
+                                .toString())))
                 .orElseGet(() -> header(newest));
     }
 
-    /** Returns a schema as it is in {@code schemas/}, without what the generated classes add. */
-    private static Schema schema(String name) {
-        String resource = "/schemas/" + name + ".avsc";
+    /**
+     * Returns the earlier versions of a schema, oldest first: the files {@code NAME.1.avsc}, {@code NAME.2.avsc} and so
+     * on in a directory of the class path.
+     */
+    static List<Schema> earlierVersions(String directory, String name) {
+        List<Schema> versions = new ArrayList<>();
+        Optional<Schema> next;
+        do {
+            next = schema(directory + name + "." + (versions.size() + 1) + ".avsc");
+            next.ifPresent(versions::add);
+        } while (next.isPresent());
+        return versions;
+    }
+
+    /** Returns a schema as it is in its file, without what the generated classes add; empty if there is no file. */
+    private static Optional<Schema> schema(String resource) {
         try (InputStream in = AvroBytes.class.getResourceAsStream(resource)) {
-            return new Schema.Parser().parse(in);
+            return in == null ? Optional.empty() : Optional.of(new Schema.Parser().parse(in));
         } catch (IOException e) {
             throw new UncheckedIOException(resource, e);
         }

@@ -40,7 +40,7 @@ public final class DecisionCodec {
      * @param registry the schema registry; empty for none
      */
     public DecisionCodec(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 7, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -54,7 +54,7 @@ public final class DecisionCodec {
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public DecisionCodec(Optional<SchemaRegistry> registry, String topic, OutputFormat format) {
-        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), 7, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Decision(), registry);
         header = format == OutputFormat.JSON ? null : avro.header(registry, topic);
     }
 

@@ -93,10 +93,9 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         return new DecisionOrder(order.number("afterOffset"), order.integer("step"));
     }
 
-    /** Earlier versions list no limits. */
     private static List<EnforcedLimit> limits(JsonFields json) throws UnreadableException {
         List<EnforcedLimit> limits = new ArrayList<>();
-        for (JsonFields limit : json.objectsOrNone("limits")) {
+        for (JsonFields limit : json.objects("limits")) {
             limits.add(new EnforcedLimit(
                     limit.text("policyId"),
                     limit.integer("number"),

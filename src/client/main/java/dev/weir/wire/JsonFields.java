@@ -57,12 +57,9 @@ final class JsonFields {
         return new JsonFields(field(name));
     }
 
-    /** Returns the objects of a list; none if there is no such field. */
-    List<JsonFields> objectsOrNone(String name) throws UnreadableException {
-        JsonNode list = tree.get(name);
-        if (list == null) {
-            return List.of();
-        }
+    /** Returns the objects of a list. */
+    List<JsonFields> objects(String name) throws UnreadableException {
+        JsonNode list = field(name);
         if (!list.isArray()) {
             throw new UnreadableException(Rejection.NOT_JSON, name + " must be a list");
         }
@@ -157,11 +154,8 @@ final class JsonFields {
         return texts;
     }
 
-    /** Returns a list of strings; an empty one if there is no such field. */
+    /** Returns a list of strings. */
     List<String> textList(String name) throws UnreadableException {
-        if (!tree.hasNonNull(name)) {
-            return List.of();
-        }
         JsonNode values = field(name);
         if (!values.isArray()) {
             throw new UnreadableException(Rejection.NOT_JSON, name + " must be an array");

@@ -20,7 +20,7 @@ public final class LeaseRequestAvro {
     /** The maximum length of a message, in bytes. Holders report a few leases, of up to 50 bytes each. */
     private static final int MAX_BYTES = 256 << 10;
 
-    private final AvroBytes<dev.weir.avro.LeaseRequest> avro = new AvroBytes<>(new dev.weir.avro.LeaseRequest(), 2);
+    private final AvroBytes<dev.weir.avro.LeaseRequest> avro = new AvroBytes<>(new dev.weir.avro.LeaseRequest());
 
     /**
      * A message to a ledger.

@@ -6,7 +6,7 @@ import java.time.Instant;
 /** The Avro codec of responses of ledgers to lease holders. Thread-safe. */
 public final class LeaseResponseAvro {
 
-    private final AvroBytes<dev.weir.avro.LeaseResponse> avro = new AvroBytes<>(new dev.weir.avro.LeaseResponse(), 1);
+    private final AvroBytes<dev.weir.avro.LeaseResponse> avro = new AvroBytes<>(new dev.weir.avro.LeaseResponse());
 
     /**
      * A response and its addressee.

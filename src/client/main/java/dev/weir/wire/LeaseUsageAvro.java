@@ -20,7 +20,7 @@ public final class LeaseUsageAvro {
      * @param registry the schema registry; empty for none
      */
     public LeaseUsageAvro(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.LeaseUsage(), 0, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.LeaseUsage(), registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -32,7 +32,7 @@ public final class LeaseUsageAvro {
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public LeaseUsageAvro(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.LeaseUsage(), 0, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.LeaseUsage(), registry);
         header = avro.header(registry, topic);
     }
 

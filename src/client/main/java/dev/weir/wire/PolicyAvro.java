@@ -12,7 +12,7 @@ public final class PolicyAvro {
     /** The maximum size of a record's value in bytes. With its key, such a record is within Kafka's default limit. */
     public static final int MAX_BYTES = 1_000_000;
 
-    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord(), 3);
+    private final AvroBytes<PolicyRecord> bytes = new AvroBytes<>(new PolicyRecord());
 
     /** Creates a codec. */
     public PolicyAvro() {}

@@ -28,7 +28,7 @@ public final class ReleaseCodec {
      * @param registry the schema registry; empty for none
      */
     public ReleaseCodec(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), 1, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -42,7 +42,7 @@ public final class ReleaseCodec {
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public ReleaseCodec(Optional<SchemaRegistry> registry, String topic, OutputFormat format) {
-        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), 1, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Release(), registry);
         header = format == OutputFormat.JSON ? null : avro.header(registry, topic);
     }
 

@@ -50,7 +50,7 @@ public final class RequestCodec {
      * @param registry the schema registry; empty for none
      */
     public RequestCodec(Optional<SchemaRegistry> registry) {
-        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 4, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), registry);
         header = AvroBytes.header(SCHEMA);
     }
 
@@ -62,7 +62,7 @@ public final class RequestCodec {
      * @throws RegistryException if the registry does not respond or rejects the schema
      */
     public RequestCodec(Optional<SchemaRegistry> registry, String topic) {
-        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), 4, registry);
+        avro = AvroBytes.withRegistry(SCHEMA, new RequestEvent(), registry);
         header = avro.header(registry, topic);
     }
 

@@ -20,6 +20,8 @@ import java.util.Optional;
 import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class DecisionCodecTest {
 
@@ -96,5 +98,15 @@ class DecisionCodecTest {
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
                         .isEqualTo(Rejection.UNKNOWN_SCHEMA))
                 .hasMessage("unknown reason, of a later version: LATER");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"observedBy", "limits", "tier", "policiesChecksum"})
+    void a_decision_in_json_without_a_field_is_rejected(String field) {
+        String text = new String(json.encode(decision(new Random(1))), StandardCharsets.UTF_8);
+        byte[] without = text.replace("\"" + field + "\"", "\"other\"").getBytes(StandardCharsets.UTF_8);
+        assertThatThrownBy(() -> json.decode(without))
+                .isInstanceOf(UnreadableException.class)
+                .hasMessage(field + " is required");
     }
 }

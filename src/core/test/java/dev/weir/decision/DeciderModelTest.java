@@ -14,7 +14,7 @@ import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.LeakyBucket;
 import dev.weir.limit.Limit;
-import dev.weir.limit.LimitModel;
+import dev.weir.limit.LimitOracle;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
@@ -39,7 +39,7 @@ class DeciderModelTest {
 
     /** The usage that a policy has counted for one client. */
     private static final class PolicyUsage {
-        final List<LimitModel> models = new ArrayList<>();
+        final List<LimitOracle> models = new ArrayList<>();
         long lastMs = Long.MIN_VALUE;
 
         void open(long nowMs) {
@@ -51,7 +51,7 @@ class DeciderModelTest {
         void reset(Policy policy, long nowMs) {
             if (lastMs != Long.MIN_VALUE) {
                 models.clear();
-                policy.terms().forEach(term -> models.add(LimitModel.of(term.limit())));
+                policy.terms().forEach(term -> models.add(LimitOracle.of(term.limit())));
                 open(nowMs);
             }
         }
@@ -60,14 +60,14 @@ class DeciderModelTest {
     private final Map<String, PolicyUsage> usages = new HashMap<>();
 
     /** One limit's part in the current decision. */
-    private record Part(Policy policy, int index, Limit<?> limit, LimitModel model, boolean permits, long atMs) {
+    private record Part(Policy policy, int index, Limit<?> limit, LimitOracle model, boolean permits, long atMs) {
 
         /** Returns the part of a limit, with the number of tokens of the request where the policy allows it. */
-        static Part of(Policy policy, int index, LimitModel model, Request request, boolean settles, long nowMs) {
+        static Part of(Policy policy, int index, LimitOracle model, Request request, boolean settles, long nowMs) {
             Policy.Term term = policy.terms().get(index);
             LimitOverride override = request.limitOverride();
             Limit<?> limit = term.limit();
-            LimitModel used = model;
+            LimitOracle used = model;
             if (override != null && term.allowsOverride() && limit.windowMs(nowMs) == override.windowMs()) {
                 limit = limit instanceof SlidingWindowCounter counter
                         ? new SlidingWindowCounter(
@@ -142,7 +142,7 @@ class DeciderModelTest {
     private PolicyUsage usage(Policy policy, Request request) {
         return usages.computeIfAbsent(request.client() + " " + policy.id(), id -> {
             PolicyUsage usage = new PolicyUsage();
-            policy.terms().forEach(term -> usage.models.add(LimitModel.of(term.limit())));
+            policy.terms().forEach(term -> usage.models.add(LimitOracle.of(term.limit())));
             return usage;
         });
     }
@@ -186,7 +186,7 @@ class DeciderModelTest {
                 tooLargeFor = tooLargeFor == null ? policy : tooLargeFor;
             }
             for (int i = 0; i < policy.terms().size(); i++) {
-                LimitModel model = usage(policy, request).models.get(i);
+                LimitOracle model = usage(policy, request).models.get(i);
                 parts.add(Part.of(policy, i, model, request, settles, timeOf(policy, request, nowMs)));
             }
         }

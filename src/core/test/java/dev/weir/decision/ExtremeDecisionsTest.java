@@ -6,12 +6,12 @@ import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.limit.ContinuousBucket;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.LeakyBucket;
 import dev.weir.limit.Limit;
+import dev.weir.limit.LimitOracle;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
@@ -26,300 +26,27 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Compares decisions with the largest possible limits, costs and debts with an oracle that implements the definitions
- * of the algorithms in {@link BigInteger}.
- */
+/** Compares decisions with the largest possible limits, costs and debts with {@link LimitOracle}. */
 class ExtremeDecisionsTest {
 
     private static final int TABLES = 400;
     private static final int REQUESTS = 25;
 
-    /** What one limit has counted. Times do not decrease. */
-    private abstract static class Counted {
-        final BigInteger capacity;
-
-        Counted(long capacity) {
-            this.capacity = big(capacity);
-        }
-
-        abstract BigInteger available(long nowMs);
-
-        abstract void charge(BigInteger cost, long nowMs);
-
-        void open(long nowMs) {}
-
-        /** Returns the wait for a cost of at most the capacity. */
-        abstract BigInteger waitMs(BigInteger cost, long nowMs);
-
-        final BigInteger used(long nowMs) {
-            return capacity.subtract(available(nowMs));
-        }
-    }
-
-    /** Counts in units, of which {@code perMs} make a token and {@code tokens} flow per millisecond. */
-    private static final class Bucket extends Counted {
-        private final BigInteger tokens;
-        private final BigInteger perMs;
-        private BigInteger parts = BigInteger.ZERO;
-        private long atMs;
-
-        Bucket(Rate rate, long burst) {
-            super(burst);
-            tokens = big(rate.tokens());
-            perMs = big(rate.perMs());
-        }
-
-        private BigInteger partsAt(long nowMs) {
-            return parts.subtract(tokens.multiply(big(nowMs - atMs))).max(BigInteger.ZERO);
-        }
-
-        @Override
-        BigInteger available(long nowMs) {
-            return floor(capacity.multiply(perMs).subtract(partsAt(nowMs)), perMs);
-        }
-
-        @Override
-        void charge(BigInteger cost, long nowMs) {
-            parts = partsAt(nowMs).add(cost.multiply(perMs)).max(BigInteger.ZERO);
-            atMs = nowMs;
-        }
-
-        @Override
-        BigInteger waitMs(BigInteger cost, long nowMs) {
-            BigInteger room = capacity.subtract(cost).multiply(perMs);
-            return ceiling(partsAt(nowMs).subtract(room).max(BigInteger.ZERO), tokens);
-        }
-    }
-
-    private static final class Steps extends Counted {
-        private final BigInteger tokens;
-        private final BigInteger perMs;
-        private BigInteger used = BigInteger.ZERO;
-        private BigInteger stepMs;
-
-        Steps(IntervalBucket bucket) {
-            super(bucket.burst());
-            tokens = big(bucket.tokens());
-            perMs = big(bucket.perMs());
-        }
-
-        /** The first request that is charged is step zero. */
-        @Override
-        void open(long nowMs) {
-            stepMs = stepMs == null ? big(nowMs) : stepMs;
-        }
-
-        private void advance(long nowMs) {
-            if (stepMs == null) {
-                return;
-            }
-            BigInteger steps = floor(big(nowMs).subtract(stepMs), perMs);
-            used = used.subtract(steps.multiply(tokens)).max(BigInteger.ZERO);
-            stepMs = stepMs.add(steps.multiply(perMs));
-        }
-
-        @Override
-        BigInteger available(long nowMs) {
-            advance(nowMs);
-            return capacity.subtract(used);
-        }
-
-        @Override
-        void charge(BigInteger cost, long nowMs) {
-            open(nowMs);
-            advance(nowMs);
-            used = used.add(cost).max(BigInteger.ZERO);
-        }
-
-        @Override
-        BigInteger waitMs(BigInteger cost, long nowMs) {
-            advance(nowMs);
-            BigInteger steps = ceiling(used.subtract(capacity.subtract(cost)), tokens);
-            return steps.signum() <= 0
-                    ? BigInteger.ZERO
-                    : stepMs.add(steps.multiply(perMs)).subtract(big(nowMs));
-        }
-    }
-
-    private static final class Fixed extends Counted {
-        private final long perMs;
-        private long window = Long.MIN_VALUE;
-        private BigInteger count = BigInteger.ZERO;
-
-        Fixed(FixedWindow limit) {
-            super(limit.limit());
-            perMs = limit.perMs();
-        }
-
-        @Override
-        BigInteger available(long nowMs) {
-            return Math.floorDiv(nowMs, perMs) == window ? capacity.subtract(count) : capacity;
-        }
-
-        @Override
-        void charge(BigInteger cost, long nowMs) {
-            count = used(nowMs).add(cost).max(BigInteger.ZERO);
-            window = Math.floorDiv(nowMs, perMs);
-        }
-
-        @Override
-        BigInteger waitMs(BigInteger cost, long nowMs) {
-            return cost.compareTo(available(nowMs)) <= 0 ? BigInteger.ZERO : big(perMs - Math.floorMod(nowMs, perMs));
-        }
-    }
-
-    private static final class Log extends Counted {
-        private record Entry(long atMs, BigInteger cost) {}
-
-        private final long perMs;
-        private final List<Entry> entries = new ArrayList<>();
-
-        Log(SlidingWindowLog limit) {
-            super(limit.limit());
-            perMs = limit.perMs();
-        }
-
-        @Override
-        BigInteger available(long nowMs) {
-            BigInteger live = BigInteger.ZERO;
-            for (Entry entry : entries) {
-                live = nowMs - entry.atMs < perMs ? live.add(entry.cost) : live;
-            }
-            return capacity.subtract(live);
-        }
-
-        @Override
-        void charge(BigInteger cost, long nowMs) {
-            if (cost.signum() > 0) {
-                entries.add(new Entry(nowMs, cost));
-            }
-            BigInteger credit = cost.negate();
-            for (int i = entries.size() - 1; i >= 0 && credit.signum() > 0; i--) {
-                Entry newest = entries.get(i);
-                if (nowMs - newest.atMs < perMs) {
-                    entries.set(
-                            i,
-                            new Entry(newest.atMs, newest.cost.subtract(credit).max(BigInteger.ZERO)));
-                    credit = credit.subtract(newest.cost);
-                }
-            }
-        }
-
-        @Override
-        BigInteger waitMs(BigInteger cost, long nowMs) {
-            if (cost.compareTo(available(nowMs)) <= 0) {
-                return BigInteger.ZERO;
-            }
-            return entries.stream()
-                    .map(entry -> big(entry.atMs).add(big(perMs)))
-                    .filter(atMs ->
-                            atMs.compareTo(big(nowMs)) > 0 && cost.compareTo(available(atMs.longValueExact())) <= 0)
-                    .min(BigInteger::compareTo)
-                    .orElseThrow()
-                    .subtract(big(nowMs));
-        }
-    }
-
-    private static final class Estimate extends Counted {
-        private final BigInteger perMs;
-        private final boolean strict;
-        private BigInteger window = BigInteger.valueOf(Long.MIN_VALUE);
-        private BigInteger previous = BigInteger.ZERO;
-        private BigInteger current = BigInteger.ZERO;
-
-        Estimate(SlidingWindowCounter limit) {
-            super(limit.limit());
-            perMs = big(limit.perMs());
-            strict = limit.strict();
-        }
-
-        private BigInteger elapsed(BigInteger nowMs) {
-            return nowMs.mod(perMs);
-        }
-
-        private BigInteger[] windowsAt(BigInteger nowMs) {
-            BigInteger later = floor(nowMs, perMs).subtract(window);
-            return later.signum() == 0
-                    ? new BigInteger[] {previous, current}
-                    : new BigInteger[] {later.equals(BigInteger.ONE) ? current : BigInteger.ZERO, BigInteger.ZERO};
-        }
-
-        private BigInteger available(BigInteger nowMs) {
-            BigInteger[] windows = windowsAt(nowMs);
-            BigInteger weighed = windows[0].multiply(perMs.subtract(elapsed(nowMs)));
-            BigInteger share = strict ? ceiling(weighed, perMs) : floor(weighed, perMs);
-            return capacity.subtract(windows[1]).subtract(share);
-        }
-
-        @Override
-        BigInteger available(long nowMs) {
-            return available(big(nowMs));
-        }
-
-        @Override
-        void charge(BigInteger cost, long nowMs) {
-            BigInteger[] windows = windowsAt(big(nowMs));
-            window = floor(big(nowMs), perMs);
-            BigInteger sum = windows[1].add(cost);
-            current = sum.max(BigInteger.ZERO);
-            previous = windows[0].add(sum.min(BigInteger.ZERO)).max(BigInteger.ZERO);
-        }
-
-        /** Bisects, since what is available never decreases while nothing is charged. */
-        @Override
-        BigInteger waitMs(BigInteger cost, long nowMs) {
-            BigInteger low = BigInteger.ZERO;
-            BigInteger high = perMs.shiftLeft(1);
-            while (low.compareTo(high) < 0) {
-                BigInteger middle = low.add(high).shiftRight(1);
-                if (cost.compareTo(available(big(nowMs).add(middle))) <= 0) {
-                    high = middle;
-                } else {
-                    low = middle.add(BigInteger.ONE);
-                }
-            }
-            return low;
-        }
-    }
-
-    private static Counted counted(Limit<?> limit) {
-        if (limit instanceof ContinuousBucket bucket) {
-            return new Bucket(bucket.rate(), bucket.burst());
-        } else if (limit instanceof Gcra gcra) {
-            return new Bucket(gcra.rate(), gcra.burst());
-        } else if (limit instanceof IntervalBucket bucket) {
-            return new Steps(bucket);
-        } else if (limit instanceof SlidingWindowLog log) {
-            return new Log(log);
-        } else if (limit instanceof SlidingWindowCounter counter) {
-            return new Estimate(counter);
-        }
-        return new Fixed((FixedWindow) limit);
-    }
-
     private static BigInteger big(long number) {
         return BigInteger.valueOf(number);
-    }
-
-    private static BigInteger floor(BigInteger dividend, BigInteger divisor) {
-        BigInteger[] parts = dividend.divideAndRemainder(divisor);
-        return parts[1].signum() < 0 ? parts[0].subtract(BigInteger.ONE) : parts[0];
-    }
-
-    private static BigInteger ceiling(BigInteger dividend, BigInteger divisor) {
-        return floor(dividend.negate(), divisor).negate();
     }
 
     /** One layer: its policy and what its limits have counted. */
     private static final class Layer {
         final Policy policy;
-        final List<Counted> limits;
+        final List<LimitOracle> limits;
         long lastMs = Long.MIN_VALUE;
 
         Layer(Policy policy) {
             this.policy = policy;
-            limits = policy.terms().stream().map(term -> counted(term.limit())).toList();
+            limits = policy.terms().stream()
+                    .map(term -> LimitOracle.of(term.limit()))
+                    .toList();
         }
     }
 
@@ -338,7 +65,7 @@ class ExtremeDecisionsTest {
     }
 
     private record Place(Layer layer, int index) {
-        Counted counted() {
+        LimitOracle oracle() {
             return layer.limits.get(index);
         }
 
@@ -347,12 +74,12 @@ class ExtremeDecisionsTest {
         }
 
         boolean permits(BigInteger cost, long nowMs) {
-            return cost.signum() <= 0 || cost.compareTo(counted().available(nowMs)) <= 0;
+            return cost.signum() <= 0 || cost.compareTo(oracle().available(big(nowMs))) <= 0;
         }
 
         /** Null for never. */
         BigInteger retryMs(BigInteger cost, long nowMs) {
-            return cost.compareTo(counted().capacity) > 0 ? null : counted().waitMs(cost, nowMs);
+            return cost.compareTo(oracle().capacity()) > 0 ? null : oracle().waitMs(cost, big(nowMs));
         }
     }
 
@@ -394,26 +121,26 @@ class ExtremeDecisionsTest {
                 binding.term().label(),
                 remaining(binding, nowMs),
                 refused ? binding.retryMs(cost, nowMs) : BigInteger.ZERO,
-                binding.counted().waitMs(binding.counted().capacity, nowMs));
+                binding.oracle().waitMs(binding.oracle().capacity(), big(nowMs)));
     }
 
     private static BigInteger remaining(Place place, long nowMs) {
-        return place.counted().available(nowMs).max(BigInteger.ZERO);
+        return place.oracle().available(big(nowMs)).max(BigInteger.ZERO);
     }
 
     private static void charge(Place place, BigInteger cost, boolean settles, boolean refused, long nowMs) {
-        Counted counted = place.counted();
+        LimitOracle oracle = place.oracle();
         BigInteger charged = cost;
         if (refused && !place.term().limit().countDenied()) {
             return;
         }
         if (refused || settles) {
-            BigInteger mostDebt = refused ? counted.capacity : big(place.term().maxDebt());
-            BigInteger room = counted.capacity.add(mostDebt).subtract(counted.used(nowMs));
+            BigInteger mostDebt = refused ? oracle.capacity() : big(place.term().maxDebt());
+            BigInteger room = mostDebt.add(oracle.available(big(nowMs)));
             charged = cost.min(room.max(BigInteger.ZERO));
         }
         if (charged.signum() != 0) {
-            counted.charge(charged, nowMs);
+            oracle.charge(charged, big(nowMs));
             place.layer.lastMs = nowMs;
             place.layer.limits.forEach(limit -> limit.open(nowMs));
         }

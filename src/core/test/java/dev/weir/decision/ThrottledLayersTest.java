@@ -23,7 +23,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.limit.Limit;
-import dev.weir.limit.LimitModel;
+import dev.weir.limit.LimitOracle;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -223,7 +223,7 @@ class ThrottledLayersTest {
             List<Start> all = new ArrayList<>(usage.starts);
             all.add(added);
             all.sort(Comparator.comparingLong(Start::ms));
-            LimitModel model = LimitModel.of(limit);
+            LimitOracle model = LimitOracle.of(limit);
             model.open(usage.starts.isEmpty() ? added.ms : usage.firstMs);
             for (Start start : all) {
                 if (model.available(start.ms) < start.cost) {

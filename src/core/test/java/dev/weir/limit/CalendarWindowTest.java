@@ -135,7 +135,7 @@ class CalendarWindowTest {
 
     private static void assertTiles(CalendarWindow window, long aroundMs) {
         long dayMs = Duration.ofDays(1).toMillis();
-        LimitModel.OfCalendarWindow model = new LimitModel.OfCalendarWindow(5, window.period(), window.zone());
+        CalendarOracle model = new CalendarOracle(5, window.period(), window.zone());
         long startMs = window.startMs(aroundMs - 2 * dayMs);
         boolean tiles = true;
         while (startMs < aroundMs + 2 * dayMs) {
@@ -163,7 +163,7 @@ class CalendarWindowTest {
         for (int i = 0; i < 20_000; i++) {
             ZoneId zone = ZoneId.of(ids.get(random.nextInt(ids.size())));
             long nowMs = random.nextLong(ms("1850-01-01T00:00:00Z"), ms("2200-01-01T00:00:00Z"));
-            LimitModel.OfCalendarWindow model = new LimitModel.OfCalendarWindow(5, period, zone);
+            CalendarOracle model = new CalendarOracle(5, period, zone);
             assertThat(List.of(
                             window(period, zone).startMs(nowMs),
                             window(period, zone).endMs(nowMs)))
@@ -195,7 +195,7 @@ class CalendarWindowTest {
     @EnumSource(CalendarPeriod.class)
     void admits_the_whole_limit_in_each_window_and_no_more(CalendarPeriod period) {
         ZoneId zone = ZoneId.of("America/St_Johns");
-        LimitModel.OfCalendarWindow model = new LimitModel.OfCalendarWindow(5, period, zone);
+        CalendarOracle model = new CalendarOracle(5, period, zone);
         Map<Long, Long> admitted = new TreeMap<>();
         long nowMs = ms("2006-09-30T12:00:00Z");
         TrialAccount<?> trial = TrialAccount.open(window(period, zone), nowMs);

@@ -115,7 +115,7 @@ class ExactnessTest {
     void large_costs_are_exact_over_a_billion_tokens(Algorithm algorithm) {
         long burst = 3_000_000_000L;
         TrialAccount<?> trial = TrialAccount.open(algorithm.limit(7, 11_000, burst), START_MS);
-        LimitModel model = LimitModel.of(trial.limit());
+        LimitOracle model = LimitOracle.of(trial.limit());
         model.charge(0, START_MS);
         Random random = new Random(3);
         long nowMs = START_MS;

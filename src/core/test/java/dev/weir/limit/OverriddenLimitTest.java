@@ -39,7 +39,7 @@ class OverriddenLimitTest {
         long stepMs = Math.min(perMs, 1L << 40);
         long nowMs = 1_700_000_000_000L;
         LimitAccount<S> account = LimitAccount.open(limit, nowMs);
-        LimitModel model = LimitModel.of(limit);
+        LimitOracle model = LimitOracle.of(limit);
         for (int i = 0; i < REQUESTS; i++) {
             nowMs += random.nextInt(3) == 0 ? random.nextLong(stepMs + 1) : 0;
             long tokens = random.nextInt(5) == 0 ? most : random.nextLong(Math.min(most, 3 * limit.capacity()) + 1);

@@ -165,7 +165,7 @@ class SlidingWindowLogTest {
         int limit = 50 + random.nextInt(400);
         long perMs = 200 + random.nextLong(2_000);
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(limit, perMs, false), 0);
-        LimitModel model = LimitModel.of(trial.limit());
+        LimitOracle model = LimitOracle.of(trial.limit());
         long nowMs = 0;
         for (int i = 0; i < 6_000; i++) {
             nowMs += random.nextInt(200) == 0 ? random.nextLong(perMs * 5 / 4) : random.nextLong(4);

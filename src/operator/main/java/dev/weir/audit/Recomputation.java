@@ -39,7 +39,6 @@ final class Recomputation {
     private final long retentionMs;
     private long newestMs;
     private int changeCount; // number of policy changes before the last decision
-    private boolean isRecorded; // whether a decision has recorded its policies
 
     Recomputation(AuditContext tools, AuditScope scope) {
         rules = tools.rules();
@@ -102,10 +101,9 @@ final class Recomputation {
             return rules.isAffectedAfter(changeCount, request) ? UnverifiedReason.AMBIGUOUS_VERSION : null;
         }
         Long checksum = recorded.context().policiesChecksum();
-        if (checksum == null) { // after a decision with a checksum, one without is compared with the same policies
-            return isRecorded ? null : UnverifiedReason.NOT_RECORDED;
+        if (checksum == null) { // Weir did not write it: it is compared with the policies of the previous decision
+            return null;
         }
-        isRecorded = true;
         OptionalInt found = rules.changeCount(checksum, changeCount);
         if (found.isEmpty()) {
             if (rules.lacksHistory()) {

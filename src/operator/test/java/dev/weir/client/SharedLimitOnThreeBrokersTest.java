@@ -5,12 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.runtime.Enforcer;
 import dev.weir.testing.BrokerCluster;
 import dev.weir.testing.BusyThreads;
-import dev.weir.testing.Promise;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -107,14 +107,14 @@ class SharedLimitOnThreeBrokersTest {
             decisions.add(decide("burst", i, "/"));
         }
         List<Decision> all = inOrder(decisions);
-        List<Promise.Use> uses = all.stream()
+        List<AdmittedUse> uses = all.stream()
                 .filter(one -> one.outcome() == Outcome.ALLOWED)
-                .map(one -> new Promise.Use(one.decidedAtMs(), 1))
+                .map(one -> new AdmittedUse(one.decidedAtMs(), 1))
                 .toList();
         assertThat(uses).as("allowed requests of a burst of " + BURST).hasSizeBetween((int) LIMIT, BURST);
         SlidingWindowCounter limit = new SlidingWindowCounter(LIMIT, BURST_PER_MS, false, false);
         LimitAccount<?> account = LimitAccount.open(limit, all.get(0).decidedAtMs());
-        assertThat(Promise.brokenBy(account, LIMIT, uses)).isNull();
+        assertThat(AdmittedUse.excess(account, LIMIT, uses)).isEmpty();
     }
 
     @Test

@@ -20,13 +20,12 @@ public final class ByAvro {
 
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
-    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent(), 4);
-    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision(), 7);
+    private static final AvroBytes<RequestEvent> REQUESTS = new AvroBytes<>(new RequestEvent());
+    private static final AvroBytes<dev.weir.avro.Decision> DECISIONS = new AvroBytes<>(new dev.weir.avro.Decision());
     private static final AvroBytes<dev.weir.avro.LeaseUsage> LEASE_USAGE =
-            new AvroBytes<>(new dev.weir.avro.LeaseUsage(), 0);
-    private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS =
-            new AvroBytes<>(new dev.weir.avro.Admission(), 3);
-    private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release(), 1);
+            new AvroBytes<>(new dev.weir.avro.LeaseUsage());
+    private static final AvroBytes<dev.weir.avro.Admission> ADMISSIONS = new AvroBytes<>(new dev.weir.avro.Admission());
+    private static final AvroBytes<dev.weir.avro.Release> RELEASES = new AvroBytes<>(new dev.weir.avro.Release());
 
     private ByAvro() {}
 

@@ -8,6 +8,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.failure.PolicyVersionHistory.Version;
+import dev.weir.limit.LimitOracle;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
@@ -20,7 +21,7 @@ import java.util.Set;
 
 /**
  * The invariant that no limit has admitted more than it may in any window, by the definitions of the limits ({@link
- * KeyUsageModel}) and the recorded decisions. The check does not use the algorithms of the enforcer.
+ * LimitOracle}) and the recorded decisions. The check does not use the algorithms of the enforcer.
  *
  * <pre>
  *   charged       every policy that applies, with the cost           ALLOWED, not repeated, not PEEK

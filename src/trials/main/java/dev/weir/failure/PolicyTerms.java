@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
+import dev.weir.limit.LimitOracle;
 import dev.weir.policy.DurationsAndSizes;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,6 +70,25 @@ record PolicyTerms(
         return !overridable || override == null || override.windowMs() != perMs
                 ? this
                 : new PolicyTerms(algorithm, override.limit(), perMs, override.limit(), strict, countDenied, true);
+    }
+
+    /** Returns the exact usage of these terms from a time on. GCRA has the same usage as a bucket. */
+    LimitOracle oracle(long atMs) {
+        if (limit == 0) {
+            return LimitOracle.log(0, 1);
+        }
+        LimitOracle oracle =
+                switch (algorithm) {
+                    case UNLIMITED -> LimitOracle.uncounted(limit);
+                    case "fixed-window" -> LimitOracle.fixedWindow(limit, perMs);
+                    case "sliding-window-log" -> LimitOracle.log(limit, perMs);
+                    case "sliding-window-counter" -> LimitOracle.counter(limit, perMs, strict);
+                    case "token-bucket", "leaky-bucket", "gcra" -> LimitOracle.bucket(limit, perMs, burst);
+                    case INTERVAL -> LimitOracle.steps(limit, perMs, burst);
+                    default -> throw new IllegalArgumentException("unknown algorithm: " + this);
+                };
+        oracle.open(atMs);
+        return oracle;
     }
 
     /** Returns the maximum cost that fits at once. */

@@ -2,6 +2,7 @@ package dev.weir.failure;
 
 import dev.weir.event.Request;
 import dev.weir.failure.PolicyVersionHistory.Version;
+import dev.weir.limit.LimitOracle;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -11,7 +12,7 @@ import java.util.List;
 final class PolicyUsageModel {
 
     private Version version;
-    private List<KeyUsageModel> tallies = List.of();
+    private List<LimitOracle> tallies = List.of();
     private long requestedMs;
     private long bookedMs;
     private long refundedMs;
@@ -78,13 +79,13 @@ final class PolicyUsageModel {
             advance(requestMs, atMs);
         }
         boolean paired = arePaired(version.limits(), next.limits());
-        List<KeyUsageModel> changed = new ArrayList<>();
+        List<LimitOracle> changed = new ArrayList<>();
         for (int i = 0; i < next.limits().size(); i++) {
             PolicyTerms terms = next.limits().get(i);
             changed.add(
                     paired && version.limits().get(i).counts()
-                            ? tallies.get(i).under(terms, atMs)
-                            : KeyUsageModel.of(terms, atMs));
+                            ? under(terms, tallies.get(i), atMs)
+                            : terms.oracle(atMs));
         }
         version = next;
         tallies = changed;
@@ -105,7 +106,11 @@ final class PolicyUsageModel {
         open(atMs);
         boolean counts = terms.counts();
         long mostUsed = counts ? asked.capacity() + (isDenial ? asked : terms).capacity() : Long.MAX_VALUE;
-        long booked = tallies.get(limit).bookBeyond(terms, mostUsed, cost, isDenial, atMs);
+        boolean isBounded = counts && !(isDenial && terms.algorithm().equals("sliding-window-log"));
+        LimitOracle tally = tallies.get(limit);
+        // the usage is rounded down, so one token less may be charged than by the enforcer
+        long booked = isBounded ? Math.min(cost, Math.max(0, mostUsed - tally.used(atMs) - 1)) : cost;
+        tally.charge(booked, atMs);
         if (booked != 0 && counts) {
             advance(requestMs, atMs);
         }
@@ -121,27 +126,46 @@ final class PolicyUsageModel {
             return 0;
         }
         open(atMs);
-        tallies.get(limit).book(cost, atMs);
+        tallies.get(limit).charge(cost, atMs);
         if (version.limits().get(limit).counts()) {
             advance(requestMs, atMs);
         }
-        long more =
-                asked.limit() - version.limits().get(limit).limit(); // a window's excess is its usage less its limit
+        long more = asked.limit() - version.limits().get(limit).limit(); // only limits of windows can be overridden
         return cost > 0 ? tallies.get(limit).excess(atMs) - more : 0;
     }
 
     /** Starts to count at the first charge. */
     private void open(long atMs) {
         if (tallies.isEmpty()) {
-            tallies = version.limits().stream()
-                    .map(terms -> KeyUsageModel.of(terms, atMs))
-                    .toList();
+            tallies = version.limits().stream().map(terms -> terms.oracle(atMs)).toList();
         }
     }
 
     private void advance(long requestMs, long atMs) {
         requestedMs = Math.max(requestedMs, requestMs);
         bookedMs = Math.max(bookedMs, atMs);
+    }
+
+    /**
+     * Returns the usage under other terms. It keeps its times where they mean the same under the new terms; otherwise
+     * the usage in whole tokens counts as of now. The enforcer rounds up where this model rounds down, so it must not
+     * admit more than the model.
+     */
+    private static LimitOracle under(PolicyTerms terms, LimitOracle before, long atMs) {
+        LimitOracle next = terms.oracle(atMs);
+        boolean isContinued = next.continueFrom(before, atMs);
+        if (!isContinued && terms.counts()) {
+            next.charge(before.used(atMs), atMs);
+        }
+        if (terms.counts() && waitGrows(terms)) {
+            next.charge(Math.min(0, terms.capacity() - 1 - next.used(atMs)), atMs); // the usage is rounded down
+        }
+        return next;
+    }
+
+    /** Returns whether the wait grows with the usage. If it does, a change carries over at most one full limit. */
+    private static boolean waitGrows(PolicyTerms terms) {
+        return !terms.algorithm().equals("fixed-window") && !terms.algorithm().equals("sliding-window-log");
     }
 
     private static boolean arePaired(List<PolicyTerms> before, List<PolicyTerms> after) {

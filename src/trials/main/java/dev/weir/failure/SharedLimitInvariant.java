@@ -7,11 +7,10 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.failure.PolicyVersionHistory.Version;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.policy.Policy;
-import dev.weir.testing.Promise;
-import dev.weir.testing.Promise.Use;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -28,7 +27,7 @@ final class SharedLimitInvariant {
 
     /** The usage of one key of a policy. */
     private static final class Sum {
-        final List<Use> uses = new ArrayList<>();
+        final List<AdmittedUse> uses = new ArrayList<>();
     }
 
     private final Map<Policy, Map<Object, Sum>> sums = new HashMap<>();
@@ -67,7 +66,7 @@ final class SharedLimitInvariant {
                         + decision.outcome() + " " + decision.reason());
             }
         } else if (request.kind() == RequestKind.CONSUME && decision.outcome() == Outcome.ALLOWED) {
-            sum.uses.add(new Use(decision.decidedAtMs(), request.cost()));
+            sum.uses.add(new AdmittedUse(decision.decidedAtMs(), request.cost()));
             notes.count("admissions");
         } else if (request.kind() == RequestKind.CONSUME) {
             notes.count("denials");
@@ -75,13 +74,11 @@ final class SharedLimitInvariant {
     }
 
     private static void judge(Policy policy, Sum sum, Breach.Notes notes) {
-        sum.uses.sort(Comparator.comparingLong(Use::timeMs));
+        sum.uses.sort(Comparator.comparingLong(AdmittedUse::timeMs));
         for (Policy.Term term : policy.terms()) {
             Limit<?> limit = term.limit();
-            String broken = Promise.brokenBy(LimitAccount.open(limit, 0), limit.capacity(), sum.uses);
-            if (broken != null) {
-                notes.fault("policy " + policy.id() + ", " + term.label() + ": " + broken);
-            }
+            AdmittedUse.excess(LimitAccount.open(limit, 0), limit.capacity(), sum.uses)
+                    .ifPresent(excess -> notes.fault("policy " + policy.id() + ", " + term.label() + ": " + excess));
         }
     }
 }

@@ -7,19 +7,19 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowLog;
-import dev.weir.testing.Promise;
-import dev.weir.testing.Promise.Use;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.SplittableRandom;
 
@@ -110,9 +110,9 @@ final class Lending {
     private long eraLent;
     private long eraLentUntilMs;
     private List<LimitAccount<?>> era;
-    final List<Use> uses = new ArrayList<>();
+    final List<AdmittedUse> uses = new ArrayList<>();
     /** All requests, in the order of their arrival. */
-    private final List<Use> requested = new ArrayList<>();
+    private final List<AdmittedUse> requested = new ArrayList<>();
 
     /** By how much decision times were behind and ahead of the broker's clock at most. */
     long mostBehindMs;
@@ -183,7 +183,7 @@ final class Lending {
             session.checkClock();
             long clockMs = clock(nowMs);
             requests++;
-            requested.add(new Use(nowMs, cost));
+            requested.add(new AdmittedUse(nowMs, cost));
             leases.setBook(leases.book().withDemand(cost, clockMs));
             if (!leases.hasWaiting() && isAvailable(cost, clockMs)) {
                 use(cost, nowMs);
@@ -203,7 +203,7 @@ final class Lending {
             long clockMs = clock(nowMs);
             LeaseBook book = leases.book();
             long atMs = book.decisionTimeMs(clockMs);
-            uses.add(new Use(atMs, cost));
+            uses.add(new AdmittedUse(atMs, cost));
             mostBehindMs = Math.max(mostBehindMs, nowMs + brokerAheadMs - atMs);
             mostAheadMs = Math.max(mostAheadMs, atMs - nowMs - brokerAheadMs);
             admitted += cost;
@@ -225,7 +225,7 @@ final class Lending {
             long atMs = book.decisionTimeMs(clockMs);
             long here = Math.max(0, Math.min(cost, book.available(clockMs, atMs)));
             if (here > 0) {
-                uses.add(new Use(atMs, here));
+                uses.add(new AdmittedUse(atMs, here));
             }
             settled += cost - here;
             leases.setBook(book.settle(cost, clockMs, atMs));
@@ -444,22 +444,22 @@ final class Lending {
         endEra(Long.MAX_VALUE);
         for (Era each : eras) {
             long capacity = each.account.limit().capacity();
-            String broken = brokenBy(each, Math.max(capacity, each.lent), each.fromMs + 1);
-            if (broken == null && each.lent > 0) {
-                broken = brokenBy(each, capacity, Math.max(each.lentUntilMs, each.fromMs + 1));
+            Optional<String> excess = excess(each, Math.max(capacity, each.lent), each.fromMs + 1);
+            if (excess.isEmpty() && each.lent > 0) {
+                excess = excess(each, capacity, Math.max(each.lentUntilMs, each.fromMs + 1));
             }
-            if (broken != null) {
-                return each.account.limit() + ": " + broken;
+            if (excess.isPresent()) {
+                return each.account.limit() + ": " + excess.get();
             }
         }
         return null;
     }
 
-    private String brokenBy(Era each, long most, long fromMs) {
-        List<Use> then = uses.stream()
+    private Optional<String> excess(Era each, long most, long fromMs) {
+        List<AdmittedUse> then = uses.stream()
                 .filter(use -> use.timeMs() >= fromMs && use.timeMs() < each.untilMs)
                 .toList();
-        return Promise.brokenBy(each.account, most, then);
+        return AdmittedUse.excess(each.account, most, then);
     }
 
     private boolean happens(int ofThousand) {
@@ -541,7 +541,7 @@ final class Lending {
             nowMs = next.atMs;
             next.what.run();
         }
-        uses.sort(Comparator.comparingLong(Use::timeMs));
+        uses.sort(Comparator.comparingLong(AdmittedUse::timeMs));
         return this;
     }
 
@@ -557,14 +557,14 @@ final class Lending {
     }
 
     long admitted() {
-        return uses.stream().mapToLong(Use::cost).sum();
+        return uses.stream().mapToLong(AdmittedUse::cost).sum();
     }
 
     private long admittedByOne() {
         LimitAccount<?> account = open(scene.limits.get(0).get(0), startMs);
         long admitted = 0;
         long lastMs = startMs;
-        for (Use request : requested) {
+        for (AdmittedUse request : requested) {
             lastMs = Math.max(lastMs, request.timeMs());
             if (account.permits(request.cost(), lastMs)) {
                 account = account.charge(request.cost(), lastMs);

@@ -13,6 +13,7 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.MapSegments;
@@ -20,8 +21,6 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.storage.codec.LeaseCodec;
-import dev.weir.testing.Promise;
-import dev.weir.testing.Promise.Use;
 import dev.weir.wire.KeyCodec;
 import dev.weir.wire.LeaseResponseAvro;
 import java.util.ArrayList;
@@ -29,6 +28,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.kafka.common.utils.Bytes;
 
 /**
@@ -41,7 +41,7 @@ final class LeaseCheck {
 
     /** The amounts of one key. */
     private static final class Sum {
-        final List<Use> uses = new ArrayList<>();
+        final List<AdmittedUse> uses = new ArrayList<>();
         long used;
         long lent;
         long settled;
@@ -108,8 +108,8 @@ final class LeaseCheck {
             sum.settled += request.cost();
         } else if (request.kind() == RequestKind.CONSUME && request.cost() > 0) {
             sum.used += request.cost();
-            sum.uses.add(new Use(atMs, request.cost()));
-            sum.uses.sort(Comparator.comparingLong(Use::timeMs));
+            sum.uses.add(new AdmittedUse(atMs, request.cost()));
+            sum.uses.sort(Comparator.comparingLong(AdmittedUse::timeMs));
             check(key, sum);
         }
     }
@@ -117,9 +117,9 @@ final class LeaseCheck {
     private void check(StateKey key, Sum sum) {
         for (Policy.Term term : rulebook.mostLenient(key.policyId()).terms()) {
             Limit<?> limit = term.limit();
-            String broken = Promise.brokenBy(LimitAccount.open(limit, 0), limit.capacity(), sum.uses);
-            if (broken != null) {
-                throw new Violation(NEVER_ABOVE, key + ", " + term.label() + ": " + broken + ", of " + sum.uses);
+            Optional<String> excess = AdmittedUse.excess(LimitAccount.open(limit, 0), limit.capacity(), sum.uses);
+            if (excess.isPresent()) {
+                throw new Violation(NEVER_ABOVE, key + ", " + term.label() + ": " + excess.get() + ", of " + sum.uses);
             }
         }
     }

@@ -1,7 +1,7 @@
 package dev.weir.failure;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.weir.testing.Promise.Use;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.wire.Json;
 import java.io.BufferedInputStream;
 import java.io.EOFException;
@@ -33,7 +33,7 @@ final class GatewayCallers implements AutoCloseable {
     private final AtomicLong answered = new AtomicLong();
     private final AtomicLong authorized = new AtomicLong();
     private final AtomicLong unanswered = new AtomicLong();
-    private final Queue<Use> allowed = new ConcurrentLinkedQueue<>();
+    private final Queue<AdmittedUse> allowed = new ConcurrentLinkedQueue<>();
     private final List<Thread> threads = new ArrayList<>();
     private volatile boolean isClosed;
 
@@ -58,7 +58,7 @@ final class GatewayCallers implements AutoCloseable {
             start(decide, (isOk, text) -> {
                 JsonNode json = Json.read(text);
                 if (json.path("outcome").asText().equals("ALLOWED")) {
-                    allowed.add(new Use(json.path("decidedAt").asLong(), 1));
+                    allowed.add(new AdmittedUse(json.path("decidedAt").asLong(), 1));
                 }
             });
         }
@@ -138,7 +138,7 @@ final class GatewayCallers implements AutoCloseable {
     }
 
     /** Returns the requests that {@code /v1/decide} has allowed. */
-    List<Use> allowed() {
+    List<AdmittedUse> allowed() {
         return List.copyOf(allowed);
     }
 

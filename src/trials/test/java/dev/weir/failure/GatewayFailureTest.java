@@ -9,12 +9,11 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.failure.GatewayProcess.Decided;
 import dev.weir.kafka.KafkaSettings;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
-import dev.weir.testing.Promise;
-import dev.weir.testing.Promise.Use;
 import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -309,13 +308,13 @@ class GatewayFailureTest {
 
     /** Checks that no window has more than the limit, and that no time of a decision is by a wrong clock. */
     private static void assertKept(List<Decided> decided, int limit, int perMs) {
-        List<Use> uses = decided.stream()
+        List<AdmittedUse> uses = decided.stream()
                 .filter(one -> one.isByWeir() && one.isAllowed())
-                .map(one -> new Use(one.decidedAtMs(), 1))
+                .map(one -> new AdmittedUse(one.decidedAtMs(), 1))
                 .sorted((a, b) -> Long.compare(a.timeMs(), b.timeMs()))
                 .toList();
-        assertThat(Promise.brokenBy(LimitAccount.open(new SlidingWindowLog(limit, perMs, false), 0), limit, uses))
-                .isNull();
+        assertThat(AdmittedUse.excess(LimitAccount.open(new SlidingWindowLog(limit, perMs, false), 0), limit, uses))
+                .isEmpty();
         assertThat(decided.stream().filter(Decided::isByWeir))
                 .allSatisfy(one -> assertThat(one.receivedAtMs() - one.decidedAtMs())
                         .isBetween(-PATIENCE.toMillis(), PATIENCE.toMillis()));

@@ -7,13 +7,12 @@ import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.kafka.KafkaSettings;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.testing.Effort;
-import dev.weir.testing.Promise;
-import dev.weir.testing.Promise.Use;
 import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -122,14 +121,14 @@ class GatewayLoadTest {
             some.close();
         }
         assertThat(authorized()).isLessThanOrEqualTo(PER_HOUR);
-        List<Use> uses = callers.stream()
+        List<AdmittedUse> uses = callers.stream()
                 .flatMap(some -> some.allowed().stream())
-                .sorted(Comparator.comparingLong(Use::timeMs))
+                .sorted(Comparator.comparingLong(AdmittedUse::timeMs))
                 .toList();
         assertThat(uses).as("several windows of a second").hasSizeGreaterThan(2 * PER_SECOND);
-        assertThat(Promise.brokenBy(
+        assertThat(AdmittedUse.excess(
                         LimitAccount.open(new SlidingWindowLog(PER_SECOND, 1_000, false), 0), PER_SECOND, uses))
-                .isNull();
+                .isEmpty();
     }
 
     private WeirConfig start() throws Exception {

@@ -11,12 +11,11 @@ import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.kafka.KafkaSettings;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.RequestSender;
-import dev.weir.testing.Promise;
-import dev.weir.testing.Promise.Use;
 import dev.weir.topics.TopicReader;
 import dev.weir.topics.TopicSetup;
 import java.nio.charset.StandardCharsets;
@@ -180,13 +179,13 @@ class SkewedProcessesTest {
         clientClock.set(AHEAD);
         awaitAllowed("requests after a step forward", RESUMED);
 
-        List<Use> all = allowed().values().stream()
+        List<AdmittedUse> all = allowed().values().stream()
                 .flatMap(List::stream)
                 .sorted()
-                .map(atMs -> new Use(atMs, 1))
+                .map(atMs -> new AdmittedUse(atMs, 1))
                 .toList();
         SlidingWindowLog limit = new SlidingWindowLog(LIMIT, 1_000, false);
-        assertThat(Promise.brokenBy(LimitAccount.open(limit, 0), LIMIT, all)).isNull();
+        assertThat(AdmittedUse.excess(LimitAccount.open(limit, 0), LIMIT, all)).isEmpty();
         long seconds = TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - createdNanos) + 1;
         assertThat(all).as("in %d s of real time", seconds).hasSizeLessThanOrEqualTo((int) (LIMIT * (seconds + 1)));
     }

@@ -6,6 +6,7 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.LentLimits;
 import dev.weir.lending.Lending.Mishaps;
 import dev.weir.lending.Lending.Scene;
+import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.FixedWindow;
@@ -17,7 +18,6 @@ import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.testing.Effort;
-import dev.weir.testing.Promise.Use;
 import java.time.ZoneId;
 import java.util.Arrays;
 import java.util.List;
@@ -137,7 +137,7 @@ class LendingTest {
         for (int seed = 0; seed < 50; seed++) {
             Lending lending = new Lending(scene, seed).run().on(4 * terms.termMs());
             long used = lending.uses.stream()
-                    .mapToLong(Use::cost)
+                    .mapToLong(AdmittedUse::cost)
                     .filter(cost -> cost > 0)
                     .sum();
             assertThat(limit.capacity() - lending.after(2 * terms.termMs()).free())

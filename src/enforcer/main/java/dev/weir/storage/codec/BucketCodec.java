@@ -44,7 +44,7 @@ import java.util.List;
  */
 public final class BucketCodec {
 
-    private static final int VERSION = 4;
+    private static final int VERSION = 1;
     private static final int LISTED = 1;
     private static final int TAGGED = 2;
     private static final int SINGLE_FLOW = 4;

@@ -27,8 +27,7 @@ import java.util.List;
  */
 public final class IdempotentAnswerCodec {
 
-    private static final int ANSWER_VERSION = 2;
-    private static final int NOTE_VERSION = 1;
+    private static final int VERSION = 1;
     private static final int DECIDED = 0;
     private static final int SENT = 1;
 
@@ -39,7 +38,7 @@ public final class IdempotentAnswerCodec {
     private final DecisionCodec decisions = new DecisionCodec();
 
     public byte[] encode(Entry entry) {
-        StateBytes out = StateBytes.toWrite(ANSWER_VERSION);
+        StateBytes out = StateBytes.toWrite(VERSION);
         out.write(entry.number());
         out.writeSigned(entry.untilMs());
         write(entry.content(), out);
@@ -70,7 +69,7 @@ public final class IdempotentAnswerCodec {
     }
 
     public Entry decodeEntry(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, ANSWER_VERSION, "an idempotency entry");
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "an idempotency entry");
         long number = in.read();
         long untilMs = in.readSigned();
         ContentHash content = new ContentHash(in.readFixed(), in.readFixed(), in.readFixed(), in.readFixed());
@@ -85,7 +84,7 @@ public final class IdempotentAnswerCodec {
     }
 
     public static byte[] encode(EvictionEntry note) {
-        StateBytes out = StateBytes.toWrite(NOTE_VERSION);
+        StateBytes out = StateBytes.toWrite(VERSION);
         out.writeSigned(note.atMs());
         out.writeSigned(note.untilMs());
         out.write(note.key().client());
@@ -95,7 +94,7 @@ public final class IdempotentAnswerCodec {
     }
 
     public static EvictionEntry decodeNote(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, NOTE_VERSION, "an eviction entry");
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "an eviction entry");
         long atMs = in.readSigned();
         long untilMs = in.readSigned();
         return new EvictionEntry(

@@ -33,8 +33,6 @@ import java.util.TreeMap;
 public final class QueueCodec {
 
     private static final int VERSION = 1;
-    private static final int RULES_VERSION = 5;
-    private static final int OUTFLOW_VERSION = 1;
     private static final int WAITING = 0;
     private static final int GAP = 1;
 
@@ -96,7 +94,7 @@ public final class QueueCodec {
 
     public static byte[] encode(QueueState state) {
         QueueRules rules = state.rules();
-        StateBytes out = StateBytes.toWrite(RULES_VERSION);
+        StateBytes out = StateBytes.toWrite(VERSION);
         out.write(rules.id());
         out.write(rules.version());
         out.write(rules.limit());
@@ -125,7 +123,7 @@ public final class QueueCodec {
     }
 
     public static QueueState decodeQueue(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, RULES_VERSION, "a queue's rules");
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's rules");
         String id = in.readText();
         long version = in.read();
         long limit = in.read();
@@ -150,13 +148,13 @@ public final class QueueCodec {
     }
 
     public static byte[] encode(OutflowState outflow) {
-        StateBytes out = StateBytes.toWrite(OUTFLOW_VERSION);
+        StateBytes out = StateBytes.toWrite(VERSION);
         write(outflow, out);
         return out.written();
     }
 
     public static OutflowState decodeOutflow(byte[] bytes) {
-        StateBytes in = StateBytes.toRead(bytes, OUTFLOW_VERSION, "a ledger's state");
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a ledger's state");
         return readOutflow(in);
     }
 

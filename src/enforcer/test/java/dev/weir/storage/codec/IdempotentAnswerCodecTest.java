@@ -65,9 +65,9 @@ class IdempotentAnswerCodecTest {
                 .hasMessage("an eviction entry has format version 2, expected 1");
         IdempotentAnswer sent = new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null);
         byte[] ofAnswer = codec.encode(new Entry(0, 1, new ContentHash(0, 0, 0, 0), sent));
-        ofAnswer[0] = 1; // without the content
+        ofAnswer[0] = 2;
         assertThatThrownBy(() -> codec.decodeEntry(ofAnswer))
-                .hasMessage("an idempotency entry has format version 1, expected 2");
+                .hasMessage("an idempotency entry has format version 2, expected 1");
     }
 
     @Test

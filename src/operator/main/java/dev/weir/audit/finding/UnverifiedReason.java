@@ -4,7 +4,6 @@ package dev.weir.audit.finding;
 public enum UnverifiedReason {
     BEFORE_RETENTION("the usage before the oldest retained request is unknown"),
     POLICY_NOT_RETAINED("the history no longer has a policy of that time"),
-    NOT_RECORDED("an earlier version of Weir decided it without recording the policies in force"),
     AMBIGUOUS_VERSION("a policy changed, and either version may have applied"),
     ORDER_UNKNOWN("the order in which the client's requests were decided is unknown"),
     LIMIT_CHANGED("not summed: the limits changed at about that time"),
