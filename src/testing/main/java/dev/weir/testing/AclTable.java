@@ -62,8 +62,7 @@ public final class AclTable {
     public static List<Line> read() throws IOException {
         Map<String, String[]> failures = failures();
         List<Line> lines = new ArrayList<>();
-        for (MatchResult row :
-                ROW.matcher(Files.readString(PAGE)).results().toList()) {
+        for (MatchResult row : ROW.matcher(Files.readString(PAGE)).results().toList()) {
             for (String name : values(row.group(5))) {
                 for (String operation : values(row.group(4))) {
                     String key = String.join(" | ", row.group(1), row.group(2), name, operation);
@@ -93,8 +92,8 @@ public final class AclTable {
                     .lines()
                     .filter(line -> !line.startsWith("#"))
                     .map(line -> line.split(" \\| "))
-                    .forEach(cells -> failures.put(
-                            String.join(" | ", Arrays.copyOf(cells, 4)), Arrays.copyOfRange(cells, 4, 6)));
+                    .forEach(cells ->
+                            failures.put(String.join(" | ", Arrays.copyOf(cells, 4)), Arrays.copyOfRange(cells, 4, 6)));
         }
         return failures;
     }
