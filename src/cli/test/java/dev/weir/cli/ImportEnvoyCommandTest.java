@@ -90,7 +90,7 @@ class ImportEnvoyCommandTest {
     @Test
     void the_guide_shows_what_its_example_is_converted_to() throws IOException {
         List<String> blocks = Pattern.compile("(?s)```yaml\n(.*?)```")
-                .matcher(Files.readString(Path.of("topology-docs/how-to/migrate-envoy-ratelimit.md")))
+                .matcher(Files.readString(Path.of("topology-docs/how-to/migrate.md")))
                 .results()
                 .map(block -> block.group(1))
                 .toList();

@@ -121,7 +121,7 @@ class EnvoyGatewayTest {
     @Test
     void imported_policies_apply_without_a_configuration_of_the_gateway() throws Exception {
         String policies = Pattern.compile("(?s)```yaml\n(policies:.*?)```")
-                .matcher(Files.readString(Path.of("topology-docs/how-to/migrate-envoy-ratelimit.md")))
+                .matcher(Files.readString(Path.of("topology-docs/how-to/migrate.md")))
                 .results()
                 .findFirst()
                 .orElseThrow()

@@ -1,10 +1,16 @@
 package dev.weir.testing;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -22,8 +28,10 @@ public final class AclTable {
 
     public static final Path PAGE = Path.of("topology-docs", "how-to", "secure.md");
 
-    private static final Pattern ROW = Pattern.compile(
-            "\\| ([a-z]+) \\| ([a-z-]+) \\| `([^`]+)` \\| (literal|prefixed) \\| `([A-Z_]+)` \\| `?([^|`]+)`? \\| ([^|]+) \\|");
+    private static final String FAILURES = "missing-permissions.txt";
+
+    private static final Pattern ROW = Pattern.compile("\\| ([a-z]+) \\| ([a-z-]+) \\| (literal|prefixed) \\|"
+            + " (`[A-Z_]+`(?:, `[A-Z_]+`)*) \\| (`[^`]+`(?:, `[^`]+`)*) \\|");
 
     /**
      * A permission of the user of a role.
@@ -50,8 +58,44 @@ public final class AclTable {
 
     private AclTable() {}
 
+    /** Returns a line for each operation on each name of the table. */
     public static List<Line> read() throws IOException {
-        return ROW.matcher(Files.readString(PAGE)).results().map(AclTable::line).toList();
+        Map<String, String[]> failures = failures();
+        List<Line> lines = new ArrayList<>();
+        for (MatchResult row : ROW.matcher(Files.readString(PAGE)).results().toList()) {
+            for (String name : values(row.group(5))) {
+                for (String operation : values(row.group(4))) {
+                    String key = String.join(" | ", row.group(1), row.group(2), name, operation);
+                    String[] failure = failures.remove(key);
+                    if (failure == null) {
+                        throw new IllegalStateException(FAILURES + " lacks: " + key);
+                    }
+                    lines.add(line(row, name, AclOperation.valueOf(operation), failure));
+                }
+            }
+        }
+        if (!failures.isEmpty()) {
+            throw new IllegalStateException(PAGE + " lacks: " + failures.keySet());
+        }
+        return lines;
+    }
+
+    private static List<String> values(String cell) {
+        return List.of(cell.replace("`", "").split(", "));
+    }
+
+    /** Returns what fails without a permission, and the message of that failure. */
+    private static Map<String, String[]> failures() throws IOException {
+        Map<String, String[]> failures = new LinkedHashMap<>();
+        try (InputStream resource = AclTable.class.getResourceAsStream(FAILURES)) {
+            new String(resource.readAllBytes(), StandardCharsets.UTF_8)
+                    .lines()
+                    .filter(line -> !line.startsWith("#"))
+                    .map(line -> line.split(" \\| "))
+                    .forEach(cells ->
+                            failures.put(String.join(" | ", Arrays.copyOf(cells, 4)), Arrays.copyOfRange(cells, 4, 6)));
+        }
+        return failures;
     }
 
     /** Returns the name of an operation in commands, such as {@code DescribeConfigs}. */
@@ -61,15 +105,10 @@ public final class AclTable {
                 .collect(Collectors.joining());
     }
 
-    private static Line line(MatchResult row) {
+    private static Line line(MatchResult row, String name, AclOperation operation, String[] failure) {
         ResourceType type =
                 ResourceType.valueOf(row.group(2).toUpperCase(Locale.ROOT).replace('-', '_'));
-        PatternType pattern = PatternType.valueOf(row.group(4).toUpperCase(Locale.ROOT));
-        return new Line(
-                row.group(1),
-                new ResourcePattern(type, row.group(3), pattern),
-                AclOperation.valueOf(row.group(5)),
-                row.group(6),
-                row.group(7));
+        PatternType pattern = PatternType.valueOf(row.group(3).toUpperCase(Locale.ROOT));
+        return new Line(row.group(1), new ResourcePattern(type, name, pattern), operation, failure[0], failure[1]);
     }
 }

@@ -38,8 +38,8 @@ import org.junit.jupiter.api.Test;
 class EnvoyExampleTest {
 
     private static final Path EXAMPLE = Path.of("src/deploy/proxies/envoy-rate-limit.yaml");
-    private static final Path GUIDE = Path.of("topology-docs/how-to/envoy.md");
-    private static final Path REFERENCE = Path.of("topology-docs/reference/envoy.md");
+    private static final Path GUIDE = Path.of("topology-docs/how-to/proxies.md");
+    private static final Path REFERENCE = Path.of("topology-docs/reference/gateway.md");
     private static final Pattern YAML = Pattern.compile("(?s)```yaml\n(.*?)```");
 
     private static Bootstrap bootstrap() throws Exception {
@@ -130,7 +130,11 @@ class EnvoyExampleTest {
     }
 
     private static List<Policy> policies() throws Exception {
-        return PolicyFile.read("envoy.md", blocks(GUIDE, "policies:").get(0)).policies().stream()
+        String policies = blocks(GUIDE, "policies:").stream()
+                .filter(block -> block.contains("domain: edge"))
+                .findFirst()
+                .orElseThrow();
+        return PolicyFile.read("proxies.md", policies).policies().stream()
                 .map(PolicyFile.Definition.PolicyDefinition::policy)
                 .toList();
     }
