@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.MonotonicClock;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import java.time.Clock;

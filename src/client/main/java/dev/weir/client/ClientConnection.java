@@ -1,25 +1,24 @@
 package dev.weir.client;
 
+import dev.weir.client.kafka.BackgroundFlush;
+import dev.weir.client.kafka.KafkaClients;
+import dev.weir.client.kafka.ReplyReader;
+import dev.weir.client.kafka.RequestCorrelation;
+import dev.weir.client.lease.LeasedDecisions;
 import dev.weir.event.Request;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.function.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.config.ConfigException;
-import org.apache.kafka.common.errors.InterruptException;
-import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -31,15 +30,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 final class ClientConnection implements AutoCloseable {
 
-    /** The header that names the partition of the topic of replies that the client reads, as a decimal number. */
-    static final String REPLY_PARTITION = "weir.reply-partition";
-
     private static final Duration CLOSE = Duration.ofSeconds(5);
-
-    /** How long {@link #find} waits for the partitions of a topic that exists. */
-    private static final Duration FIND = Duration.ofSeconds(10);
-
-    private static final long FIND_POLL_MS = 10;
 
     private final ClientBuilder options;
     private final Optional<SchemaRegistry> registry;
@@ -57,7 +48,7 @@ final class ClientConnection implements AutoCloseable {
      *
      * @param client identifies the client
      * @param replies processes the records of a partition of the topic of replies, on the reader's thread
-     * @throws KafkaException if the settings are invalid, or no host name {@linkplain #isUnresolved can be resolved}
+     * @throws KafkaException if the settings are invalid, or no host name {@linkplain KafkaClients#isUnresolved can be resolved}
      */
     ClientConnection(
             ClientBuilder options,
@@ -66,40 +57,14 @@ final class ClientConnection implements AutoCloseable {
             Consumer<ConsumerRecord<byte[], byte[]>> replies) {
         this.options = options;
         this.registry = registry;
-        check(options.producer());
+        KafkaClients.check(options.producer());
         reader = new ReplyReader(options.consumer(), options.replies(), client, replies);
         try {
-            leases = options.leased() ? new LeasedDecisions(options, registry) : null;
+            leases = options.leased() ? new LeasedDecisions(options.leaseSettings(), registry) : null;
         } catch (RuntimeException e) {
             reader.close();
             throw e;
         }
-    }
-
-    /**
-     * Checks the settings of a producer that is created later. A producer must not be created before a broker has
-     * responded: closing it can take as long as {@code request.timeout.ms}, since it requests its id at once.
-     *
-     * @throws KafkaException if they are invalid
-     */
-    static void check(Map<String, Object> producer) {
-        Map<String, Object> settings = new HashMap<>(producer);
-        settings.put(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
-        settings.put(ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
-        var unused = new ProducerConfig(settings);
-    }
-
-    /** Returns whether Kafka's clients could not be created because no host name of the brokers was resolved. */
-    static boolean isUnresolved(Throwable failure) {
-        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-            if (cause instanceof ConfigException
-                    && cause.getMessage() != null
-                    && (cause.getMessage().startsWith("No resolvable bootstrap urls")
-                            || cause.getMessage().startsWith("Unknown host in "))) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /**
@@ -116,47 +81,17 @@ final class ClientConnection implements AutoCloseable {
         waitingForRegistry = false;
         reader.connect(List.of(options.requests()));
         byte[] partition = String.valueOf(reader.partition()).getBytes(StandardCharsets.US_ASCII);
-        replyPartition = new RecordHeader(REPLY_PARTITION, partition);
+        replyPartition = new RecordHeader(RequestCorrelation.REPLY_PARTITION, partition);
         if (producer == null) {
             producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
         }
-        requestPartitions = find(producer, options.requests());
+        requestPartitions = KafkaClients.partitions(producer, options.requests());
         if (leases != null) {
             leases.connect();
         }
         reader.start();
         if (leases != null) {
             leases.start();
-        }
-    }
-
-    /**
-     * Waits until a producer has the metadata of a topic, so that no record has to wait for it. Does not depend on the
-     * producer's {@code max.block.ms}. The topic must exist, since a producer can create a missing topic.
-     *
-     * @return the number of its partitions
-     */
-    static int find(KafkaProducer<?, ?> producer, String topic) {
-        long startNanos = System.nanoTime();
-        int found = 0;
-        while (found == 0) {
-            try {
-                found = producer.partitionsFor(topic).size();
-            } catch (TimeoutException e) {
-                if (System.nanoTime() - startNanos > FIND.toNanos()) {
-                    throw new TimeoutException("no broker returned the partitions of " + topic, e);
-                }
-                pause();
-            }
-        }
-        return found;
-    }
-
-    private static void pause() {
-        try {
-            Thread.sleep(FIND_POLL_MS);
-        } catch (InterruptedException e) {
-            throw new InterruptException(e);
         }
     }
 

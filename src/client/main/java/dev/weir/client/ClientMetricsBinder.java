@@ -11,8 +11,7 @@ import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Publishes the counts of a {@link WeirClient} or a {@link ReleaseWorker} as
- * <a href="https://micrometer.io">Micrometer</a> meters. Only this class needs {@code micrometer-core}; the application
+ * Publishes the counts of a {@link WeirClient} as <a href="https://micrometer.io">Micrometer</a> meters. Only this class needs {@code micrometer-core}; the application
  * adds it to its dependencies. The meters are listed in topology-docs/reference/metrics.md.
  *
  * <pre>{@code
@@ -82,25 +81,6 @@ public final class ClientMetricsBinder {
             latency(figures, "0.5", stats -> seconds(stats.p50()));
             latency(figures, "0.99", stats -> seconds(stats.p99()));
             latency(figures, "1", stats -> seconds(stats.max()));
-        };
-    }
-
-    /**
-     * Returns a binder that registers the values of {@link WorkerStats}.
-     *
-     * @param worker the worker, which the meters reference until they are removed
-     * @return a binder, to be bound once per registry
-     */
-    public static MeterBinder of(ReleaseWorker worker) {
-        return registry -> {
-            Figures<WorkerStats> figures = new Figures<>(registry, worker::stats);
-            figures.counter("weir.worker.handled", Tags.empty(), WorkerStats::handled);
-            figures.counter("weir.worker.failed", Tags.empty(), WorkerStats::failed);
-            figures.counter("weir.worker.retried", Tags.empty(), WorkerStats::retried);
-            figures.counter("weir.worker.refused", Tags.empty(), WorkerStats::refused);
-            figures.counter("weir.worker.given.up", Tags.empty(), WorkerStats::givenUp);
-            figures.counter("weir.worker.duplicates", Tags.empty(), WorkerStats::duplicates);
-            figures.gauge("weir.worker.in.progress", Tags.empty(), WorkerStats::inProgress);
         };
     }
 

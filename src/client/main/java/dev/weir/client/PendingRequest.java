@@ -1,5 +1,7 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.lease.LeasedDecisions;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.event.Decision;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.UnreadableException;

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.AnswerClock;
 import dev.weir.event.Decision;
 import dev.weir.policy.DurationsAndSizes;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;

@@ -1,5 +1,8 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.kafka.RequestCorrelation;
+import dev.weir.client.lease.LeasedDecisions;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.lease.ClockStepDetector;

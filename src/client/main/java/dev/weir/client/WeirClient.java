@@ -1,5 +1,8 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.kafka.RequestCorrelation;
+import dev.weir.client.lease.LeasedDecisions;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -315,12 +318,14 @@ public final class WeirClient implements AutoCloseable {
     }
 
     /**
-     * Returns Weir's decision, or fails with a {@link NoDecisionException}, whatever the fallback is.
+     * Returns a decision like {@link #decide(Request)}, on a request whose record has headers.
      *
-     * @param headers headers of the request's record; Weir copies them to its decisions and its release
+     * @param request the request
+     * @param headers the headers, such as that of a trace. Weir copies them to its decisions and its release
+     * @return a future that completes or fails like that of {@link #decide(Request)}
      */
-    CompletableFuture<Decision> decide(Request request, List<Header> headers) {
-        return decide(request, headers, options.timeout());
+    public CompletableFuture<ClientDecision> decide(Request request, List<Header> headers) {
+        return withFallback(decide(request, headers, options.timeout()), options.fallback());
     }
 
     private CompletableFuture<Decision> decide(Request request, List<Header> headers, Duration within) {
@@ -358,9 +363,8 @@ public final class WeirClient implements AutoCloseable {
 
     private CircuitSettings.State leaseCircuit() {
         ClientConnection current = dispatcher.connection();
-        return current == null || current.leases() == null
-                ? CircuitSettings.State.CLOSED
-                : current.leases().circuit();
+        LeasedDecisions leases = current == null ? null : current.leases();
+        return leases != null && leases.isCircuitOpen() ? CircuitSettings.State.OPEN : CircuitSettings.State.CLOSED;
     }
 
     /**

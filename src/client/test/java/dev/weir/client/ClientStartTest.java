@@ -3,6 +3,7 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.client.release.ReleaseWorker;
 import dev.weir.event.Request;
 import java.io.IOException;
 import java.net.InetAddress;

@@ -2,6 +2,7 @@ package dev.weir.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.release.ReleaseWorker;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -33,6 +34,7 @@ class ExamplesTest {
             import com.sun.net.httpserver.HttpHandler;
             import com.sun.net.httpserver.HttpServer;
             import dev.weir.client.*;
+            import dev.weir.client.release.*;
             import dev.weir.client.throttle.*;
             import dev.weir.event.*;
             import dev.weir.policy.*;

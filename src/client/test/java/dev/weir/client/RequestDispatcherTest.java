@@ -2,6 +2,8 @@ package dev.weir.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.event.Request;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -3,6 +3,7 @@ package dev.weir.client;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.clock.AnswerClock;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.TestBroker;
 import dev.weir.event.Request;
