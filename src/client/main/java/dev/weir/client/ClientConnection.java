@@ -6,15 +6,14 @@ import dev.weir.client.kafka.ReplyReader;
 import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.client.lease.LeasedDecisions;
 import dev.weir.event.Request;
+import dev.weir.lease.ClockStepDetector;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
-import java.util.function.Consumer;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -35,7 +34,10 @@ final class ClientConnection implements AutoCloseable {
     private final ClientBuilder options;
     private final Optional<SchemaRegistry> registry;
     private final ReplyReader reader;
-    private final LeasedDecisions leases; // null if the client is not leased
+    private final RequestCorrelation correlation;
+    private final Optional<LeasedDecisions> leases;
+    private final ClockStepDetector clock = new ClockStepDetector();
+    private long setBack; // only for the thread that checks the clock
     private final BackgroundFlush flush = new BackgroundFlush(() -> this.producer.flush());
     private KafkaProducer<String, byte[]> producer; // null until brokers have responded
     private RequestCodec requestCodec; // null until connected
@@ -46,21 +48,26 @@ final class ClientConnection implements AutoCloseable {
     /**
      * Creates Kafka's consumers and checks the settings of the producers. Sends and reads nothing.
      *
-     * @param client identifies the client
-     * @param replies processes the records of a partition of the topic of replies, on the reader's thread
-     * @throws KafkaException if the settings are invalid, or no host name {@linkplain KafkaClients#isUnresolved can be resolved}
+     * @param correlation identifies the requests of the client
+     * @param replies receives the decisions, on the reader's thread
+     * @throws KafkaException if the settings are invalid, or no host name {@linkplain KafkaClients#isUnresolved can be
+     *     resolved}
      */
     ClientConnection(
             ClientBuilder options,
             Optional<SchemaRegistry> registry,
-            UUID client,
-            Consumer<ConsumerRecord<byte[], byte[]>> replies) {
+            RequestCorrelation correlation,
+            ReplyReader.Replies replies) {
         this.options = options;
         this.registry = registry;
+        this.correlation = correlation;
         KafkaClients.check(options.producer());
-        reader = new ReplyReader(options.consumer(), options.replies(), client, replies);
+        reader = new ReplyReader(
+                options.consumer(), options.replies(), correlation, new DecisionCodec(registry), replies);
         try {
-            leases = options.leased() ? new LeasedDecisions(options.leaseSettings(), registry) : null;
+            leases = options.leased()
+                    ? Optional.of(new LeasedDecisions(options.leaseSettings(), registry))
+                    : Optional.empty();
         } catch (RuntimeException e) {
             reader.close();
             throw e;
@@ -86,21 +93,17 @@ final class ClientConnection implements AutoCloseable {
             producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
         }
         requestPartitions = KafkaClients.partitions(producer, options.requests());
-        if (leases != null) {
-            leases.connect();
-        }
+        leases.ifPresent(LeasedDecisions::connect);
         reader.start();
-        if (leases != null) {
-            leases.start();
-        }
+        leases.ifPresent(LeasedDecisions::start);
     }
 
     /**
-     * Writes a request to its topic, with a header that names the partition of its reply.
+     * Writes a request to its topic, with headers that name its number and the partition of its reply.
      *
      * @throws RuntimeException if it cannot be encoded or is not accepted. Other failures are passed to the callback
      */
-    void send(Request request, List<Header> headers, Header correlation, Callback written) {
+    void send(Request request, List<Header> headers, long number, Callback written) {
         ProducerRecord<String, byte[]> record = new ProducerRecord<>(
                 options.requests(),
                 null,
@@ -108,7 +111,7 @@ final class ClientConnection implements AutoCloseable {
                 request.client(),
                 requestCodec.encode(request),
                 headers);
-        record.headers().add(correlation).add(replyPartition);
+        record.headers().add(correlation.header(number)).add(replyPartition);
         var unused = producer.send(record, written);
     }
 
@@ -118,18 +121,20 @@ final class ClientConnection implements AutoCloseable {
     }
 
     /**
-     * Sends what waits in the producers for further records, without waiting for it. This is needed when the wall clock
-     * is set back: a producer measures that wait by the wall clock, so it would last as much longer.
+     * Sends what waits in the producers for further records if the wall clock was set back since the last call. A
+     * producer measures that wait by the wall clock, so it would last as much longer. One thread calls this.
      */
-    void flush() {
-        flush.request();
-        if (leases != null) {
-            leases.flush();
+    void checkClock() {
+        var unused = clock.observe(System::nanoTime, System::currentTimeMillis);
+        if (clock.backwardCount() > setBack) {
+            setBack = clock.backwardCount();
+            flush.request();
+            leases.ifPresent(LeasedDecisions::flush);
         }
     }
 
-    /** Returns the decisions by leases, or null if the client is not leased. */
-    LeasedDecisions leases() {
+    /** Returns the decisions by leases; empty if the client is not leased. */
+    Optional<LeasedDecisions> leases() {
         return leases;
     }
 
@@ -149,20 +154,18 @@ final class ClientConnection implements AutoCloseable {
 
     /** Returns the last failure of reading or leasing; empty if it has succeeded since. */
     Optional<RuntimeException> failure() {
-        return reader.failure().or(() -> leases == null ? Optional.empty() : leases.failure());
+        return reader.failure().or(() -> leases.flatMap(LeasedDecisions::failure));
     }
 
     /** Returns whether an error has ended a thread of the connection; {@link #failure} is the reason. */
     boolean hasStopped() {
-        return reader.hasStopped() || leases != null && leases.hasStopped();
+        return reader.hasStopped() || leases.filter(LeasedDecisions::hasStopped).isPresent();
     }
 
     /** Returns leased quota and writes what was passed to the producer, for a few seconds at most. */
     @Override
     public void close() {
-        if (leases != null) {
-            leases.close();
-        }
+        leases.ifPresent(LeasedDecisions::close);
         boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
         reader.close();
         producer.close(CLOSE);
@@ -174,9 +177,7 @@ final class ClientConnection implements AutoCloseable {
 
     /** Closes a connection that has never been used. */
     void discard() {
-        if (leases != null) {
-            leases.discard();
-        }
+        leases.ifPresent(LeasedDecisions::discard);
         reader.close();
         if (producer != null) {
             producer.close(Duration.ZERO);

@@ -87,9 +87,9 @@ class ClientStartTest {
                     .isInstanceOf(NoDecisionException.class)
                     .hasMessageStartingWith("the client is not ready: ");
             ClientStats stats = weir.stats();
-            assertThat(stats.notReady()).isEqualTo(3);
+            assertThat(stats.undecided(NoDecisionReason.NOT_READY)).isEqualTo(3);
             assertThat(stats.sent()).isZero();
-            assertThat(stats.inFlight()).isZero();
+            assertThat(stats.now().inFlight()).isZero();
         }
     }
 
@@ -186,7 +186,7 @@ class ClientStartTest {
             }
             assertThatThrownBy(() -> weir.decide(REQUEST, Duration.ofNanos(999_999)))
                     .hasMessage("within must be at least 1 ms, is PT0.000999999S");
-            assertThat(weir.stats().inFlight()).isZero();
+            assertThat(weir.stats().now().inFlight()).isZero();
         }
     }
 

@@ -33,6 +33,16 @@ public final class RequestCorrelation {
     }
 
     /**
+     * Returns the partition of the topic of replies that the client reads.
+     *
+     * @param partitions the number of partitions of the topic
+     * @return the number of one of them
+     */
+    int replyPartition(int partitions) {
+        return Math.floorMod(client.hashCode(), partitions);
+    }
+
+    /**
      * Returns the header of a request.
      *
      * @param number the number of the request among those of the client

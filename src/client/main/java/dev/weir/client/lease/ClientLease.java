@@ -50,7 +50,7 @@ final class ClientLease {
     private final LeasedKeys keys;
     private final UsageAggregator usage;
     private final LeaseSession session;
-    private final LeaseHolder<LeasedDecisions.Waiter> holder;
+    private final LeaseHolder<LeaseWaiter> holder;
     private LeasedPolicyDecider policy;
     private long clockMs;
     private long aheadMs;
@@ -279,7 +279,7 @@ final class ClientLease {
         return policy;
     }
 
-    LeaseHolder<LeasedDecisions.Waiter> holder() {
+    LeaseHolder<LeaseWaiter> holder() {
         return holder;
     }
 
@@ -305,7 +305,7 @@ final class ClientLease {
     }
 
     /** Lets a request wait for a lease, or a PEEK for an answer. */
-    void park(LeasedDecisions.Waiter waiter, long untilMs) {
+    void park(LeaseWaiter waiter, long untilMs) {
         long cost = waiter.request().cost();
         if (waiter.request().kind() == RequestKind.PEEK) {
             holder.parkPeek(waiter, cost, untilMs);
@@ -315,7 +315,7 @@ final class ClientLease {
     }
 
     /** Returns the lines of waiting requests. */
-    List<WaitingLine<LeasedDecisions.Waiter>> lines() {
+    List<WaitingLine<LeaseWaiter>> lines() {
         settle();
         return holder.lines();
     }

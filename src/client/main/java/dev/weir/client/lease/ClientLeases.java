@@ -57,7 +57,20 @@ final class ClientLeases {
         return added;
     }
 
-    synchronized void remove(ClientLease lease) {
+    /** Removes a lease that is no longer used, and forgets the requests that wait for it, which have ended. */
+    void retire(ClientLease lease) {
+        lease.lock();
+        try {
+            if (!lease.isRemoved()) {
+                lease.markRemoved();
+                remove(lease);
+            }
+        } finally {
+            lease.unlock();
+        }
+    }
+
+    private synchronized void remove(ClientLease lease) {
         lease.keys().remove(lease);
         all.remove(lease.key(), lease);
     }

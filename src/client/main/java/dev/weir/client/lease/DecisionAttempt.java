@@ -20,6 +20,7 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -31,7 +32,7 @@ final class DecisionAttempt implements WritableLeases {
     /** Handles a request that has to wait, under the locks of its leases. Returns why it is undecided. */
     private interface OnWait {
 
-        LeasedDecisions.Undecided park(AwaitLease wait, ClientLease on);
+        LeaseReply park(AwaitLease wait, ClientLease on);
     }
 
     private final ClientLeases leases;
@@ -47,7 +48,6 @@ final class DecisionAttempt implements WritableLeases {
     private PolicyTable table;
     private int size;
     private ClientLease waitsOn;
-    private LeasedDecisions.Undecided undecided;
     private long nowMs;
     private long atMs;
 
@@ -74,43 +74,33 @@ final class DecisionAttempt implements WritableLeases {
         this.wake = wake;
     }
 
-    /** Returns why the last request has no decision. */
-    LeasedDecisions.Undecided undecided() {
-        return undecided;
-    }
-
-    /** Returns whether the last request waits for a lease. */
-    boolean waitsOn(ClientLease lease) {
-        return undecided == LeasedDecisions.Undecided.WAITS && waitsOn == lease;
-    }
-
-    /**
-     * Decides a request without letting it wait. If it would have to wait, {@link #decide} must be called for it.
-     * Returns null if the request is {@link #undecided}.
-     */
-    Decision tryDecide(Request request) {
+    /** Decides a request without letting it wait. If it would have to wait, {@link #decide} must be called for it. */
+    LeaseReply tryDecide(Request request) {
         return decide(request, true, true, (wait, on) -> restoreBooks());
     }
 
-    /** Decides a request, or lets it wait. Returns null if it is {@link #undecided}. */
-    Decision decide(Request request, LeasedDecisions.Waiter waiter) {
-        return decide(request, true, true, (wait, on) -> park(waiter, wait, on));
+    /** Decides a request, or lets it wait. */
+    LeaseReply decide(LeaseWaiter waiter) {
+        return decide(waiter.request(), true, true, (wait, on) -> park(waiter, wait, on));
     }
 
-    /** Decides a request that is the first to wait for a lease. Returns null if it is {@link #undecided}. */
-    Decision decideAgain(LeasedDecisions.Waiter waiter, ClientLease held, long untilMs) {
-        return decide(
-                waiter.request(), false, leases.nowMs() < untilMs, (wait, on) -> parkAgain(waiter, held, on, untilMs));
+    /** Decides a request that is the first to wait for a lease. Returns empty if it must wait longer for the same one. */
+    Optional<LeaseReply> decideAgain(LeaseWaiter waiter, ClientLease served, long untilMs) {
+        LeaseReply reply = decide(
+                waiter.request(),
+                false,
+                leases.nowMs() < untilMs,
+                (wait, on) -> parkAgain(waiter, served, on, untilMs));
+        return reply == LeaseReply.Undecided.WAITS && waitsOn == served ? Optional.empty() : Optional.of(reply);
     }
 
-    private Decision decide(Request request, boolean isFirst, boolean mayWait, OnWait onWait) {
-        undecided = LeasedDecisions.Undecided.OVER_TOPIC;
+    private LeaseReply decide(Request request, boolean isFirst, boolean mayWait, OnWait onWait) {
         waitsOn = null;
         session.checkClock();
         nowMs = leases.nowMs();
         long ledgerMs = session.ledgerTimeMs(nowMs, System.currentTimeMillis());
         if ((request.kind() != RequestKind.CONSUME && request.kind() != RequestKind.PEEK) || !find(request, ledgerMs)) {
-            return null;
+            return LeaseReply.Undecided.OVER_TOPIC;
         }
         try {
             atMs = Long.MIN_VALUE;
@@ -118,7 +108,7 @@ final class DecisionAttempt implements WritableLeases {
                 atMs = observes(i) ? atMs : Math.max(atMs, held[i].timeMs(nowMs));
             }
             return canTake(request)
-                    ? take(request, ledgerMs)
+                    ? new LeaseReply.Decided(take(request, ledgerMs))
                     : decideByBooks(at(request, ledgerMs), new LeaseContext(this, nowMs, isFirst, mayWait), onWait);
         } finally {
             unlock();
@@ -229,19 +219,19 @@ final class DecisionAttempt implements WritableLeases {
     }
 
     /** Decides a request that is not simply permitted, in the same way as an enforcer. */
-    private Decision decideByBooks(Request request, LeaseContext context, OnWait onWait) {
+    private LeaseReply decideByBooks(Request request, LeaseContext context, OnWait onWait) {
         for (int i = 0; i < size; i++) {
             before[i] = held[i].book();
         }
         DecisionResult result = Decider.readOnly(PolicyStates.NONE, context).decide(request, table);
         boolean isToWake = false;
-        Decision decision = null;
+        LeaseReply reply;
         if (result instanceof Decision decided) {
-            decision = count(request, decided);
+            reply = count(request, decided);
         } else {
             AwaitLease wait = (AwaitLease) result;
             waitsOn = of(wait.key());
-            undecided = onWait.park(wait, waitsOn);
+            reply = onWait.park(wait, waitsOn);
         }
         for (int i = 0; i < size; i++) {
             isToWake |= held[i].isToRequest(nowMs);
@@ -251,33 +241,32 @@ final class DecisionAttempt implements WritableLeases {
         if (isToWake) {
             wake.run();
         }
-        return decision;
+        return reply;
     }
 
-    private Decision count(Request request, Decision decision) {
+    /** Counts a decision. One that is due to a ledger that does not answer is none. */
+    private LeaseReply count(Request request, Decision decision) {
         if (request.kind() != RequestKind.CONSUME) {
-            return isUnanswered(request, decision) ? null : decision;
+            return isUnanswered(decision) ? LeaseReply.Undecided.NO_LEASE : new LeaseReply.Decided(decision);
         }
         for (int i = 0; i < size; i++) {
             boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
             if (decision.outcome() == Outcome.ALLOWED) {
                 held[i].allowed(before[i], observes(i) ? takenAtMs(i) : decision.decidedAtMs());
             } else if (isByThis && decision.reason() == Reason.QUOTA_NOT_AT_HAND && isUnanswered(held[i])) {
-                undecided = LeasedDecisions.Undecided.NO_LEASE;
-                return null;
+                return LeaseReply.Undecided.NO_LEASE;
             } else if (isByThis) {
                 held[i].denied(decision.decidedAtMs());
             }
         }
-        return decision;
+        return new LeaseReply.Decided(decision);
     }
 
     /** Returns whether a PEEK was denied because a ledger has not answered for long; it is then undecided. */
-    private boolean isUnanswered(Request request, Decision decision) {
+    private boolean isUnanswered(Decision decision) {
         for (int i = 0; i < size && decision.reason() == Reason.QUOTA_NOT_AT_HAND; i++) {
             boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
-            if (isByThis && request.kind() == RequestKind.PEEK && isUnanswered(held[i])) {
-                undecided = LeasedDecisions.Undecided.NO_LEASE;
+            if (isByThis && isUnanswered(held[i])) {
                 return true;
             }
         }
@@ -289,34 +278,34 @@ final class DecisionAttempt implements WritableLeases {
     }
 
     /** Restores the books, since the request is decided again and its demand must not be counted twice. */
-    private LeasedDecisions.Undecided restoreBooks() {
+    private LeaseReply restoreBooks() {
         for (int i = 0; i < size; i++) {
             held[i].put(before[i], rules[i].policy(), nowMs);
         }
-        return LeasedDecisions.Undecided.WAITS;
+        return LeaseReply.Undecided.WAITS;
     }
 
-    private LeasedDecisions.Undecided park(LeasedDecisions.Waiter waiter, AwaitLease wait, ClientLease on) {
+    private LeaseReply park(LeaseWaiter waiter, AwaitLease wait, ClientLease on) {
         long nowNanos = System.nanoTime();
         long waitNanos = Math.min(waiter.withinNanos(), TimeUnit.MILLISECONDS.toNanos(wait.maxWaitMs()));
         on.ledger().asked(nowNanos);
         if (waits.hasCircuit && on.ledger().isSilentFor(waitNanos, nowNanos)) {
-            return LeasedDecisions.Undecided.NO_LEDGER;
+            return LeaseReply.Undecided.NO_LEDGER;
         }
         if (!waiter.enter(on.ledger())) {
-            return LeasedDecisions.Undecided.NO_ROOM;
+            return LeaseReply.Undecided.NO_ROOM;
         }
         on.park(waiter, nowMs + wait.maxWaitMs());
-        return LeasedDecisions.Undecided.WAITS;
+        return LeaseReply.Undecided.WAITS;
     }
 
-    private LeasedDecisions.Undecided parkAgain(
-            LeasedDecisions.Waiter waiter, ClientLease served, ClientLease on, long untilMs) {
+    private LeaseReply parkAgain(
+            LeaseWaiter waiter, ClientLease served, ClientLease on, long untilMs) {
         if (on != served) {
             waiter.waitFor(on.ledger());
             on.park(waiter, untilMs);
         }
-        return LeasedDecisions.Undecided.WAITS;
+        return LeaseReply.Undecided.WAITS;
     }
 
     private ClientLease of(StateKey key) {

@@ -175,7 +175,7 @@ class ClientLeaseTest {
         assertThat(lease.lines()).allSatisfy(line -> assertThat(line).isEmpty());
     }
 
-    private static final class NoWaiter implements LeasedDecisions.Waiter {
+    private static final class NoWaiter implements LeaseWaiter {
 
         @Override
         public Request request() {
@@ -206,6 +206,6 @@ class ClientLeaseTest {
         }
 
         @Override
-        public void end(LeasedDecisions.Reply reply) {}
+        public void end(LeaseReply reply) {}
     }
 }

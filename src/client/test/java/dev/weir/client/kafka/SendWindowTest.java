@@ -1,10 +1,10 @@
-package dev.weir.client;
+package dev.weir.client.kafka;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.client.SendWindow.End;
-import dev.weir.client.SendWindow.Step;
-import dev.weir.client.SendWindow.Ticket;
+import dev.weir.client.kafka.SendWindow.End;
+import dev.weir.client.kafka.SendWindow.Step;
+import dev.weir.client.kafka.SendWindow.Ticket;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

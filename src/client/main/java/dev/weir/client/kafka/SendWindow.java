@@ -1,5 +1,6 @@
-package dev.weir.client;
+package dev.weir.client.kafka;
 
+import java.time.Duration;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Set;
@@ -29,16 +30,18 @@ import java.util.concurrent.TimeUnit;
 //
 // The estimate holds only while decisions arrive. Otherwise, because the enforcer pauses or is away, nothing is shed,
 // and what waits ends like a request that was sent: it timed out.
-final class SendWindow<R> {
+public final class SendWindow<R> {
 
     /** The window at first. */
-    static final int INITIAL = 128;
+    public static final int INITIAL = 128;
 
     /** The smallest window. If fewer requests are in flight and late, that is not because of each other. */
     static final int MIN = 32;
 
-    /** The shortest time-out that reduces the window when it has passed, since a decision can take that long. */
-    private static final long MIN_COUNTED_NANOS = CircuitSettings.MIN_COUNTED_TIMEOUT.toNanos();
+    /** The shortest time-out whose passing is a sign of overload or an outage, since a decision can take that long. */
+    public static final Duration MIN_COUNTED_TIMEOUT = Duration.ofMillis(100);
+
+    private static final long MIN_COUNTED_NANOS = MIN_COUNTED_TIMEOUT.toNanos();
 
     /** How long no decision may arrive until the estimate does not hold any more, at least. */
     private static final long MIN_FLOW_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
@@ -56,8 +59,12 @@ final class SendWindow<R> {
     private long decidedNanos;
     private boolean isDraining;
 
-    /** The place of a request in a window. */
-    static final class Ticket<R> {
+    /**
+     * The place of a request in a window.
+     *
+     * @param <R> the type of requests
+     */
+    public static final class Ticket<R> {
 
         private final R request;
         private final long startNanos;
@@ -70,10 +77,11 @@ final class SendWindow<R> {
         /**
          * Creates a ticket.
          *
+         * @param request the request
          * @param startNanos when the time of the request began
          * @param withinNanos how long it may take
          */
-        Ticket(R request, long startNanos, long withinNanos) {
+        public Ticket(R request, long startNanos, long withinNanos) {
             this.request = request;
             this.startNanos = startNanos;
             this.withinNanos = withinNanos;
@@ -85,7 +93,7 @@ final class SendWindow<R> {
     }
 
     /** How the time of a request in the window ends. */
-    enum End {
+    public enum End {
         /** It was decided in time. */
         DECIDED,
         /** Its time has passed. */
@@ -97,18 +105,30 @@ final class SendWindow<R> {
     /**
      * What to do with a request that has waited.
      *
+     * @param <R> the type of requests
+     * @param request the request
      * @param isShed whether it ends without being sent; otherwise it is sent
      */
-    record Step<R>(R request, boolean isShed) {}
+    public record Step<R>(R request, boolean isShed) {}
 
-    /** @param max the largest window, at least 1 */
-    SendWindow(int max) {
+    /**
+     * Creates an empty window.
+     *
+     * @param max the largest window, at least 1
+     */
+    public SendWindow(int max) {
         this.max = max;
         window = Math.min(INITIAL, max);
     }
 
-    /** Adds a request to those that wait. Returns false if it is shed instead. */
-    synchronized boolean offer(Ticket<R> ticket, long nowNanos) {
+    /**
+     * Adds a request to those that wait.
+     *
+     * @param ticket the request
+     * @param nowNanos the time
+     * @return false if it is shed instead
+     */
+    public synchronized boolean offer(Ticket<R> ticket, long nowNanos) {
         if (inFlight + queue.size() >= window && isFlowing(nowNanos) && expectedNanos() > ticket.withinNanos) {
             return false;
         }
@@ -127,20 +147,27 @@ final class SendWindow<R> {
     /**
      * Begins to send what may be sent. If this returns true, the caller repeats {@link #next} until it returns null.
      * One thread does so at a time, so requests are sent in their order.
+     *
+     * @return false if another thread does so
      */
-    synchronized boolean beginDrain() {
+    public synchronized boolean beginDrain() {
         boolean begins = !isDraining;
         isDraining = true;
         return begins;
     }
 
     /** Ends {@link #beginDrain} early, because of an error. */
-    synchronized void endDrain() {
+    public synchronized void endDrain() {
         isDraining = false;
     }
 
-    /** Returns what to do next, or null if nothing is to be done now. */
-    synchronized Step<R> next(long nowNanos) {
+    /**
+     * Returns what to do next.
+     *
+     * @param nowNanos the time
+     * @return a request to send or to shed; null if nothing is to be done now
+     */
+    public synchronized Step<R> next(long nowNanos) {
         Iterator<Ticket<R>> first = queue.iterator();
         if (inFlight >= window || !first.hasNext()) {
             isDraining = false;
@@ -164,13 +191,22 @@ final class SendWindow<R> {
     /**
      * Returns whether a request whose time has passed was not sent because others were ahead of it: decisions have
      * arrived in the second half of its time.
+     *
+     * @param ticket the request
+     * @return whether there is overload
      */
-    synchronized boolean wasCrowdedOut(Ticket<R> ticket) {
+    public synchronized boolean wasCrowdedOut(Ticket<R> ticket) {
         return !ticket.isSent && hasDecision && decidedNanos - (ticket.startNanos + ticket.withinNanos / 2) >= 0;
     }
 
-    /** Removes a request that has ended. Must be called once. Then {@link #beginDrain} is due. */
-    synchronized void end(Ticket<R> ticket, End how, long nowNanos) {
+    /**
+     * Removes a request that has ended. Must be called once. Then {@link #beginDrain} is due.
+     *
+     * @param ticket the request
+     * @param how how it has ended
+     * @param nowNanos the time
+     */
+    public synchronized void end(Ticket<R> ticket, End how, long nowNanos) {
         if (!ticket.isSent) {
             queue.remove(ticket);
             return;
@@ -206,8 +242,12 @@ final class SendWindow<R> {
         return window;
     }
 
-    /** Returns how many requests wait to be sent. */
-    synchronized int waiting() {
+    /**
+     * Returns how many requests wait to be sent.
+     *
+     * @return the number of requests
+     */
+    public synchronized int waiting() {
         return queue.size();
     }
 }

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.clock.AnswerClock;
 import dev.weir.client.kafka.RequestCorrelation;
+import dev.weir.client.kafka.SendWindow;
 import dev.weir.event.Request;
+import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Requests that wait in a window, with a connection that fails to send them. */
-class RequestDispatcherTest {
+class TopicStageTest {
 
     private static final int MAX = 20_000;
     private static final Request REQUEST = RequestBuilder.of("alice").build();
@@ -23,16 +25,18 @@ class RequestDispatcherTest {
     private final ClientBuilder options = WeirClient.builder(Map.of("bootstrap.servers", "127.0.0.1:1"))
             .maxInFlight(MAX)
             .executor(Runnable::run);
+    private final CircuitBreaker breaker = options.breaker();
     private final ClientMetrics metrics = new ClientMetrics();
     private final AnswerClock decisions = new AnswerClock();
     private final PendingRequests pending = new PendingRequests(MAX, Duration.ZERO);
     private final RequestCompleter completer =
-            new RequestCompleter(options, options.breaker(), pending, metrics, decisions, why -> Optional.empty());
-    private final RequestDispatcher dispatcher = new RequestDispatcher(
-            options.breaker(), pending, completer, metrics, new RequestCorrelation(UUID.randomUUID()), decisions);
-    private final ClientConnection unconnected =
-            new ClientConnection(options, Optional.empty(), UUID.randomUUID(), reply -> {});
+            new RequestCompleter(options, breaker, pending, metrics, decisions, why -> Optional.empty());
+    private final RequestAdmission admission = new RequestAdmission(breaker, pending, completer);
+    private final ClientConnection unconnected = new ClientConnection(
+            options, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
     private final SendWindow<PendingRequest> window = new SendWindow<>(1);
+    private final TopicStage stage =
+            new TopicStage(unconnected, List.of(window), admission, pending, completer, metrics, decisions);
 
     @AfterEach
     void close() {
@@ -44,27 +48,14 @@ class RequestDispatcherTest {
     private List<PendingRequest> waiting(int count) {
         List<PendingRequest> requests = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            PendingRequest request = new PendingRequest(dispatcher, REQUEST, List.of(), Duration.ofMinutes(10));
-            request.setConnection(unconnected);
-            request.setAtTimeout(NoDecisionReason.TIMED_OUT);
-            assertThat(pending.tryReserve() && pending.add(request, () -> {})).isTrue();
-            assertThat(request.enter(window)).isTrue();
+            PendingRequest request = new PendingRequest(REQUEST, List.of(), Duration.ofMinutes(10));
+            TopicStage.InWindow wait = stage.new InWindow(window);
+            assertThat(admission.admit(request)).isTrue();
+            admission.begin(request, wait);
+            assertThat(wait.enter(request)).isTrue();
             requests.add(request);
         }
         return requests;
-    }
-
-    @Test
-    void only_answers_of_its_own_ledger_make_a_late_lease_an_overload() {
-        AnswerClock own = new AnswerClock();
-        PendingRequest request = new PendingRequest(dispatcher, REQUEST, List.of(), Duration.ofMinutes(10));
-        AnswerClock first = new AnswerClock();
-        assertThat(request.enter(first)).isTrue();
-        request.waitFor(own);
-        first.answered(System.nanoTime());
-        assertThat(request.atTimeout()).isEqualTo(NoDecisionReason.NO_LEASE);
-        own.answered(System.nanoTime());
-        assertThat(request.atTimeout()).isEqualTo(NoDecisionReason.OVERLOADED);
     }
 
     @Test
@@ -93,7 +84,7 @@ class RequestDispatcherTest {
     @Test
     void all_requests_of_a_long_queue_end_if_each_fails_to_be_sent() {
         List<PendingRequest> requests = waiting(MAX);
-        dispatcher.drain(window);
+        stage.drain(window);
         assertThat(requests).allSatisfy(one -> assertThat(reason(one)).isEqualTo(NoDecisionReason.NOT_WRITTEN));
         assertThat(window.waiting()).isZero();
     }
