@@ -67,11 +67,11 @@ final class ClientLease {
     private long takenSinceMaintenance;
     private long takenUntilDue; // how much can be taken until maintenance is due
     private long maintainedUntilMs; // until when that is true
-    private long alarmMs = Long.MAX_VALUE;
+    private long timerMs = Long.MAX_VALUE;
     private Due due = Due.NEVER;
     private boolean isRemoved;
 
-    /** When maintenance is scheduled, besides at the {@link #alarmMs}. */
+    /** When maintenance is scheduled, besides at the {@link #timerMs}. */
     private enum Due {
         NEVER,
         /** At the end of the batch. */
@@ -184,12 +184,12 @@ final class ClientLease {
     }
 
     /** Returns when maintenance is scheduled at the latest, or {@link Long#MAX_VALUE} if it is not scheduled. */
-    long alarmMs() {
-        return alarmMs;
+    long timerMs() {
+        return timerMs;
     }
 
-    void setAlarm(long atMs) {
-        alarmMs = atMs;
+    void setTimer(long atMs) {
+        timerMs = atMs;
     }
 
     /** Returns the decision time of a request that is decided now. */

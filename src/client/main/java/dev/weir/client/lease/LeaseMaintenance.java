@@ -104,31 +104,31 @@ final class LeaseMaintenance {
         }
     }
 
-    /** Maintains a lease that is due, and one whose alarm has passed. Returns false if there is none. */
+    /** Maintains a lease that is due, and one whose timer has passed. Returns false if there is none. */
     private boolean maintainNext() {
         session.checkClock();
         ClientLease due = leases.nextDue();
         if (due != null && !joinsBatch(due)) {
             maintain(due);
         }
-        boolean hasAlarm = !timers.isEmpty() && timers.peek().atMs <= leases.nowMs();
-        if (hasAlarm) {
-            Timer alarm = timers.remove();
-            if (alarm.atMs == alarm.held.alarmMs()) {
-                alarm.held.setAlarm(Long.MAX_VALUE);
-                maintain(alarm.held);
+        boolean isTimerDue = !timers.isEmpty() && timers.peek().atMs <= leases.nowMs();
+        if (isTimerDue) {
+            Timer timer = timers.remove();
+            if (timer.atMs == timer.held.timerMs()) {
+                timer.held.setTimer(Long.MAX_VALUE);
+                maintain(timer.held);
             }
         }
-        return due != null || hasAlarm;
+        return due != null || isTimerDue;
     }
 
-    /** Sets the alarm for the end of the batch if the lease is due then. Returns false if it is due now. */
+    /** Sets the timer for the end of the batch if the lease is due then. Returns false if it is due now. */
     private boolean joinsBatch(ClientLease due) {
         due.lock();
         try {
             boolean joins = due.isDueWithBatch();
             if (joins) {
-                setAlarm(due, due.batchEndMs(leases.nowMs()));
+                setTimer(due, due.batchEndMs(leases.nowMs()));
             }
             return joins;
         } finally {
@@ -152,7 +152,7 @@ final class LeaseMaintenance {
                 if (held.isIdle(nowMs)) {
                     leases.retire(held);
                 } else {
-                    setAlarm(held, Math.max(held.dueMs(nowMs), nowMs + 1));
+                    setTimer(held, Math.max(held.dueMs(nowMs), nowMs + 1));
                 }
             }
         } finally {
@@ -161,9 +161,9 @@ final class LeaseMaintenance {
         send(held, messages);
     }
 
-    private void setAlarm(ClientLease held, long atMs) {
-        if (atMs < held.alarmMs()) {
-            held.setAlarm(atMs);
+    private void setTimer(ClientLease held, long atMs) {
+        if (atMs < held.timerMs()) {
+            held.setTimer(atMs);
             timers.add(new Timer(atMs, held));
         }
     }

@@ -5,7 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.LeaseHolder;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.FixedWindow;
 import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
@@ -33,7 +37,17 @@ class UsageAggregatorTest {
 
     private final UsageAggregator usage =
             new UsageAggregator(new StateKey(StateKey.NO_CLIENT, "all", List.of()), "me", new AtomicLong());
-    private final LeaseBook lent = LeaseBooks.holding(10, 1_000, 4_000);
+    private final LeaseBook lent = lent();
+
+    /** Returns a book with a lease of 10 tokens. */
+    private static LeaseBook lent() {
+        LeaseHolder<String> holder = LeaseHolder.empty(new LeaseSession("me", 1, () -> 0), LeaseTerms.DEFAULTS);
+        holder.setBook(holder.book().withDemand(1, 1_000));
+        holder.recordUnmetDemand(1);
+        LeaseRequest request = holder.nextMessage(1_000).orElseThrow();
+        holder.handleResponse(new LeaseResponse.Granted(request.number(), 1, 10, 1_000, 1_000, 5_000, 0), 1_000);
+        return holder.book();
+    }
 
     @Test
     void its_times_are_those_of_allowed_requests() {
