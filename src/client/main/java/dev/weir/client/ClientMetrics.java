@@ -49,7 +49,8 @@ final class ClientMetrics {
     /** Counts a decision if the fallback made it. */
     void decided(ClientDecision decision, Fallback fallback) {
         if (decision.noDecisionReason().isPresent()) {
-            LongAdder count = decision.allowed() ? failedOpen : fallback == Fallback.FAIL_OPEN ? shedClosed : failedClosed;
+            LongAdder count =
+                    decision.allowed() ? failedOpen : fallback == Fallback.FAIL_OPEN ? shedClosed : failedClosed;
             count.increment();
         }
     }

@@ -53,20 +53,27 @@ public final class ClientMetricsBinder {
             figures.counter("weir.client.sent", Tags.empty(), ClientStats::sent);
             ended(figures, "ANSWERED", stats -> stats.decided().overTopic());
             ended(figures, "DECIDED_HERE", stats -> stats.decided().here());
-            figures.counter("weir.client.waited.here", Tags.empty(), stats -> stats.decided().waitedHere());
+            figures.counter("weir.client.waited.here", Tags.empty(), stats -> stats.decided()
+                    .waitedHere());
             ended(figures, "REJECTED", ClientStats::rejected);
             for (NoDecisionReason why : NoDecisionReason.values()) {
                 ended(figures, why.name(), stats -> stats.undecided(why));
             }
-            figures.counter("weir.client.late", Tags.empty(), stats -> stats.decided().late());
+            figures.counter(
+                    "weir.client.late", Tags.empty(), stats -> stats.decided().late());
             figures.counter("weir.client.fallback", Tags.of("as", Fallback.FAIL_OPEN.name()), stats -> stats.fallbacks()
                     .open());
             figures.counter(
-                    "weir.client.fallback", Tags.of("as", Fallback.FAIL_CLOSED.name()), stats -> stats.fallbacks().closed());
-            figures.counter("weir.client.shed", Tags.empty(), stats -> stats.fallbacks().shed());
-            figures.gauge("weir.client.in.flight", Tags.empty(), stats -> stats.now().inFlight());
-            figures.gauge("weir.client.queued", Tags.empty(), stats -> stats.now().queued());
-            figures.gauge("weir.client.keys.held", Tags.empty(), stats -> stats.now().keysHeld());
+                    "weir.client.fallback", Tags.of("as", Fallback.FAIL_CLOSED.name()), stats -> stats.fallbacks()
+                            .closed());
+            figures.counter(
+                    "weir.client.shed", Tags.empty(), stats -> stats.fallbacks().shed());
+            figures.gauge(
+                    "weir.client.in.flight", Tags.empty(), stats -> stats.now().inFlight());
+            figures.gauge(
+                    "weir.client.queued", Tags.empty(), stats -> stats.now().queued());
+            figures.gauge(
+                    "weir.client.keys.held", Tags.empty(), stats -> stats.now().keysHeld());
             for (CircuitSettings.State state : CircuitSettings.State.values()) {
                 figures.gauge(
                         "weir.client.circuit",

@@ -333,8 +333,9 @@ public final class WeirClient implements AutoCloseable {
         if (fault.isPresent()) {
             throw new IllegalArgumentException(fault.get());
         }
-        Optional<Decision> decision =
-                isReady() ? stages.connection().leases().flatMap(leases -> leases.tryDecide(request)) : Optional.empty();
+        Optional<Decision> decision = isReady()
+                ? stages.connection().leases().flatMap(leases -> leases.tryDecide(request))
+                : Optional.empty();
         decision.ifPresent(decided -> metrics.decidedHere.increment());
         return decision;
     }

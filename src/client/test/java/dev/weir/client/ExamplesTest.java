@@ -2,7 +2,6 @@ package dev.weir.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.client.release.ReleaseWorker;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;

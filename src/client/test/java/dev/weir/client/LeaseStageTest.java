@@ -27,10 +27,10 @@ class LeaseStageTest {
     private final CircuitBreaker breaker = options.breaker();
     private final ClientMetrics metrics = new ClientMetrics();
     private final PendingRequests pending = new PendingRequests(1, Duration.ZERO);
-    private final RequestCompleter completer = new RequestCompleter(
-            options, breaker, pending, metrics, new AnswerClock(), why -> Optional.empty());
-    private final ClientConnection unconnected = new ClientConnection(
-            options, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
+    private final RequestCompleter completer =
+            new RequestCompleter(options, breaker, pending, metrics, new AnswerClock(), why -> Optional.empty());
+    private final ClientConnection unconnected =
+            new ClientConnection(options, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
     private final List<PendingRequest> overTopic = new ArrayList<>();
     private final LeaseStage stage = new LeaseStage(
             unconnected.leases().orElseThrow(),

@@ -32,8 +32,8 @@ class TopicStageTest {
     private final RequestCompleter completer =
             new RequestCompleter(options, breaker, pending, metrics, decisions, why -> Optional.empty());
     private final RequestAdmission admission = new RequestAdmission(breaker, pending, completer);
-    private final ClientConnection unconnected = new ClientConnection(
-            options, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
+    private final ClientConnection unconnected =
+            new ClientConnection(options, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
     private final SendWindow<PendingRequest> window = new SendWindow<>(1);
     private final TopicStage stage =
             new TopicStage(unconnected, List.of(window), admission, pending, completer, metrics, decisions);

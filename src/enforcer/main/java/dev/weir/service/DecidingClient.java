@@ -182,8 +182,8 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     private static CompletableFuture<ClientDecision> undecided(Fallback fallback) {
         return fallback.decision(NoDecisionReason.CLOSED)
                 .map(CompletableFuture::completedFuture)
-                .orElseGet(() ->
-                        CompletableFuture.failedFuture(new UnreachableException("the service is closed", null)));
+                .orElseGet(
+                        () -> CompletableFuture.failedFuture(new UnreachableException("the service is closed", null)));
     }
 
     /** Returns the client, which is started if none is running; empty if this was closed before it was started. */

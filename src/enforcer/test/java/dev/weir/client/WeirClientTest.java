@@ -114,8 +114,11 @@ class WeirClientTest {
             assertThat(stats.sent()).isEqualTo(answers.size());
             assertThat(stats.decided().overTopic()).isEqualTo(answers.size());
             assertThat(stats.now().inFlight()).isZero();
-            assertThat(stats.latency().p50()).isPositive().isLessThanOrEqualTo(stats.latency().p99());
-            assertThat(stats.latency().p99()).isLessThanOrEqualTo(stats.latency().max());
+            assertThat(stats.latency().p50())
+                    .isPositive()
+                    .isLessThanOrEqualTo(stats.latency().p99());
+            assertThat(stats.latency().p99())
+                    .isLessThanOrEqualTo(stats.latency().max());
         } finally {
             pool.shutdownNow();
         }
@@ -161,8 +164,11 @@ class WeirClientTest {
             await(
                     "all decisions are counted",
                     LiveWeir.PATIENCE,
-                    () -> one.stats().decided().overTopic() + other.stats().decided().overTopic() == 2);
-            assertThat(one.stats().decided().late() + other.stats().decided().late()).isZero();
+                    () -> one.stats().decided().overTopic()
+                                    + other.stats().decided().overTopic()
+                            == 2);
+            assertThat(one.stats().decided().late() + other.stats().decided().late())
+                    .isZero();
         }
     }
 
@@ -267,7 +273,8 @@ class WeirClientTest {
                 .containsEntry("weir.client.queued[]", 0.0)
                 .containsEntry("weir.client.keys.held[]", 0.0)
                 .containsEntry(
-                        "weir.client.latency.seconds[1]", weir.stats().latency().max().toNanos() / 1e9);
+                        "weir.client.latency.seconds[1]",
+                        weir.stats().latency().max().toNanos() / 1e9);
     }
 
     @Test
@@ -298,7 +305,8 @@ class WeirClientTest {
                         .noDecisionReason()
                         .isEmpty());
             }
-            assertThat(weir.stats().decided().late()).isGreaterThanOrEqualTo(4); // a timeout does not cancel the request
+            assertThat(weir.stats().decided().late())
+                    .isGreaterThanOrEqualTo(4); // a timeout does not cancel the request
         }
     }
 
@@ -337,7 +345,8 @@ class WeirClientTest {
             assertThat(waiting).noneMatch(CompletableFuture::isDone);
             assertThat(weir.stats().sent()).isEqualTo(5);
             assertThat(weir.stats().now().inFlight()).isEqualTo(5);
-            assertThat(weir.stats().undecided(NoDecisionReason.TOO_MANY_WAITING)).isEqualTo(3);
+            assertThat(weir.stats().undecided(NoDecisionReason.TOO_MANY_WAITING))
+                    .isEqualTo(3);
         }
     }
 
@@ -359,7 +368,8 @@ class WeirClientTest {
                     "the timeouts are counted, which is after the next request is sent",
                     LiveWeir.PATIENCE,
                     () -> weir.stats().undecided(NoDecisionReason.TIMED_OUT) >= 2);
-            assertThat(weir.stats().undecided(NoDecisionReason.TOO_MANY_WAITING)).isZero();
+            assertThat(weir.stats().undecided(NoDecisionReason.TOO_MANY_WAITING))
+                    .isZero();
         }
     }
 

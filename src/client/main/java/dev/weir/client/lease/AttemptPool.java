@@ -23,7 +23,8 @@ final class AttemptPool {
     /** @param creator returns a new attempt */
     AttemptPool(Supplier<DecisionAttempt> creator) {
         this.creator = creator;
-        int count = Integer.highestOneBit(SLOTS_PER_PROCESSOR * Runtime.getRuntime().availableProcessors());
+        int count =
+                Integer.highestOneBit(SLOTS_PER_PROCESSOR * Runtime.getRuntime().availableProcessors());
         mask = count - 1;
         slots = new AtomicReferenceArray<>(count * STRIDE);
     }

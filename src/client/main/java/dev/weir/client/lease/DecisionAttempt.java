@@ -299,8 +299,7 @@ final class DecisionAttempt implements WritableLeases {
         return LeaseReply.Undecided.WAITS;
     }
 
-    private LeaseReply parkAgain(
-            LeaseWaiter waiter, ClientLease served, ClientLease on, long untilMs) {
+    private LeaseReply parkAgain(LeaseWaiter waiter, ClientLease served, ClientLease on, long untilMs) {
         if (on != served) {
             waiter.waitFor(on.ledger());
             on.park(waiter, untilMs);

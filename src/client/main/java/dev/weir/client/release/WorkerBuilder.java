@@ -192,7 +192,8 @@ public final class WorkerBuilder {
     }
 
     ReleaseConsumer consumer() {
-        ReleaseConsumer consumer = new ReleaseConsumer(KafkaClients.settings(kafka, KafkaClients.CONSUMER), prefix + "releases");
+        ReleaseConsumer consumer =
+                new ReleaseConsumer(KafkaClients.settings(kafka, KafkaClients.CONSUMER), prefix + "releases");
         consumer.failure().ifPresent(failure -> {
             consumer.close();
             throw failure; // the worker reports it and tries again

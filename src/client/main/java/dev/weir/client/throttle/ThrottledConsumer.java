@@ -1,7 +1,6 @@
 package dev.weir.client.throttle;
 
 import dev.weir.client.ClientDecision;
-import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
 import dev.weir.client.clock.ClockStepWakeup;
 import dev.weir.event.Decision;

@@ -129,8 +129,7 @@ class ThrottledConsumerTest {
     }
 
     private static CompletableFuture<ClientDecision> done(Decision decision) {
-        return CompletableFuture.completedFuture(
-                ClientDecision.of(decision));
+        return CompletableFuture.completedFuture(ClientDecision.of(decision));
     }
 
     /** Denies the first attempts of a client, for the given time. */
@@ -245,8 +244,7 @@ class ThrottledConsumerTest {
     @Test
     void without_a_decision_the_same_request_is_sent_again() {
         answers = request -> requests.size() == 1
-                ? CompletableFuture.completedFuture(
-                        ClientDecision.fallback(false, NoDecisionReason.TIMED_OUT))
+                ? CompletableFuture.completedFuture(ClientDecision.fallback(false, NoDecisionReason.TIMED_OUT))
                 : allowed(request);
         write(P0, "a");
         assertThat(poll(PATIENCE)).containsExactly("a");
