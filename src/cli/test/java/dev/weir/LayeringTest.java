@@ -122,11 +122,19 @@ class LayeringTest {
                     "dev.weir.wire");
 
     @ArchTest
+    static final ArchRule only_the_client_uses_what_is_not_its_api = noClasses()
+            .that()
+            .resideOutsideOfPackage("dev.weir.client..")
+            .should()
+            .dependOnClassesThat()
+            .resideInAnyPackage("dev.weir.client.clock", "dev.weir.client.kafka", "dev.weir.client.lease");
+
+    @ArchTest
     static final ArchRule client_needs_micrometer_only_where_somebody_binds_it = noClasses()
             .that()
             .resideInAPackage("dev.weir.client..")
             .and()
-            .haveNameNotMatching(".*\\.(Client|Throttled)MetricsBinder(\\$.*)?")
+            .haveNameNotMatching(".*\\.(Client|Throttled|Worker)MetricsBinder(\\$.*)?")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("io.micrometer..");

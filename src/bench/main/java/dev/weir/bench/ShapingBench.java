@@ -1,6 +1,6 @@
 package dev.weir.bench;
 
-import dev.weir.client.ReleaseConsumer;
+import dev.weir.client.release.ReleaseConsumer;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;

@@ -1,6 +1,6 @@
 package dev.weir.bench;
 
-import dev.weir.client.ReleaseConsumer;
+import dev.weir.client.release.ReleaseConsumer;
 import dev.weir.event.Release;
 import dev.weir.fault.FaultsException;
 import dev.weir.topics.TopicReader;

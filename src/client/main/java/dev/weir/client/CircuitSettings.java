@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.MonotonicClock;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import java.time.Clock;
@@ -29,9 +30,6 @@ public record CircuitSettings(int window, int failurePercent, Duration openFor, 
 
     /** Opens if 50 % of the last 100 requests failed, for 5 s, with 5 trials. */
     public static final CircuitSettings DEFAULT = new CircuitSettings(100, 50, Duration.ofSeconds(5), 5);
-
-    /** The shortest time-out of requests that count as failed when it has passed. */
-    static final Duration MIN_COUNTED_TIMEOUT = Duration.ofMillis(100);
 
     /** The state of a circuit. */
     public enum State {

@@ -1,5 +1,7 @@
 package dev.weir.client;
 
+import dev.weir.client.kafka.KafkaClients;
+import dev.weir.client.lease.LeaseSettings;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.RequestRules;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
@@ -21,13 +23,6 @@ public final class ClientBuilder {
 
     /** The defaults of the enforcer's {@code requests} section. */
     static final RequestRules DEFAULT_RULES = new RequestRules(64 << 10, 64, 1_024, 1_000_000_000_000L);
-
-    /** Rules without bounds, for requests that an enforcer has accepted before. */
-    static final RequestRules ANY =
-            new RequestRules(Integer.MAX_VALUE, Integer.MAX_VALUE, Integer.MAX_VALUE, Long.MAX_VALUE);
-
-    private static final String PRODUCER = "producer.";
-    private static final String CONSUMER = "consumer.";
 
     /** The shortest {@code request.timeout.ms} that the client sets by itself. */
     private static final int MIN_REQUEST_MS = 1_000;
@@ -291,28 +286,18 @@ public final class ClientBuilder {
         return prefix + "replies";
     }
 
-    String leaseUsage() {
-        return prefix + "lease-usage";
-    }
-
-    String policies() {
-        return prefix + "policies";
-    }
-
-    String leaseRequests() {
-        return prefix + "lease-requests." + applicationId;
-    }
-
-    String leaseResponses() {
-        return prefix + "lease-responses." + applicationId;
-    }
-
     boolean leased() {
         return leased;
     }
 
-    LeaseTerms leases() {
-        return leases;
+    LeaseSettings leaseSettings() {
+        LeaseSettings.Topics topics = new LeaseSettings.Topics(
+                prefix + "policies",
+                prefix + "lease-requests." + applicationId,
+                prefix + "lease-responses." + applicationId,
+                prefix + "lease-usage",
+                replies());
+        return new LeaseSettings(topics, producer(), consumer(), leases, timeout, hasCircuit());
     }
 
     Duration timeout() {
@@ -363,7 +348,7 @@ public final class ClientBuilder {
      * @throws KafkaException if one of these properties is not a number
      */
     Map<String, Object> producer() {
-        Map<String, Object> own = settings(kafka, PRODUCER);
+        Map<String, Object> own = KafkaClients.settings(kafka, KafkaClients.PRODUCER);
         Map<String, Object> settings = new HashMap<>();
         int requestMs = Math.max(MIN_REQUEST_MS, (int) timeout.toMillis());
         settings.put(ProducerConfig.ACKS_CONFIG, "all");
@@ -393,23 +378,7 @@ public final class ClientBuilder {
     Map<String, Object> consumer() {
         Map<String, Object> settings = new HashMap<>();
         settings.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, committed ? "read_committed" : "read_uncommitted");
-        settings.putAll(settings(kafka, CONSUMER));
-        return settings;
-    }
-
-    /** Returns the properties of all Kafka clients, overridden by those with a given prefix, which is removed. */
-    static Map<String, Object> settings(Map<?, ?> kafka, String own) {
-        Map<String, Object> settings = new HashMap<>();
-        Map<String, Object> over = new HashMap<>();
-        kafka.forEach((name, value) -> {
-            String key = String.valueOf(name);
-            if (key.startsWith(own)) {
-                over.put(key.substring(own.length()), value);
-            } else if (!key.startsWith(PRODUCER) && !key.startsWith(CONSUMER)) {
-                settings.put(key, value);
-            }
-        });
-        settings.putAll(over);
+        settings.putAll(KafkaClients.settings(kafka, KafkaClients.CONSUMER));
         return settings;
     }
 

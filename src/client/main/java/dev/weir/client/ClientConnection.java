@@ -1,25 +1,23 @@
 package dev.weir.client;
 
+import dev.weir.client.kafka.BackgroundFlush;
+import dev.weir.client.kafka.KafkaClients;
+import dev.weir.client.kafka.ReplyReader;
+import dev.weir.client.kafka.RequestCorrelation;
+import dev.weir.client.lease.LeasedDecisions;
 import dev.weir.event.Request;
+import dev.weir.lease.ClockStepDetector;
+import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.UUID;
-import java.util.function.Consumer;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.KafkaProducer;
-import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.config.ConfigException;
-import org.apache.kafka.common.errors.InterruptException;
-import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -31,20 +29,15 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 final class ClientConnection implements AutoCloseable {
 
-    /** The header that names the partition of the topic of replies that the client reads, as a decimal number. */
-    static final String REPLY_PARTITION = "weir.reply-partition";
-
     private static final Duration CLOSE = Duration.ofSeconds(5);
-
-    /** How long {@link #find} waits for the partitions of a topic that exists. */
-    private static final Duration FIND = Duration.ofSeconds(10);
-
-    private static final long FIND_POLL_MS = 10;
 
     private final ClientBuilder options;
     private final Optional<SchemaRegistry> registry;
     private final ReplyReader reader;
-    private final LeasedDecisions leases; // null if the client is not leased
+    private final RequestCorrelation correlation;
+    private final Optional<LeasedDecisions> leases;
+    private final ClockStepDetector clock = new ClockStepDetector();
+    private long setBack; // only for the thread that checks the clock
     private final BackgroundFlush flush = new BackgroundFlush(() -> this.producer.flush());
     private KafkaProducer<String, byte[]> producer; // null until brokers have responded
     private RequestCodec requestCodec; // null until connected
@@ -55,51 +48,30 @@ final class ClientConnection implements AutoCloseable {
     /**
      * Creates Kafka's consumers and checks the settings of the producers. Sends and reads nothing.
      *
-     * @param client identifies the client
-     * @param replies processes the records of a partition of the topic of replies, on the reader's thread
-     * @throws KafkaException if the settings are invalid, or no host name {@linkplain #isUnresolved can be resolved}
+     * @param correlation identifies the requests of the client
+     * @param replies receives the decisions, on the reader's thread
+     * @throws KafkaException if the settings are invalid, or no host name {@linkplain KafkaClients#isUnresolved can be
+     *     resolved}
      */
     ClientConnection(
             ClientBuilder options,
             Optional<SchemaRegistry> registry,
-            UUID client,
-            Consumer<ConsumerRecord<byte[], byte[]>> replies) {
+            RequestCorrelation correlation,
+            ReplyReader.Replies replies) {
         this.options = options;
         this.registry = registry;
-        check(options.producer());
-        reader = new ReplyReader(options.consumer(), options.replies(), client, replies);
+        this.correlation = correlation;
+        KafkaClients.check(options.producer());
+        reader = new ReplyReader(
+                options.consumer(), options.replies(), correlation, new DecisionCodec(registry), replies);
         try {
-            leases = options.leased() ? new LeasedDecisions(options, registry) : null;
+            leases = options.leased()
+                    ? Optional.of(new LeasedDecisions(options.leaseSettings(), registry))
+                    : Optional.empty();
         } catch (RuntimeException e) {
             reader.close();
             throw e;
         }
-    }
-
-    /**
-     * Checks the settings of a producer that is created later. A producer must not be created before a broker has
-     * responded: closing it can take as long as {@code request.timeout.ms}, since it requests its id at once.
-     *
-     * @throws KafkaException if they are invalid
-     */
-    static void check(Map<String, Object> producer) {
-        Map<String, Object> settings = new HashMap<>(producer);
-        settings.put(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
-        settings.put(ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, ByteArraySerializer.class);
-        var unused = new ProducerConfig(settings);
-    }
-
-    /** Returns whether Kafka's clients could not be created because no host name of the brokers was resolved. */
-    static boolean isUnresolved(Throwable failure) {
-        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-            if (cause instanceof ConfigException
-                    && cause.getMessage() != null
-                    && (cause.getMessage().startsWith("No resolvable bootstrap urls")
-                            || cause.getMessage().startsWith("Unknown host in "))) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /**
@@ -116,56 +88,22 @@ final class ClientConnection implements AutoCloseable {
         waitingForRegistry = false;
         reader.connect(List.of(options.requests()));
         byte[] partition = String.valueOf(reader.partition()).getBytes(StandardCharsets.US_ASCII);
-        replyPartition = new RecordHeader(REPLY_PARTITION, partition);
+        replyPartition = new RecordHeader(RequestCorrelation.REPLY_PARTITION, partition);
         if (producer == null) {
             producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
         }
-        requestPartitions = find(producer, options.requests());
-        if (leases != null) {
-            leases.connect();
-        }
+        requestPartitions = KafkaClients.partitions(producer, options.requests());
+        leases.ifPresent(LeasedDecisions::connect);
         reader.start();
-        if (leases != null) {
-            leases.start();
-        }
+        leases.ifPresent(LeasedDecisions::start);
     }
 
     /**
-     * Waits until a producer has the metadata of a topic, so that no record has to wait for it. Does not depend on the
-     * producer's {@code max.block.ms}. The topic must exist, since a producer can create a missing topic.
-     *
-     * @return the number of its partitions
-     */
-    static int find(KafkaProducer<?, ?> producer, String topic) {
-        long startNanos = System.nanoTime();
-        int found = 0;
-        while (found == 0) {
-            try {
-                found = producer.partitionsFor(topic).size();
-            } catch (TimeoutException e) {
-                if (System.nanoTime() - startNanos > FIND.toNanos()) {
-                    throw new TimeoutException("no broker returned the partitions of " + topic, e);
-                }
-                pause();
-            }
-        }
-        return found;
-    }
-
-    private static void pause() {
-        try {
-            Thread.sleep(FIND_POLL_MS);
-        } catch (InterruptedException e) {
-            throw new InterruptException(e);
-        }
-    }
-
-    /**
-     * Writes a request to its topic, with a header that names the partition of its reply.
+     * Writes a request to its topic, with headers that name its number and the partition of its reply.
      *
      * @throws RuntimeException if it cannot be encoded or is not accepted. Other failures are passed to the callback
      */
-    void send(Request request, List<Header> headers, Header correlation, Callback written) {
+    void send(Request request, List<Header> headers, long number, Callback written) {
         ProducerRecord<String, byte[]> record = new ProducerRecord<>(
                 options.requests(),
                 null,
@@ -173,7 +111,7 @@ final class ClientConnection implements AutoCloseable {
                 request.client(),
                 requestCodec.encode(request),
                 headers);
-        record.headers().add(correlation).add(replyPartition);
+        record.headers().add(correlation.header(number)).add(replyPartition);
         var unused = producer.send(record, written);
     }
 
@@ -183,18 +121,20 @@ final class ClientConnection implements AutoCloseable {
     }
 
     /**
-     * Sends what waits in the producers for further records, without waiting for it. This is needed when the wall clock
-     * is set back: a producer measures that wait by the wall clock, so it would last as much longer.
+     * Sends what waits in the producers for further records if the wall clock was set back since the last call. A
+     * producer measures that wait by the wall clock, so it would last as much longer. One thread calls this.
      */
-    void flush() {
-        flush.request();
-        if (leases != null) {
-            leases.flush();
+    void checkClock() {
+        var unused = clock.observe(System::nanoTime, System::currentTimeMillis);
+        if (clock.backwardCount() > setBack) {
+            setBack = clock.backwardCount();
+            flush.request();
+            leases.ifPresent(LeasedDecisions::flush);
         }
     }
 
-    /** Returns the decisions by leases, or null if the client is not leased. */
-    LeasedDecisions leases() {
+    /** Returns the decisions by leases; empty if the client is not leased. */
+    Optional<LeasedDecisions> leases() {
         return leases;
     }
 
@@ -214,20 +154,18 @@ final class ClientConnection implements AutoCloseable {
 
     /** Returns the last failure of reading or leasing; empty if it has succeeded since. */
     Optional<RuntimeException> failure() {
-        return reader.failure().or(() -> leases == null ? Optional.empty() : leases.failure());
+        return reader.failure().or(() -> leases.flatMap(LeasedDecisions::failure));
     }
 
     /** Returns whether an error has ended a thread of the connection; {@link #failure} is the reason. */
     boolean hasStopped() {
-        return reader.hasStopped() || leases != null && leases.hasStopped();
+        return reader.hasStopped() || leases.filter(LeasedDecisions::hasStopped).isPresent();
     }
 
     /** Returns leased quota and writes what was passed to the producer, for a few seconds at most. */
     @Override
     public void close() {
-        if (leases != null) {
-            leases.close();
-        }
+        leases.ifPresent(LeasedDecisions::close);
         boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
         reader.close();
         producer.close(CLOSE);
@@ -239,9 +177,7 @@ final class ClientConnection implements AutoCloseable {
 
     /** Closes a connection that has never been used. */
     void discard() {
-        if (leases != null) {
-            leases.discard();
-        }
+        leases.ifPresent(LeasedDecisions::discard);
         reader.close();
         if (producer != null) {
             producer.close(Duration.ZERO);

@@ -1,5 +1,7 @@
 package dev.weir.client;
 
+import dev.weir.client.kafka.KafkaClients;
+import dev.weir.client.kafka.ThreadEnd;
 import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.Optional;
@@ -127,7 +129,7 @@ final class ClientConnector implements AutoCloseable {
                 opened.complete(null);
                 return connection;
             } catch (RuntimeException | Error e) {
-                if (!(e instanceof RuntimeException unresolved) || !ClientConnection.isUnresolved(e)) {
+                if (!(e instanceof RuntimeException unresolved) || !KafkaClients.isUnresolved(e)) {
                     failure = e instanceof RuntimeException invalid ? invalid : new IllegalStateException(e);
                     stopped = true;
                     opened.completeExceptionally(e);

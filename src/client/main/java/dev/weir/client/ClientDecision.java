@@ -21,11 +21,38 @@ public record ClientDecision(
     private static final int OK = 200;
     private static final int UNAVAILABLE = 503;
 
-    static ClientDecision of(Decision decision) {
+    /**
+     * Checks that there is either a decision or a reason.
+     *
+     * @param allowed whether the request may proceed
+     * @param decision Weir's decision; empty if the fallback was used
+     * @param noDecisionReason why there is no decision by Weir; empty if there is one
+     * @throws IllegalArgumentException if there are both or none
+     */
+    public ClientDecision {
+        if (decision.isPresent() == noDecisionReason.isPresent()) {
+            throw new IllegalArgumentException("either decision or noDecisionReason is required");
+        }
+    }
+
+    /**
+     * Returns a decision by Weir.
+     *
+     * @param decision the decision
+     * @return the same decision, with what it means for the caller
+     */
+    public static ClientDecision of(Decision decision) {
         return new ClientDecision(decision.outcome() == Outcome.ALLOWED, Optional.of(decision), Optional.empty());
     }
 
-    static ClientDecision fallback(boolean allowed, NoDecisionReason why) {
+    /**
+     * Returns a decision that is not Weir's. {@link Fallback#decision} returns that of a fallback.
+     *
+     * @param allowed whether the request may proceed
+     * @param why why there is no decision by Weir
+     * @return a decision without Weir's
+     */
+    public static ClientDecision fallback(boolean allowed, NoDecisionReason why) {
         return new ClientDecision(allowed, Optional.empty(), Optional.of(why));
     }
 

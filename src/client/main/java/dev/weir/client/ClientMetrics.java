@@ -19,9 +19,9 @@ final class ClientMetrics {
     final LongAdder late = new LongAdder();
     final LongAdder decidedHere = new LongAdder();
     final LongAdder waitedHere = new LongAdder();
-    final LongAdder failedOpen = new LongAdder();
-    final LongAdder failedClosed = new LongAdder();
-    final LongAdder shedClosed = new LongAdder();
+    private final LongAdder failedOpen = new LongAdder();
+    private final LongAdder failedClosed = new LongAdder();
+    private final LongAdder shedClosed = new LongAdder();
     private final LongAdder answered = new LongAdder();
     private final Map<NoDecisionReason, LongAdder> unanswered = new EnumMap<>(NoDecisionReason.class);
     private final ConcurrentHistogram micros = new ConcurrentHistogram(MAX_MICROS, 2);
@@ -46,49 +46,24 @@ final class ClientMetrics {
         return counts;
     }
 
-    /**
-     * What a client has now.
-     *
-     * @param inFlight requests that wait
-     * @param queued requests that wait to be sent
-     * @param keysHeld keys with leases
-     */
-    record Present(
-            int inFlight,
-            int queued,
-            int keysHeld,
-            CircuitSettings.State circuit,
-            CircuitSettings.State leaseCircuit) {}
+    /** Counts a decision if the fallback made it. */
+    void decided(ClientDecision decision, Fallback fallback) {
+        if (decision.noDecisionReason().isPresent()) {
+            LongAdder count =
+                    decision.allowed() ? failedOpen : fallback == Fallback.FAIL_OPEN ? shedClosed : failedClosed;
+            count.increment();
+        }
+    }
 
-    ClientStats stats(Present now) {
+    ClientStats stats(ClientStats.Now now) {
         return new ClientStats(
                 sent.sum(),
-                answered.sum(),
-                decidedHere.sum(),
-                waitedHere.sum(),
-                unanswered.get(NoDecisionReason.NOT_READY).sum(),
-                unanswered.get(NoDecisionReason.TIMED_OUT).sum(),
-                unanswered.get(NoDecisionReason.NOT_WRITTEN).sum(),
-                unanswered.get(NoDecisionReason.TOO_MANY_WAITING).sum(),
-                unanswered.get(NoDecisionReason.OVERLOADED).sum(),
-                unanswered.get(NoDecisionReason.CIRCUIT_OPEN).sum(),
-                unanswered.get(NoDecisionReason.NO_LEASE).sum(),
-                unanswered.get(NoDecisionReason.NO_LEDGER).sum(),
-                unanswered.get(NoDecisionReason.UNREADABLE).sum(),
-                unanswered.get(NoDecisionReason.CLOSED).sum(),
+                new ClientStats.Decided(answered.sum(), decidedHere.sum(), waitedHere.sum(), late.sum()),
+                unanswered(),
                 rejected.sum(),
-                late.sum(),
-                failedOpen.sum(),
-                failedClosed.sum(),
-                shedClosed.sum(),
-                now.inFlight,
-                now.queued,
-                now.keysHeld,
-                now.circuit,
-                now.leaseCircuit,
-                latency(50),
-                latency(99),
-                latency(100));
+                new ClientStats.Fallbacks(failedOpen.sum(), failedClosed.sum(), shedClosed.sum()),
+                now,
+                new ClientStats.Latency(latency(50), latency(99), latency(100)));
     }
 
     private Duration latency(double percentile) {

@@ -11,8 +11,7 @@ import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Publishes the counts of a {@link WeirClient} or a {@link ReleaseWorker} as
- * <a href="https://micrometer.io">Micrometer</a> meters. Only this class needs {@code micrometer-core}; the application
+ * Publishes the counts of a {@link WeirClient} as <a href="https://micrometer.io">Micrometer</a> meters. Only this class needs {@code micrometer-core}; the application
  * adds it to its dependencies. The meters are listed in topology-docs/reference/metrics.md.
  *
  * <pre>{@code
@@ -52,55 +51,44 @@ public final class ClientMetricsBinder {
         return registry -> {
             Figures<ClientStats> figures = new Figures<>(registry, weir::stats);
             figures.counter("weir.client.sent", Tags.empty(), ClientStats::sent);
-            ended(figures, "ANSWERED", ClientStats::answered);
-            ended(figures, "DECIDED_HERE", ClientStats::decidedHere);
-            figures.counter("weir.client.waited.here", Tags.empty(), ClientStats::waitedHere);
+            ended(figures, "ANSWERED", stats -> stats.decided().overTopic());
+            ended(figures, "DECIDED_HERE", stats -> stats.decided().here());
+            figures.counter("weir.client.waited.here", Tags.empty(), stats -> stats.decided()
+                    .waitedHere());
             ended(figures, "REJECTED", ClientStats::rejected);
             for (NoDecisionReason why : NoDecisionReason.values()) {
-                ended(figures, why.name(), stats -> unanswered(stats, why));
+                ended(figures, why.name(), stats -> stats.undecided(why));
             }
-            figures.counter("weir.client.late", Tags.empty(), ClientStats::late);
-            figures.counter("weir.client.fallback", Tags.of("as", Fallback.FAIL_OPEN.name()), ClientStats::failedOpen);
             figures.counter(
-                    "weir.client.fallback", Tags.of("as", Fallback.FAIL_CLOSED.name()), ClientStats::failedClosed);
-            figures.counter("weir.client.shed", Tags.empty(), ClientStats::shedClosed);
-            figures.gauge("weir.client.in.flight", Tags.empty(), ClientStats::inFlight);
-            figures.gauge("weir.client.queued", Tags.empty(), ClientStats::queued);
-            figures.gauge("weir.client.keys.held", Tags.empty(), ClientStats::keysHeld);
+                    "weir.client.late", Tags.empty(), stats -> stats.decided().late());
+            figures.counter("weir.client.fallback", Tags.of("as", Fallback.FAIL_OPEN.name()), stats -> stats.fallbacks()
+                    .open());
+            figures.counter(
+                    "weir.client.fallback", Tags.of("as", Fallback.FAIL_CLOSED.name()), stats -> stats.fallbacks()
+                            .closed());
+            figures.counter(
+                    "weir.client.shed", Tags.empty(), stats -> stats.fallbacks().shed());
+            figures.gauge(
+                    "weir.client.in.flight", Tags.empty(), stats -> stats.now().inFlight());
+            figures.gauge(
+                    "weir.client.queued", Tags.empty(), stats -> stats.now().queued());
+            figures.gauge(
+                    "weir.client.keys.held", Tags.empty(), stats -> stats.now().keysHeld());
             for (CircuitSettings.State state : CircuitSettings.State.values()) {
                 figures.gauge(
                         "weir.client.circuit",
                         Tags.of("state", state.name()),
-                        stats -> stats.circuit() == state ? 1 : 0);
+                        stats -> stats.now().circuit() == state ? 1 : 0);
             }
             for (CircuitSettings.State state : List.of(CircuitSettings.State.CLOSED, CircuitSettings.State.OPEN)) {
                 figures.gauge(
                         "weir.client.lease.circuit",
                         Tags.of("state", state.name()),
-                        stats -> stats.leaseCircuit() == state ? 1 : 0);
+                        stats -> stats.now().leaseCircuit() == state ? 1 : 0);
             }
-            latency(figures, "0.5", stats -> seconds(stats.p50()));
-            latency(figures, "0.99", stats -> seconds(stats.p99()));
-            latency(figures, "1", stats -> seconds(stats.max()));
-        };
-    }
-
-    /**
-     * Returns a binder that registers the values of {@link WorkerStats}.
-     *
-     * @param worker the worker, which the meters reference until they are removed
-     * @return a binder, to be bound once per registry
-     */
-    public static MeterBinder of(ReleaseWorker worker) {
-        return registry -> {
-            Figures<WorkerStats> figures = new Figures<>(registry, worker::stats);
-            figures.counter("weir.worker.handled", Tags.empty(), WorkerStats::handled);
-            figures.counter("weir.worker.failed", Tags.empty(), WorkerStats::failed);
-            figures.counter("weir.worker.retried", Tags.empty(), WorkerStats::retried);
-            figures.counter("weir.worker.refused", Tags.empty(), WorkerStats::refused);
-            figures.counter("weir.worker.given.up", Tags.empty(), WorkerStats::givenUp);
-            figures.counter("weir.worker.duplicates", Tags.empty(), WorkerStats::duplicates);
-            figures.gauge("weir.worker.in.progress", Tags.empty(), WorkerStats::inProgress);
+            latency(figures, "0.5", stats -> seconds(stats.latency().p50()));
+            latency(figures, "0.99", stats -> seconds(stats.latency().p99()));
+            latency(figures, "1", stats -> seconds(stats.latency().max()));
         };
     }
 
@@ -110,21 +98,6 @@ public final class ClientMetricsBinder {
 
     private static void latency(Figures<ClientStats> figures, String quantile, ToDoubleFunction<ClientStats> of) {
         figures.gauge("weir.client.latency.seconds", Tags.of("quantile", quantile), of);
-    }
-
-    private static double unanswered(ClientStats stats, NoDecisionReason why) {
-        return switch (why) {
-            case NOT_READY -> stats.notReady();
-            case TIMED_OUT -> stats.timedOut();
-            case NOT_WRITTEN -> stats.notWritten();
-            case TOO_MANY_WAITING -> stats.refused();
-            case OVERLOADED -> stats.overloaded();
-            case CIRCUIT_OPEN -> stats.circuitOpen();
-            case NO_LEASE -> stats.noLease();
-            case NO_LEDGER -> stats.noLedger();
-            case UNREADABLE -> stats.unreadable();
-            case CLOSED -> stats.closed();
-        };
     }
 
     private static double seconds(Duration latency) {

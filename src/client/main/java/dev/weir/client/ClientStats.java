@@ -1,65 +1,95 @@
 package dev.weir.client;
 
 import java.time.Duration;
+import java.util.Map;
 
 /**
- * The counts of a {@link WeirClient} since it was started. Every request ends as exactly one of answered, decidedHere,
- * notReady, timedOut, notWritten, refused, overloaded, circuitOpen, noLease, noLedger, unreadable, closed and rejected,
- * or is in flight.
+ * The counts of a {@link WeirClient} since it was started. Every request ends as exactly one of
+ * {@link Decided#overTopic}, {@link Decided#here}, one of {@code undecided}, and {@code rejected}, or is in flight.
  *
  * @param sent requests passed to the producer
- * @param answered requests that Weir decided in time
- * @param decidedHere requests that were decided in this process, by leases
- * @param waitedHere requests among decidedHere that had to wait for a lease
- * @param notReady requests that ended with {@link NoDecisionReason#NOT_READY}
- * @param timedOut requests that ended with {@link NoDecisionReason#TIMED_OUT}
- * @param notWritten requests that ended with {@link NoDecisionReason#NOT_WRITTEN}
- * @param refused requests that ended with {@link NoDecisionReason#TOO_MANY_WAITING}
- * @param overloaded requests that ended with {@link NoDecisionReason#OVERLOADED}
- * @param circuitOpen requests that ended with {@link NoDecisionReason#CIRCUIT_OPEN}
- * @param noLease requests that ended with {@link NoDecisionReason#NO_LEASE}
- * @param noLedger requests that ended with {@link NoDecisionReason#NO_LEDGER}
- * @param unreadable requests that ended with {@link NoDecisionReason#UNREADABLE}
- * @param closed requests that ended with {@link NoDecisionReason#CLOSED}
+ * @param decided requests with a decision
+ * @param undecided the number of requests without a decision by reason
  * @param rejected requests that were invalid, or too large for the topic
- * @param late decisions that arrived after their request had ended
- * @param failedOpen requests that the fallback allowed
- * @param failedClosed requests that the fallback did not allow
- * @param shedClosed requests that were refused because of overload, instead of being allowed by the fallback
- * @param inFlight requests that wait for their decisions now
- * @param queued requests among inFlight that wait to be sent
- * @param keysHeld keys of which the client holds quota now or did recently
- * @param circuit the state of the circuit
- * @param leaseCircuit the state of the circuit for leases: open while a ledger does not answer, otherwise closed
- * @param p50 median time from request to decision of the answered requests, within 1 %
- * @param p99 99th percentile of that time, within 1 %
- * @param max maximum of that time, within 1 %
+ * @param fallbacks what the fallback did with undecided requests
+ * @param now what the client has now
+ * @param latency the time from request to decision of the requests that were decided over the topic
  */
 public record ClientStats(
         long sent,
-        long answered,
-        long decidedHere,
-        long waitedHere,
-        long notReady,
-        long timedOut,
-        long notWritten,
-        long refused,
-        long overloaded,
-        long circuitOpen,
-        long noLease,
-        long noLedger,
-        long unreadable,
-        long closed,
+        Decided decided,
+        Map<NoDecisionReason, Long> undecided,
         long rejected,
-        long late,
-        long failedOpen,
-        long failedClosed,
-        long shedClosed,
-        int inFlight,
-        int queued,
-        int keysHeld,
-        CircuitSettings.State circuit,
-        CircuitSettings.State leaseCircuit,
-        Duration p50,
-        Duration p99,
-        Duration max) {}
+        Fallbacks fallbacks,
+        Now now,
+        Latency latency) {
+
+    /**
+     * Copies the map.
+     *
+     * @param sent requests passed to the producer
+     * @param decided requests with a decision
+     * @param undecided the number of requests without a decision by reason
+     * @param rejected requests that were invalid, or too large for the topic
+     * @param fallbacks what the fallback did with undecided requests
+     * @param now what the client has now
+     * @param latency the time from request to decision of the requests that were decided over the topic
+     */
+    public ClientStats {
+        undecided = Map.copyOf(undecided);
+    }
+
+    /**
+     * Returns the number of requests that ended without a decision for a reason.
+     *
+     * @param why the reason
+     * @return the number of requests
+     */
+    public long undecided(NoDecisionReason why) {
+        return undecided.getOrDefault(why, 0L);
+    }
+
+    /**
+     * Requests with a decision.
+     *
+     * @param overTopic requests that an enforcer decided in time
+     * @param here requests that were decided in this process, by leases
+     * @param waitedHere requests among {@code here} that had to wait for a lease
+     * @param late decisions that arrived after their request had ended
+     */
+    public record Decided(long overTopic, long here, long waitedHere, long late) {}
+
+    /**
+     * Requests that the fallback decided.
+     *
+     * @param open requests that it allowed
+     * @param closed requests that it did not allow
+     * @param shed requests that were refused because of overload, instead of being allowed by the fallback
+     */
+    public record Fallbacks(long open, long closed, long shed) {}
+
+    /**
+     * What the client has now.
+     *
+     * @param inFlight requests that wait for their decisions
+     * @param queued requests among {@code inFlight} that wait to be sent
+     * @param keysHeld keys of which the client holds quota or did recently
+     * @param circuit the state of the circuit
+     * @param leaseCircuit the state of the circuit for leases: open while a ledger does not answer, otherwise closed
+     */
+    public record Now(
+            int inFlight,
+            int queued,
+            int keysHeld,
+            CircuitSettings.State circuit,
+            CircuitSettings.State leaseCircuit) {}
+
+    /**
+     * Times from request to decision, within 1 %.
+     *
+     * @param p50 the median
+     * @param p99 the 99th percentile
+     * @param max the maximum
+     */
+    public record Latency(Duration p50, Duration p99, Duration max) {}
+}

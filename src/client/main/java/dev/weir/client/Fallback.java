@@ -1,5 +1,7 @@
 package dev.weir.client;
 
+import java.util.Optional;
+
 /** What {@link WeirClient#decide} returns if Weir does not decide in time. */
 public enum Fallback {
     /**
@@ -10,5 +12,22 @@ public enum Fallback {
     /** The request is not allowed. While Weir is unavailable, no request passes. */
     FAIL_CLOSED,
     /** The future fails with a {@link NoDecisionException}. */
-    FAIL
+    FAIL;
+
+    /**
+     * Returns the decision on a request that Weir has not decided.
+     *
+     * @param why why there is no decision by Weir
+     * @return the decision, which refuses the request because of {@linkplain NoDecisionReason#isOverload overload} even
+     *     if this is {@link #FAIL_OPEN}; empty if this is {@link #FAIL}
+     */
+    public Optional<ClientDecision> decision(NoDecisionReason why) {
+        return decision(why, false);
+    }
+
+    /** @param isForOverload whether {@link #FAIL_OPEN} also allows requests because of overload */
+    Optional<ClientDecision> decision(NoDecisionReason why, boolean isForOverload) {
+        boolean isAllowed = this == FAIL_OPEN && (isForOverload || !why.isOverload());
+        return this == FAIL ? Optional.empty() : Optional.of(ClientDecision.fallback(isAllowed, why));
+    }
 }

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.kafka.SendWindow;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
@@ -7,39 +8,44 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.header.Header;
 
 /**
  * A request of a caller and its future. It can wait for the connection, for a lease or for a decision of an enforcer,
  * and is then among the {@link PendingRequests}; the thread that removes it from there completes it.
  */
-final class PendingRequest implements LeasedDecisions.Waiter {
+final class PendingRequest {
 
     final CompletableFuture<Decision> future = new CompletableFuture<>();
-    private final RequestDispatcher dispatcher;
     private final Request request;
     private final List<Header> headers;
     private final Duration within;
-    private ClientConnection connection; // null until it is decided; guarded by the locks of its leases after that
     private boolean hasPermission; // of the circuit breaker; guarded by this
     private volatile long number; // 0 until it waits
     private volatile long startNanos;
-    private volatile NoDecisionReason atTimeout;
-    private volatile AnswerClock ledger; // null unless it waits for a lease
+    private volatile Wait waitsFor; // null until it waits
     private volatile Future<?> timeout;
-    private final AtomicReference<SendWindow.Ticket<PendingRequest>> ticket = new AtomicReference<>(); // in the window
-    private volatile SendWindow<PendingRequest> window; // null unless it goes over the topic
 
-    PendingRequest(RequestDispatcher dispatcher, Request request, List<Header> headers, Duration within) {
-        this.dispatcher = dispatcher;
+    /** What a request waits for. Each stage that lets requests wait has its own. */
+    interface Wait {
+
+        /** Returns why the request ends if its time passes now. */
+        NoDecisionReason atTimeout();
+
+        /** Ends the wait, because the request has ended. Has no effect if it was called before. */
+        default void end(SendWindow.End how) {}
+
+        /** Lets others go on that wait for the same. Called after {@link #end}. Can block if the producer does. */
+        default void letOthersGoOn() {}
+    }
+
+    PendingRequest(Request request, List<Header> headers, Duration within) {
         this.request = request;
         this.headers = headers;
         this.within = within;
     }
 
-    @Override
-    public Request request() {
+    Request request() {
         return request;
     }
 
@@ -50,14 +56,6 @@ final class PendingRequest implements LeasedDecisions.Waiter {
     /** Returns how long it may wait. */
     Duration within() {
         return within;
-    }
-
-    ClientConnection connection() {
-        return connection;
-    }
-
-    void setConnection(ClientConnection by) {
-        connection = by;
     }
 
     /** Returns whether its wait has begun. It may have ended since. */
@@ -76,65 +74,30 @@ final class PendingRequest implements LeasedDecisions.Waiter {
         number = newNumber;
     }
 
+    /** Returns when its wait began. */
+    long startNanos() {
+        return startNanos;
+    }
+
     /** Returns how long it has waited. */
-    @Override
-    public long waitedNanos() {
+    long waitedNanos() {
         return number == 0 ? 0 : System.nanoTime() - startNanos;
     }
 
-    /**
-     * Returns why it ends when its time has passed: because of overload if others were answered meanwhile by the
-     * same enforcer or ledger, and it had to wait behind them.
-     */
-    NoDecisionReason atTimeout() {
-        SendWindow.Ticket<PendingRequest> sending = ticket.get();
-        boolean isCrowdedOut =
-                switch (atTimeout) {
-                    case TIMED_OUT -> sending != null && window.wasCrowdedOut(sending);
-                    case NO_LEASE -> ledger.hasAnsweredSince(startNanos);
-                    default -> false;
-                };
-        return isCrowdedOut ? NoDecisionReason.OVERLOADED : atTimeout;
+    /** Returns what it waits for, or has waited for last. */
+    Wait waitsFor() {
+        return waitsFor;
     }
 
-    /** Enters the window from which it is sent. Returns false if it is shed instead. */
-    boolean enter(SendWindow<PendingRequest> entered) {
-        SendWindow.Ticket<PendingRequest> added = new SendWindow.Ticket<>(this, startNanos, within.toNanos());
-        window = entered;
-        boolean isAdded = entered.offer(added, System.nanoTime());
-        if (isAdded) {
-            ticket.set(added);
-        }
-        return isAdded;
-    }
-
-    /** Leaves the window, if it is in one. Then {@link #letOthersBeSent} is due. */
-    void leaveWindow(SendWindow.End how) {
-        SendWindow.Ticket<PendingRequest> left = ticket.getAndSet(null);
-        if (left != null) {
-            window.end(left, how, System.nanoTime());
-        }
-    }
-
-    /** Sends others of the window that it was in, if it was in one. */
-    void letOthersBeSent() {
-        SendWindow<PendingRequest> left = window;
-        if (left != null) {
-            dispatcher.drain(left);
-        }
-    }
-
-    void setAtTimeout(NoDecisionReason why) {
-        atTimeout = why;
+    void setWaitsFor(Wait next) {
+        waitsFor = next;
     }
 
     void setTimeout(Future<?> task) {
         timeout = task;
     }
 
-    /** Cancels the time-out, and the wait for the connection. */
-    void endWait() {
-        dispatcher.unpark(this);
+    void cancelTimeout() {
         Future<?> task = timeout;
         if (task != null) {
             task.cancel(false);
@@ -158,31 +121,5 @@ final class PendingRequest implements LeasedDecisions.Waiter {
         if (takePermission()) {
             breaker.releasePermission();
         }
-    }
-
-    @Override
-    public long withinNanos() {
-        return within.toNanos();
-    }
-
-    @Override
-    public boolean enter(AnswerClock first) {
-        ledger = first;
-        return dispatcher.waitForLease(this);
-    }
-
-    @Override
-    public void waitFor(AnswerClock next) {
-        ledger = next;
-    }
-
-    @Override
-    public boolean isOver() {
-        return !dispatcher.isPending(this);
-    }
-
-    @Override
-    public void end(LeasedDecisions.Reply reply) {
-        dispatcher.endWaitForLease(this, reply);
     }
 }

@@ -103,7 +103,7 @@ final class PendingRequests implements AutoCloseable {
         PendingRequest request = byNumber.remove(number);
         if (request != null) {
             room.release();
-            request.endWait();
+            request.cancelTimeout();
         }
         return request;
     }

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;

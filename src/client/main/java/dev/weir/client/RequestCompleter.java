@@ -1,5 +1,8 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.kafka.ReplyReader;
+import dev.weir.client.kafka.SendWindow;
 import dev.weir.event.Decision;
 import dev.weir.policy.DurationsAndSizes;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
@@ -18,7 +21,7 @@ import org.apache.kafka.common.errors.SerializationException;
  * Ends requests, with a decision or without one, and reports how they end to the circuit breaker and the metrics.
  * Futures are completed on the executor, since callbacks of the caller must not block the thread that reads decisions.
  */
-final class RequestCompleter implements AutoCloseable {
+final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
 
     private final ClientBuilder options;
     private final CircuitBreaker breaker;
@@ -61,7 +64,8 @@ final class RequestCompleter implements AutoCloseable {
     }
 
     /** Ends a request with the decision of an enforcer. */
-    void answer(long number, Decision decision) {
+    @Override
+    public void decided(long number, Decision decision) {
         PendingRequest request = pending.remove(number);
         if (request == null) {
             metrics.late.increment();
@@ -75,10 +79,10 @@ final class RequestCompleter implements AutoCloseable {
             breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
         }
         decisions.answered(System.nanoTime());
-        request.leaveWindow(SendWindow.End.DECIDED);
+        request.waitsFor().end(SendWindow.End.DECIDED);
         metrics.answered(nanos);
         execute(() -> request.future.complete(decision));
-        runSending(request::letOthersBeSent);
+        runSending(request.waitsFor()::letOthersGoOn);
     }
 
     /** Ends a request with a decision by leases. */
@@ -113,7 +117,7 @@ final class RequestCompleter implements AutoCloseable {
         PendingRequest request = pending.remove(number);
         if (request != null) {
             end(request, why, cause);
-            runSending(request::letOthersBeSent);
+            runSending(request.waitsFor()::letOthersGoOn);
         }
     }
 
@@ -121,13 +125,23 @@ final class RequestCompleter implements AutoCloseable {
     void timeOut(long number) {
         PendingRequest request = pending.remove(number);
         if (request != null) { // nothing sends it from here on, so what it says about that holds
-            end(request, request.atTimeout(), null);
-            runSending(request::letOthersBeSent);
+            end(request, request.waitsFor().atTimeout(), null);
+            runSending(request.waitsFor()::letOthersGoOn);
         }
     }
 
-    /** Ends a request like {@link #giveUp}. The caller then sends the others of its window. */
-    void end(long number, NoDecisionReason why, Throwable cause) {
+    /** Ends a request whose decision cannot be read. */
+    @Override
+    public void unreadable(long number, Exception failure) {
+        giveUp(number, NoDecisionReason.UNREADABLE, failure);
+    }
+
+    /** Ends a request that would not be decided in time. The caller then sends the others of its window. */
+    void shed(long number) {
+        end(number, NoDecisionReason.OVERLOADED, null);
+    }
+
+    private void end(long number, NoDecisionReason why, Throwable cause) {
         PendingRequest request = pending.remove(number);
         if (request != null) {
             end(request, why, cause);
@@ -135,7 +149,7 @@ final class RequestCompleter implements AutoCloseable {
     }
 
     private void end(PendingRequest request, NoDecisionReason why, Throwable cause) {
-        request.leaveWindow(end(why));
+        request.waitsFor().end(end(why));
         NoDecisionException failure = noDecision(why, request.within(), cause);
         if (!counts(why, request)) {
             request.releasePermission(breaker);
@@ -174,16 +188,16 @@ final class RequestCompleter implements AutoCloseable {
         return switch (why) {
             case NOT_READY, NOT_WRITTEN -> true;
             case TIMED_OUT ->
-                request.within().compareTo(CircuitSettings.MIN_COUNTED_TIMEOUT) >= 0
+                request.within().compareTo(SendWindow.MIN_COUNTED_TIMEOUT) >= 0
                         && decisions.isSilentFor(0, System.nanoTime());
             default -> false;
         };
     }
 
     /**
-     * Ends a request that was not written. The caller then sends the others of its window. If the request is too large or cannot be serialized, that is the caller's
-     * error and does not count for the circuit. If the producer's buffer is full although others are decided, there are
-     * too many requests.
+     * Ends a request that was not written. The caller then sends the others of its window. If the request is too large
+     * or cannot be serialized, that is the caller's error and does not count for the circuit. If the producer's buffer
+     * is full although others are decided, there are too many requests.
      */
     void notWritten(long number, Exception exception) {
         if (exception instanceof BufferExhaustedException && !decisions.isSilentFor(0, System.nanoTime())) {
@@ -198,7 +212,7 @@ final class RequestCompleter implements AutoCloseable {
     private void rejected(long number, Exception exception) {
         PendingRequest request = pending.remove(number);
         if (request != null) {
-            request.leaveWindow(SendWindow.End.FAILED);
+            request.waitsFor().end(SendWindow.End.FAILED);
             request.releasePermission(breaker);
             metrics.rejected.increment();
             IllegalArgumentException failure = new IllegalArgumentException(

@@ -1,9 +1,11 @@
 package dev.weir.client;
 
+import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.kafka.RequestCorrelation;
+import dev.weir.client.lease.LeasedDecisions;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
@@ -73,7 +75,8 @@ public final class WeirClient implements AutoCloseable {
     private final AnswerClock decisions = new AnswerClock();
     private final PendingRequests pending;
     private final RequestCompleter completer;
-    private final RequestDispatcher dispatcher;
+    private final RequestAdmission admission;
+    private final ConnectionStage stages;
     private final ClientConnector connector;
     private final CountDownLatch readyOrClosed = new CountDownLatch(1);
 
@@ -93,17 +96,31 @@ public final class WeirClient implements AutoCloseable {
     WeirClient(ClientBuilder options) {
         this.options = options;
         breaker = options.breaker();
-        UUID self = UUID.randomUUID();
-        RequestCorrelation correlation = new RequestCorrelation(self);
+        RequestCorrelation correlation = new RequestCorrelation(UUID.randomUUID());
         Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
         pending = new PendingRequests(options.maxInFlight(), options.maxWait());
         completer = new RequestCompleter(options, breaker, pending, metrics, decisions, this::knownFailure);
-        dispatcher = new RequestDispatcher(breaker, pending, completer, metrics, correlation, decisions);
-        pending.repeat(dispatcher::checkClock, CLOCK_CHECK);
-        pending.repeat(pending::mark, PendingRequests.MARK);
-        ReplyMatcher replies = new ReplyMatcher(correlation, new DecisionCodec(registry), completer);
+        admission = new RequestAdmission(breaker, pending, completer);
+        stages = new ConnectionStage(admission, pending, completer);
         connector = new ClientConnector(
-                () -> new ClientConnection(options, registry, self, replies::read), this::useConnection);
+                () -> new ClientConnection(options, registry, correlation, completer), this::useConnection);
+        pending.repeat(this::checkClock, CLOCK_CHECK);
+        pending.repeat(pending::mark, PendingRequests.MARK);
+    }
+
+    /** Returns the stages after the first one, for a connection that is ready. */
+    private RequestStage stages(ClientConnection ready) {
+        RequestStage overTopic = new TopicStage(
+                ready,
+                TopicStage.windows(ready.requestPartitions(), options.maxInFlight()),
+                admission,
+                pending,
+                completer,
+                metrics,
+                decisions);
+        return ready.leases()
+                .<RequestStage>map(leases -> new LeaseStage(leases, admission, pending, completer, overTopic))
+                .orElse(overTopic);
     }
 
     /**
@@ -125,7 +142,7 @@ public final class WeirClient implements AutoCloseable {
 
     private OutageLog.Snapshot snapshot() {
         return new OutageLog.Snapshot(
-                dispatcher.connection() != null,
+                stages.connection() != null,
                 CircuitSettings.state(breaker),
                 leaseCircuit(),
                 metrics.unanswered(),
@@ -133,11 +150,19 @@ public final class WeirClient implements AutoCloseable {
     }
 
     private boolean useConnection(ClientConnection ready) {
-        boolean isUsed = dispatcher.use(ready);
+        admission.connected();
+        boolean isUsed = stages.connect(ready, stages(ready));
         if (isUsed) {
             readyOrClosed.countDown();
         }
         return isUsed;
+    }
+
+    private void checkClock() {
+        ClientConnection current = stages.connection();
+        if (current != null) {
+            current.checkClock();
+        }
     }
 
     /**
@@ -147,7 +172,7 @@ public final class WeirClient implements AutoCloseable {
      *     stopped}
      */
     public boolean isReady() {
-        ClientConnection current = dispatcher.connection();
+        ClientConnection current = stages.connection();
         return current != null && !current.hasStopped() && !pending.isClosed();
     }
 
@@ -158,7 +183,7 @@ public final class WeirClient implements AutoCloseable {
      * @return whether a thread has ended; {@link #failure} is then the reason
      */
     public boolean hasStopped() {
-        ClientConnection current = dispatcher.connection();
+        ClientConnection current = stages.connection();
         return current == null ? connector.hasStopped() : current.hasStopped();
     }
 
@@ -184,7 +209,7 @@ public final class WeirClient implements AutoCloseable {
      *     has answered for some seconds
      */
     public Optional<RuntimeException> failure() {
-        ClientConnection current = dispatcher.connection();
+        ClientConnection current = stages.connection();
         return current == null ? connector.failure() : current.failure();
     }
 
@@ -236,10 +261,14 @@ public final class WeirClient implements AutoCloseable {
     private CompletableFuture<ClientDecision> withFallback(CompletableFuture<Decision> deciding, Fallback fallback) {
         CompletableFuture<ClientDecision> answer = new CompletableFuture<>();
         var unused = deciding.whenComplete((decision, failure) -> {
-            if (failure == null) {
-                answer.complete(ClientDecision.of(decision));
-            } else if (failure instanceof NoDecisionException none && fallback != Fallback.FAIL) {
-                answer.complete(fallbackDecision(fallback, none.reason()));
+            Optional<ClientDecision> decided = failure == null
+                    ? Optional.of(ClientDecision.of(decision))
+                    : failure instanceof NoDecisionException none
+                            ? fallback.decision(none.reason(), options.hasFallbackOnOverload())
+                            : Optional.empty();
+            if (decided.isPresent()) {
+                metrics.decided(decided.get(), fallback);
+                answer.complete(decided.get());
             } else {
                 answer.completeExceptionally(failure);
             }
@@ -304,23 +333,22 @@ public final class WeirClient implements AutoCloseable {
         if (fault.isPresent()) {
             throw new IllegalArgumentException(fault.get());
         }
-        ClientConnection current = dispatcher.connection();
-        LeasedDecisions leases = isReady() ? current.leases() : null;
-        Decision decision = leases == null ? null : leases.tryDecide(request);
-        if (decision == null) {
-            return Optional.empty();
-        }
-        metrics.decidedHere.increment();
-        return Optional.of(decision);
+        Optional<Decision> decision = isReady()
+                ? stages.connection().leases().flatMap(leases -> leases.tryDecide(request))
+                : Optional.empty();
+        decision.ifPresent(decided -> metrics.decidedHere.increment());
+        return decision;
     }
 
     /**
-     * Returns Weir's decision, or fails with a {@link NoDecisionException}, whatever the fallback is.
+     * Returns a decision like {@link #decide(Request)}, on a request whose record has headers.
      *
-     * @param headers headers of the request's record; Weir copies them to its decisions and its release
+     * @param request the request
+     * @param headers the headers, such as that of a trace. Weir copies them to its decisions and its release
+     * @return a future that completes or fails like that of {@link #decide(Request)}
      */
-    CompletableFuture<Decision> decide(Request request, List<Header> headers) {
-        return decide(request, headers, options.timeout());
+    public CompletableFuture<ClientDecision> decide(Request request, List<Header> headers) {
+        return withFallback(decide(request, headers, options.timeout()), options.fallback());
     }
 
     private CompletableFuture<Decision> decide(Request request, List<Header> headers, Duration within) {
@@ -333,12 +361,14 @@ public final class WeirClient implements AutoCloseable {
             return CompletableFuture.failedFuture(new IllegalArgumentException(fault.get()));
         }
         Duration shortest = within.compareTo(options.timeout()) < 0 ? within : options.timeout();
-        return dispatcher.dispatch(request, headers, shortest);
+        PendingRequest call = new PendingRequest(request, headers, shortest);
+        stages.accept(call);
+        return call.future;
     }
 
     /** Returns the partition of the topic of replies that the client reads. The client must be ready. */
     int replyPartition() {
-        return dispatcher.connection().replyPartition();
+        return stages.connection().replyPartition();
     }
 
     /**
@@ -348,19 +378,19 @@ public final class WeirClient implements AutoCloseable {
      * @return the counts
      */
     public ClientStats stats() {
-        ClientConnection current = dispatcher.connection();
-        int keys = current == null || current.leases() == null
-                ? 0
-                : current.leases().keys();
-        return metrics.stats(new ClientMetrics.Present(
-                pending.size(), dispatcher.queued(), keys, CircuitSettings.state(breaker), leaseCircuit()));
+        int keys = leases().map(LeasedDecisions::keys).orElse(0);
+        return metrics.stats(new ClientStats.Now(
+                pending.size(), stages.queued(), keys, CircuitSettings.state(breaker), leaseCircuit()));
     }
 
     private CircuitSettings.State leaseCircuit() {
-        ClientConnection current = dispatcher.connection();
-        return current == null || current.leases() == null
-                ? CircuitSettings.State.CLOSED
-                : current.leases().circuit();
+        boolean isOpen = leases().filter(LeasedDecisions::isCircuitOpen).isPresent();
+        return isOpen ? CircuitSettings.State.OPEN : CircuitSettings.State.CLOSED;
+    }
+
+    /** Returns the decisions by leases; empty if the client is not leased or has never been ready. */
+    private Optional<LeasedDecisions> leases() {
+        return Optional.ofNullable(stages.connection()).flatMap(ClientConnection::leases);
     }
 
     /**
@@ -377,7 +407,7 @@ public final class WeirClient implements AutoCloseable {
         boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
         connector.close();
         isInterrupted |= Thread.interrupted();
-        ClientConnection current = dispatcher.connection();
+        ClientConnection current = stages.connection();
         if (current != null) {
             current.close();
         }
@@ -389,23 +419,12 @@ public final class WeirClient implements AutoCloseable {
 
     /** Returns the last failure of what a request depends on that ends for a reason. */
     private Optional<RuntimeException> knownFailure(NoDecisionReason why) {
-        ClientConnection current = dispatcher.connection();
+        ClientConnection current = stages.connection();
         return switch (why) {
             case NOT_READY -> failure();
             case TIMED_OUT -> current == null ? Optional.empty() : current.readerFailure();
-            case NO_LEASE, NO_LEDGER ->
-                current == null ? Optional.empty() : current.leases().failure();
+            case NO_LEASE, NO_LEDGER -> leases().flatMap(LeasedDecisions::failure);
             default -> Optional.empty();
         };
-    }
-
-    private ClientDecision fallbackDecision(Fallback fallback, NoDecisionReason why) {
-        if (fallback == Fallback.FAIL_OPEN && why.isOverload() && !options.hasFallbackOnOverload()) {
-            metrics.shedClosed.increment();
-            return ClientDecision.fallback(false, why);
-        }
-        boolean open = fallback == Fallback.FAIL_OPEN;
-        (open ? metrics.failedOpen : metrics.failedClosed).increment();
-        return ClientDecision.fallback(open, why);
     }
 }

@@ -3,6 +3,7 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.client.kafka.TopicFollower;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;

@@ -3,6 +3,7 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.client.release.ReleaseWorker;
 import dev.weir.event.Request;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -86,9 +87,9 @@ class ClientStartTest {
                     .isInstanceOf(NoDecisionException.class)
                     .hasMessageStartingWith("the client is not ready: ");
             ClientStats stats = weir.stats();
-            assertThat(stats.notReady()).isEqualTo(3);
+            assertThat(stats.undecided(NoDecisionReason.NOT_READY)).isEqualTo(3);
             assertThat(stats.sent()).isZero();
-            assertThat(stats.inFlight()).isZero();
+            assertThat(stats.now().inFlight()).isZero();
         }
     }
 
@@ -185,7 +186,7 @@ class ClientStartTest {
             }
             assertThatThrownBy(() -> weir.decide(REQUEST, Duration.ofNanos(999_999)))
                     .hasMessage("within must be at least 1 ms, is PT0.000999999S");
-            assertThat(weir.stats().inFlight()).isZero();
+            assertThat(weir.stats().now().inFlight()).isZero();
         }
     }
 

@@ -13,7 +13,7 @@ class PendingRequestsTest {
         try (PendingRequests pending = new PendingRequests(10, Duration.ZERO)) {
             pending.mark();
             PendingRequest request =
-                    new PendingRequest(null, RequestBuilder.of("alice").build(), List.of(), Duration.ofMinutes(1));
+                    new PendingRequest(RequestBuilder.of("alice").build(), List.of(), Duration.ofMinutes(1));
             assertThat(pending.add(request, () -> {})).isTrue();
             for (int i = 0; i < Duration.ofSeconds(5).dividedBy(PendingRequests.MARK); i++) {
                 assertThat(pending.isRecent(request.number())).isTrue();

@@ -1,7 +1,7 @@
 package dev.weir.examples;
 
-import dev.weir.client.ReleaseTask;
-import dev.weir.client.ReleaseWorker;
+import dev.weir.client.release.ReleaseTask;
+import dev.weir.client.release.ReleaseWorker;
 import dev.weir.event.Release;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;

@@ -3,9 +3,9 @@ package dev.weir.examples;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.client.ReleaseWorker;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
+import dev.weir.client.release.ReleaseWorker;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;

@@ -1,7 +1,9 @@
 package dev.weir.gateway;
 
 import dev.weir.client.ClientStats;
+import dev.weir.client.NoDecisionReason;
 import java.lang.management.ManagementFactory;
+import java.util.Map;
 
 /**
  * The state of a gateway, as {@code /v1/gateway} returns it. The counts are those since its start.
@@ -32,26 +34,23 @@ record GatewayStatus(
         int waiting) {
 
     static GatewayStatus of(String status, ClientStats stats, long atMs) {
-        long shed = stats.refused() + stats.overloaded();
-        long undecided = stats.notReady()
-                + stats.timedOut()
-                + stats.notWritten()
-                + shed
-                + stats.circuitOpen()
-                + stats.noLease()
-                + stats.noLedger()
-                + stats.unreadable();
+        long shed = 0;
+        long undecided = 0;
+        for (Map.Entry<NoDecisionReason, Long> ended : stats.undecided().entrySet()) {
+            shed += ended.getKey().isOverload() ? ended.getValue() : 0;
+            undecided += ended.getKey() == NoDecisionReason.CLOSED ? 0 : ended.getValue();
+        }
         return new GatewayStatus(
                 status,
-                stats.circuit().name(),
-                stats.leaseCircuit().name(),
+                stats.now().circuit().name(),
+                stats.now().leaseCircuit().name(),
                 GatewayStatus.class.getPackage().getImplementationVersion(),
                 ManagementFactory.getRuntimeMXBean().getStartTime(),
                 atMs,
-                stats.decidedHere(),
-                stats.answered(),
+                stats.decided().here(),
+                stats.decided().overTopic(),
                 undecided,
                 shed,
-                stats.inFlight());
+                stats.now().inFlight());
     }
 }

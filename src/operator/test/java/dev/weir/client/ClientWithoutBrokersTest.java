@@ -105,7 +105,7 @@ class ClientWithoutBrokersTest {
                 }
                 await("the leased client decides", LiveWeir.PATIENCE, () -> {
                     assertThat(outcome(leased.decide(LENT))).isEqualTo(Outcome.ALLOWED);
-                    return leased.stats().decidedHere() > 0;
+                    return leased.stats().decided().here() > 0;
                 });
                 await("the guarded client is answered", LiveWeir.PATIENCE, () -> isDecided(guarded));
                 CompletableFuture<ClientDecision> during;
@@ -113,7 +113,7 @@ class ClientWithoutBrokersTest {
                 try {
                     await("the circuit opens", LiveWeir.PATIENCE, () -> {
                         assertThat(guarded.decide(OWN).join().allowed()).isTrue();
-                        return guarded.stats().circuit() == CircuitSettings.State.OPEN;
+                        return guarded.stats().now().circuit() == CircuitSettings.State.OPEN;
                     });
                     // returns before the broker resumes, although its time-out is long
                     during = topic.decide(OWN, LiveWeir.PATIENCE, Fallback.FAIL_OPEN);

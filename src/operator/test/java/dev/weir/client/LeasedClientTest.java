@@ -240,7 +240,7 @@ class LeasedClientTest {
         try (Enforcer enforcer = live.enforce();
                 WeirClient weir = leased(live)) {
             await("a ledger has responded", LiveWeir.PATIENCE, () -> leaseResponses(live) > 0);
-            assertThat(weir.stats().keysHeld()).isZero();
+            assertThat(weir.stats().now().keysHeld()).isZero();
         }
     }
 
@@ -293,8 +293,8 @@ class LeasedClientTest {
             assertThat(decision.httpStatus()).isEqualTo(200);
             assertThat(decision.source()).isEqualTo(Request.Source.NONE);
             assertThat(weir.stats().sent()).isZero();
-            assertThat(weir.stats().decidedHere()).isGreaterThan(100);
-            assertThat(weir.stats().waitedHere()).isBetween(1L, 10L);
+            assertThat(weir.stats().decided().here()).isGreaterThan(100);
+            assertThat(weir.stats().decided().waitedHere()).isBetween(1L, 10L);
         }
     }
 
@@ -346,9 +346,9 @@ class LeasedClientTest {
                 allowed += caller.get();
             }
             assertThat(allowed).isLessThanOrEqualTo(limit);
-            assertThat(one.stats().decidedHere()).isPositive();
-            assertThat(two.stats().decidedHere()).isPositive();
-            assertThat(topic.stats().decidedHere()).isZero();
+            assertThat(one.stats().decided().here()).isPositive();
+            assertThat(two.stats().decided().here()).isPositive();
+            assertThat(topic.stats().decided().here()).isZero();
             drainTo(topic, "alice", limit - allowed);
             assertThat(drain(one, "alice", 10) + drain(two, "alice", 10) + drain(topic, "alice", 10))
                     .isZero();
@@ -411,11 +411,11 @@ class LeasedClientTest {
             for (int i = 0; i < 100; i++) {
                 get(idle.decide(request("alice")));
             }
-            assertThat(idle.stats().keysHeld()).isEqualTo(1);
+            assertThat(idle.stats().now().keysHeld()).isEqualTo(1);
             await(
                     "the client has no lease",
                     LiveWeir.PATIENCE,
-                    () -> idle.stats().keysHeld() == 0);
+                    () -> idle.stats().now().keysHeld() == 0);
             drainTo(other, "bob", limit - 100);
             assertThat(drain(other, "bob", 5)).isZero();
         }
@@ -493,8 +493,8 @@ class LeasedClientTest {
                     .join()
                     .equals(ClientDecision.fallback(true, NoDecisionReason.NO_LEASE)));
             assertThat(open.stats().sent()).isZero();
-            assertThat(open.stats().noLease()).isGreaterThanOrEqualTo(2);
-            assertThat(open.stats().inFlight()).isZero();
+            assertThat(open.stats().undecided(NoDecisionReason.NO_LEASE)).isGreaterThanOrEqualTo(2);
+            assertThat(open.stats().now().inFlight()).isZero();
         }
     }
 
@@ -522,7 +522,7 @@ class LeasedClientTest {
                             .reason())
                     .isEqualTo(Reason.SETTLED);
             assertThat(weir.stats().sent()).isEqualTo(4);
-            assertThat(weir.stats().decidedHere()).isZero();
+            assertThat(weir.stats().decided().here()).isZero();
         }
     }
 

@@ -3,6 +3,8 @@ package dev.weir.client;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.kafka.SendWindow;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Request;
 import dev.weir.policy.RequestRules;
@@ -66,8 +68,8 @@ class LoadSheddingTest {
                 all.add(weir.decide(request("alice", "/own")));
             }
             assertThat(weir.stats().sent()).isEqualTo(SendWindow.INITIAL);
-            assertThat(weir.stats().queued()).isEqualTo(beyond);
-            assertThat(weir.stats().inFlight()).isEqualTo(SendWindow.INITIAL + beyond);
+            assertThat(weir.stats().now().queued()).isEqualTo(beyond);
+            assertThat(weir.stats().now().inFlight()).isEqualTo(SendWindow.INITIAL + beyond);
             Enforcer started = live.enforce();
             try (started) {
                 for (int i = 0; i < all.size(); i++) {
@@ -75,7 +77,7 @@ class LoadSheddingTest {
                             .isEqualTo(100_000 - 1 - i);
                 }
             }
-            assertThat(weir.stats().queued()).isZero();
+            assertThat(weir.stats().now().queued()).isZero();
         }
     }
 
@@ -106,8 +108,8 @@ class LoadSheddingTest {
                 assertThat(weir.decide(request("alice", "/own")))
                         .isCompletedWithValue(ClientDecision.fallback(isFallback, NoDecisionReason.TOO_MANY_WAITING));
                 assertThat(waits).isNotDone();
-                assertThat(weir.stats().shedClosed()).isEqualTo(isFallback ? 0 : 1);
-                assertThat(weir.stats().failedOpen()).isEqualTo(isFallback ? 1 : 0);
+                assertThat(weir.stats().fallbacks().shed()).isEqualTo(isFallback ? 0 : 1);
+                assertThat(weir.stats().fallbacks().open()).isEqualTo(isFallback ? 1 : 0);
             }
         }
     }
@@ -155,7 +157,7 @@ class LoadSheddingTest {
         }
         assertThat(all)
                 .allSatisfy(one -> assertThat(one.join().noDecisionReason()).contains(NoDecisionReason.TIMED_OUT));
-        assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.CLOSED);
+        assertThat(weir.stats().now().circuit()).isEqualTo(CircuitSettings.State.CLOSED);
         return true;
     }
 
@@ -174,7 +176,7 @@ class LoadSheddingTest {
                 assertThat(why).isIn(NoDecisionReason.NO_LEASE, NoDecisionReason.NO_LEDGER);
                 return isAtOnce && why == NoDecisionReason.NO_LEDGER;
             });
-            assertThat(weir.stats().leaseCircuit()).isEqualTo(CircuitSettings.State.OPEN);
+            assertThat(weir.stats().now().leaseCircuit()).isEqualTo(CircuitSettings.State.OPEN);
             assertThat(weir.isReady()).isTrue();
             Enforcer started = live.enforce();
             try (started) {
@@ -186,9 +188,9 @@ class LoadSheddingTest {
                 await(
                         "ledgers answer",
                         LiveWeir.PATIENCE,
-                        () -> weir.stats().leaseCircuit() == CircuitSettings.State.CLOSED);
+                        () -> weir.stats().now().leaseCircuit() == CircuitSettings.State.CLOSED);
             }
-            assertThat(weir.stats().noLedger()).isPositive();
+            assertThat(weir.stats().undecided(NoDecisionReason.NO_LEDGER)).isPositive();
         }
     }
 
@@ -209,7 +211,7 @@ class LoadSheddingTest {
                 assertThat(get(weir.decide(request("any", "/lent"))).noDecisionReason())
                         .contains(NoDecisionReason.NO_LEASE);
             }
-            assertThat(weir.stats().leaseCircuit()).isEqualTo(CircuitSettings.State.CLOSED);
+            assertThat(weir.stats().now().leaseCircuit()).isEqualTo(CircuitSettings.State.CLOSED);
         }
     }
 }

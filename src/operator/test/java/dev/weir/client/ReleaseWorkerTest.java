@@ -3,6 +3,13 @@ package dev.weir.client;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.release.RefusedException;
+import dev.weir.client.release.ReleaseConsumer;
+import dev.weir.client.release.ReleaseTask;
+import dev.weir.client.release.ReleaseWorker;
+import dev.weir.client.release.WorkerBuilder;
+import dev.weir.client.release.WorkerMetricsBinder;
+import dev.weir.client.release.WorkerStats;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Outcome;
 import dev.weir.event.Release;
@@ -141,7 +148,7 @@ class ReleaseWorkerTest {
                     LiveWeir.PATIENCE,
                     () -> worker.stats().givenUp() == 1);
             SimpleMeterRegistry registry = new SimpleMeterRegistry();
-            ClientMetricsBinder.of(worker).bindTo(registry);
+            WorkerMetricsBinder.of(worker).bindTo(registry);
             assertThat(registry.get("weir.worker.given.up").functionCounter().count())
                     .isEqualTo(1);
             assertThat(registry.getMeters()).hasSize(WorkerStats.class.getRecordComponents().length);
@@ -164,7 +171,7 @@ class ReleaseWorkerTest {
             assertThat(new ReleaseCodec().decode(letter.value()).requestId()).isEqualTo("never~3");
             assertThat(header(letter, DeadLetterHeaders.DETAIL)).isEqualTo("java.lang.AssertionError: not yet");
             assertThat(header(letter, DeadLetterHeaders.TOPIC)).isEqualTo("worker.releases");
-            assertThat(header(letter, RetryHeaders.FIRST_REQUEST_ID)).isEqualTo("never");
+            assertThat(header(letter, "weir.first-request-id")).isEqualTo("never");
             assertThat(worker.stats().retried()).isEqualTo(4);
         }
     }

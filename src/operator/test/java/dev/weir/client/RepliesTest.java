@@ -3,6 +3,7 @@ package dev.weir.client;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
@@ -116,7 +117,7 @@ class RepliesTest {
                 new RequestCodec().encode(request));
         record.headers().add("trace", request.requestId().getBytes(StandardCharsets.UTF_8));
         if (replyPartition != null) {
-            record.headers().add(ClientConnection.REPLY_PARTITION, replyPartition.getBytes(StandardCharsets.UTF_8));
+            record.headers().add(RequestCorrelation.REPLY_PARTITION, replyPartition.getBytes(StandardCharsets.UTF_8));
         }
         producer.send(record).get();
     }

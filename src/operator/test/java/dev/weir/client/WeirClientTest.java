@@ -112,10 +112,13 @@ class WeirClientTest {
                     .doesNotHaveDuplicates();
             ClientStats stats = weir.stats();
             assertThat(stats.sent()).isEqualTo(answers.size());
-            assertThat(stats.answered()).isEqualTo(answers.size());
-            assertThat(stats.inFlight()).isZero();
-            assertThat(stats.p50()).isPositive().isLessThanOrEqualTo(stats.p99());
-            assertThat(stats.p99()).isLessThanOrEqualTo(stats.max());
+            assertThat(stats.decided().overTopic()).isEqualTo(answers.size());
+            assertThat(stats.now().inFlight()).isZero();
+            assertThat(stats.latency().p50())
+                    .isPositive()
+                    .isLessThanOrEqualTo(stats.latency().p99());
+            assertThat(stats.latency().p99())
+                    .isLessThanOrEqualTo(stats.latency().max());
         } finally {
             pool.shutdownNow();
         }
@@ -161,8 +164,11 @@ class WeirClientTest {
             await(
                     "all decisions are counted",
                     LiveWeir.PATIENCE,
-                    () -> one.stats().answered() + other.stats().answered() == 2);
-            assertThat(one.stats().late() + other.stats().late()).isZero();
+                    () -> one.stats().decided().overTopic()
+                                    + other.stats().decided().overTopic()
+                            == 2);
+            assertThat(one.stats().decided().late() + other.stats().decided().late())
+                    .isZero();
         }
     }
 
@@ -178,7 +184,7 @@ class WeirClientTest {
             assertThat(withdrawn.outcome()).isEqualTo(Outcome.ALLOWED);
             assertThat(withdrawn.reason()).isEqualTo(Reason.CANCELLED);
             get(weir.decide(sms("third").build())); // read after the decision that ends the wait of the second request
-            assertThat(weir.stats().late()).isZero();
+            assertThat(weir.stats().decided().late()).isZero();
         }
     }
 
@@ -205,10 +211,10 @@ class WeirClientTest {
                 assertThat(answer.httpHeaders()).isEmpty();
             }
             ClientStats stats = weir.stats();
-            assertThat(stats.timedOut()).isEqualTo(1);
-            assertThat(stats.inFlight()).isZero();
-            assertThat(stats.failedOpen()).isEqualTo(fallback == Fallback.FAIL_OPEN ? 1 : 0);
-            assertThat(stats.failedClosed()).isEqualTo(fallback == Fallback.FAIL_CLOSED ? 1 : 0);
+            assertThat(stats.undecided(NoDecisionReason.TIMED_OUT)).isEqualTo(1);
+            assertThat(stats.now().inFlight()).isZero();
+            assertThat(stats.fallbacks().open()).isEqualTo(fallback == Fallback.FAIL_OPEN ? 1 : 0);
+            assertThat(stats.fallbacks().closed()).isEqualTo(fallback == Fallback.FAIL_CLOSED ? 1 : 0);
         }
     }
 
@@ -267,7 +273,8 @@ class WeirClientTest {
                 .containsEntry("weir.client.queued[]", 0.0)
                 .containsEntry("weir.client.keys.held[]", 0.0)
                 .containsEntry(
-                        "weir.client.latency.seconds[1]", weir.stats().max().toNanos() / 1e9);
+                        "weir.client.latency.seconds[1]",
+                        weir.stats().latency().max().toNanos() / 1e9);
     }
 
     @Test
@@ -282,7 +289,7 @@ class WeirClientTest {
                 assertThat(get(weir.decide(request("alice"))).noDecisionReason())
                         .contains(NoDecisionReason.TIMED_OUT);
             }
-            assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.OPEN);
+            assertThat(weir.stats().now().circuit()).isEqualTo(CircuitSettings.State.OPEN);
             CompletableFuture<ClientDecision> atOnce = weir.decide(request("alice"));
             assertThat(atOnce).isDone();
             assertThat(get(atOnce)).isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CIRCUIT_OPEN));
@@ -291,14 +298,15 @@ class WeirClientTest {
             try (started) {
                 await("the circuit closes", LiveWeir.PATIENCE, () -> {
                     weir.decide(request("alice")).join();
-                    return weir.stats().circuit() == CircuitSettings.State.CLOSED;
+                    return weir.stats().now().circuit() == CircuitSettings.State.CLOSED;
                 });
                 await("Weir decides again", LiveWeir.PATIENCE, () -> weir.decide(request("alice"))
                         .join()
                         .noDecisionReason()
                         .isEmpty());
             }
-            assertThat(weir.stats().late()).isGreaterThanOrEqualTo(4); // a timeout does not cancel the request
+            assertThat(weir.stats().decided().late())
+                    .isGreaterThanOrEqualTo(4); // a timeout does not cancel the request
         }
     }
 
@@ -314,10 +322,10 @@ class WeirClientTest {
                                 .noDecisionReason())
                         .contains(NoDecisionReason.TIMED_OUT);
             }
-            assertThat(weir.stats().circuit()).isEqualTo(CircuitSettings.State.CLOSED);
+            assertThat(weir.stats().now().circuit()).isEqualTo(CircuitSettings.State.CLOSED);
             await("the circuit opens", LiveWeir.PATIENCE, () -> {
                 weir.decide(request("alice"), Duration.ofMillis(100)).join();
-                return weir.stats().circuit() == CircuitSettings.State.OPEN;
+                return weir.stats().now().circuit() == CircuitSettings.State.OPEN;
             });
         }
     }
@@ -336,8 +344,9 @@ class WeirClientTest {
             }
             assertThat(waiting).noneMatch(CompletableFuture::isDone);
             assertThat(weir.stats().sent()).isEqualTo(5);
-            assertThat(weir.stats().inFlight()).isEqualTo(5);
-            assertThat(weir.stats().refused()).isEqualTo(3);
+            assertThat(weir.stats().now().inFlight()).isEqualTo(5);
+            assertThat(weir.stats().undecided(NoDecisionReason.TOO_MANY_WAITING))
+                    .isEqualTo(3);
         }
     }
 
@@ -358,8 +367,9 @@ class WeirClientTest {
             await(
                     "the timeouts are counted, which is after the next request is sent",
                     LiveWeir.PATIENCE,
-                    () -> weir.stats().timedOut() >= 2);
-            assertThat(weir.stats().refused()).isZero();
+                    () -> weir.stats().undecided(NoDecisionReason.TIMED_OUT) >= 2);
+            assertThat(weir.stats().undecided(NoDecisionReason.TOO_MANY_WAITING))
+                    .isZero();
         }
     }
 
@@ -380,7 +390,7 @@ class WeirClientTest {
         }
         assertThat(get(weir.decide(request("alice"))))
                 .isEqualTo(ClientDecision.fallback(true, NoDecisionReason.CLOSED));
-        assertThat(weir.stats().inFlight()).isZero();
+        assertThat(weir.stats().now().inFlight()).isZero();
         weir.close();
     }
 
@@ -434,7 +444,7 @@ class WeirClientTest {
                     .hasCauseInstanceOf(RecordTooLargeException.class);
             assertThat(get(before).noDecisionReason()).isEmpty();
             assertThat(get(after).noDecisionReason()).isEmpty();
-            assertThat(weir.stats().inFlight()).isZero();
+            assertThat(weir.stats().now().inFlight()).isZero();
         }
     }
 

@@ -49,7 +49,7 @@ public class RateLimitedException extends RuntimeException {
                         Outcome.DENIED, Reason.LIMIT_EXCEEDED, HttpStatus.TOO_MANY_REQUESTS.value()))
                 .withRetryAfterMs(throttled.delayMs());
         return new RateLimitedException(
-                new ClientDecision(false, Optional.of(denied), Optional.empty()),
+                ClientDecision.of(denied),
                 operation + ": throttled by policy " + throttled.policyId()
                         + ", but as many threads as permitted are blocked (weir.max-blocked-threads: " + maxThreads
                         + "); retry after " + DurationsAndSizes.duration(throttled.delayMs()));

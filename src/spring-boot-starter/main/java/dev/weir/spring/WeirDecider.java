@@ -13,7 +13,7 @@ import java.util.concurrent.CompletableFuture;
  * @Bean
  * WeirDecider everythingAllowed() {
  *     return (request, fallback) -> CompletableFuture.completedFuture(
- *             new ClientDecision(true, Optional.of(Decision.unmatched(request)), Optional.empty()));
+ *             ClientDecision.of(Decision.unmatched(request)));
  * }
  * }</pre>
  *

@@ -30,7 +30,7 @@ public final class WeirHealthIndicator extends AbstractHealthIndicator {
 
     @Override
     protected void doHealthCheck(Health.Builder health) {
-        ClientStats now = stats.get();
+        ClientStats.Now now = stats.get().now();
         boolean isReady = ready.getAsBoolean();
         boolean isOpen =
                 now.circuit() == CircuitSettings.State.OPEN || now.leaseCircuit() == CircuitSettings.State.OPEN;

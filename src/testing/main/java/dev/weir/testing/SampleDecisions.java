@@ -10,7 +10,6 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import java.util.List;
-import java.util.Optional;
 
 /** Decisions of a limit of 10 a minute, and how a client returns them. */
 public final class SampleDecisions {
@@ -22,12 +21,12 @@ public final class SampleDecisions {
 
     /** Returns what a client returns for a decision. */
     public static ClientDecision of(Decision decision) {
-        return new ClientDecision(decision.outcome() == Outcome.ALLOWED, Optional.of(decision), Optional.empty());
+        return ClientDecision.of(decision);
     }
 
     /** Returns what a client returns without a decision. */
     public static ClientDecision fallback(boolean allowed, NoDecisionReason reason) {
-        return new ClientDecision(allowed, Optional.empty(), Optional.of(reason));
+        return ClientDecision.fallback(allowed, reason);
     }
 
     /** Returns a decision with a limit that is the only one, and counts if it has a number that remains. */

@@ -2,6 +2,7 @@ package dev.weir.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.release.ReleaseConsumer;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Release;
 import dev.weir.testing.TestBroker;

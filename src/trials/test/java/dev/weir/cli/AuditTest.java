@@ -260,7 +260,7 @@ class AuditTest {
                     WeirClient by = client().leased(true).start()) {
                 onTopic = 1 + countAllowed(over, 20);
                 byClient = countAllowed(by, 200);
-                assertThat(by.stats().decidedHere()).isGreaterThanOrEqualTo(byClient);
+                assertThat(by.stats().decided().here()).isGreaterThanOrEqualTo(byClient);
             }
         }
     }

@@ -12,8 +12,6 @@ import org.apache.kafka.common.errors.WakeupException;
 /**
  * Wakes up a Kafka consumer when the wall clock is set back, and repeats the call that this ends. Kafka measures the
  * timeout of a poll by the wall clock, so without this a poll would take longer by the length of the step.
- *
- * <p>Part of the implementation of Weir's consumers, not of the API.
  */
 public final class ClockStepWakeup implements AutoCloseable {
 

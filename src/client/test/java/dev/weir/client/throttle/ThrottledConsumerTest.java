@@ -17,7 +17,6 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -130,8 +129,7 @@ class ThrottledConsumerTest {
     }
 
     private static CompletableFuture<ClientDecision> done(Decision decision) {
-        return CompletableFuture.completedFuture(
-                new ClientDecision(decision.outcome() == Outcome.ALLOWED, Optional.of(decision), Optional.empty()));
+        return CompletableFuture.completedFuture(ClientDecision.of(decision));
     }
 
     /** Denies the first attempts of a client, for the given time. */
@@ -246,8 +244,7 @@ class ThrottledConsumerTest {
     @Test
     void without_a_decision_the_same_request_is_sent_again() {
         answers = request -> requests.size() == 1
-                ? CompletableFuture.completedFuture(
-                        new ClientDecision(false, Optional.empty(), Optional.of(NoDecisionReason.TIMED_OUT)))
+                ? CompletableFuture.completedFuture(ClientDecision.fallback(false, NoDecisionReason.TIMED_OUT))
                 : allowed(request);
         write(P0, "a");
         assertThat(poll(PATIENCE)).containsExactly("a");

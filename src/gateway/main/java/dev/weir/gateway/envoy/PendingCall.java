@@ -1,7 +1,6 @@
 package dev.weir.gateway.envoy;
 
 import dev.weir.client.ClientDecision;
-import dev.weir.client.Fallback;
 import dev.weir.client.NoDecisionException;
 import dev.weir.client.NoDecisionReason;
 import dev.weir.gateway.envoy.mapping.MappedRequest;
@@ -184,30 +183,28 @@ final class PendingCall {
         for (int i = 0; i < requests.size(); i++) {
             MappedRequest request = requests.get(i);
             CompletableFuture<ClientDecision> future = decisions.get(i);
-            ClientDecision decision;
+            Optional<ClientDecision> decision;
             try {
-                decision = future.isDone() ? future.get() : withoutDecision(request, future);
+                decision = future.isDone() ? Optional.of(future.get()) : withoutDecision(request, future);
             } catch (ExecutionException | CompletionException e) {
                 return new CallResult.Failed(status(request, e.getCause()));
             } catch (InterruptedException | RuntimeException e) {
                 return new CallResult.Failed(status(request, e));
             }
-            if (decision == null) {
+            if (decision.isEmpty()) {
                 return new CallResult.Failed(noDecision(request, NoDecisionReason.TIMED_OUT));
             }
-            answers.add(RequestAnswer.of(request, decision, RequestAnswer.delayMs(decision) <= waitableMs));
+            ClientDecision decided = decision.get();
+            answers.add(RequestAnswer.of(request, decided, RequestAnswer.delayMs(decided) <= waitableMs));
         }
         return new CallResult.Answered(answers);
     }
 
-    /** Returns the decision of the fallback, null if that is an error. */
-    private static ClientDecision withoutDecision(MappedRequest request, CompletableFuture<ClientDecision> future) {
+    /** Returns the decision of the fallback; empty if that is an error. */
+    private static Optional<ClientDecision> withoutDecision(
+            MappedRequest request, CompletableFuture<ClientDecision> future) {
         future.cancel(false);
-        Fallback fallback = request.mapping().fallback();
-        return fallback == Fallback.FAIL
-                ? null
-                : new ClientDecision(
-                        fallback == Fallback.FAIL_OPEN, Optional.empty(), Optional.of(NoDecisionReason.TIMED_OUT));
+        return request.mapping().fallback().decision(NoDecisionReason.TIMED_OUT);
     }
 
     private static Status status(MappedRequest request, Throwable failure) {

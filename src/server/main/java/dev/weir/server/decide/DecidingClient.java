@@ -180,10 +180,10 @@ public final class DecidingClient implements RequestDecider, AutoCloseable {
     }
 
     private static CompletableFuture<ClientDecision> undecided(Fallback fallback) {
-        return fallback == Fallback.FAIL
-                ? CompletableFuture.failedFuture(new UnreachableException("the service is closed", null))
-                : CompletableFuture.completedFuture(new ClientDecision(
-                        fallback == Fallback.FAIL_OPEN, Optional.empty(), Optional.of(NoDecisionReason.CLOSED)));
+        return fallback.decision(NoDecisionReason.CLOSED)
+                .map(CompletableFuture::completedFuture)
+                .orElseGet(
+                        () -> CompletableFuture.failedFuture(new UnreachableException("the service is closed", null)));
     }
 
     /** Returns the client, which is started if none is running; empty if this was closed before it was started. */

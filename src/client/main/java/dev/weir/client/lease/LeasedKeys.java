@@ -1,0 +1,72 @@
+package dev.weir.client.lease;
+
+import dev.weir.event.Request;
+import dev.weir.event.StateKey;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/** The leases of one policy by the values of its key fields. A lookup allocates nothing. Thread-safe. */
+final class LeasedKeys {
+
+    private final String[] fields;
+    private final Node root = new Node();
+
+    /** The leases whose keys begin with the same values. */
+    private static final class Node {
+        private final ConcurrentMap<String, Node> next = new ConcurrentHashMap<>(0);
+        private volatile ClientLease held;
+
+        boolean isEmpty() {
+            return held == null && next.isEmpty();
+        }
+    }
+
+    /**
+     * Creates an empty table.
+     *
+     * @param fields the fields of the policy's key, in its order
+     */
+    LeasedKeys(List<String> fields) {
+        this.fields = fields.toArray(String[]::new);
+    }
+
+    /** Returns the lease of a request's key, or null if there is none. */
+    ClientLease find(Request request) {
+        Node node = root;
+        for (int i = 0; node != null && i < fields.length; i++) {
+            String value = request.field(fields[i]);
+            node = node.next.get(value == null ? "" : value);
+        }
+        return node == null ? null : node.held;
+    }
+
+    synchronized void put(ClientLease held) {
+        Node node = root;
+        for (int i = 0; i < fields.length; i++) {
+            node = node.next.computeIfAbsent(value(held.key(), i), value -> new Node());
+        }
+        node.held = held;
+    }
+
+    synchronized void remove(ClientLease held) {
+        remove(root, 0, held);
+    }
+
+    private void remove(Node node, int depth, ClientLease held) {
+        if (depth == fields.length) {
+            node.held = null;
+            return;
+        }
+        String value = value(held.key(), depth);
+        Node next = node.next.get(value);
+        remove(next, depth + 1, held);
+        if (next.isEmpty()) {
+            node.next.remove(value);
+        }
+    }
+
+    private static String value(StateKey key, int field) {
+        return key.namesAndValues().get(2 * field + 1);
+    }
+}

@@ -1,0 +1,124 @@
+package dev.weir.client.release;
+
+import dev.weir.event.Release;
+import dev.weir.wire.UnreadableException;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Headers;
+
+/**
+ * Releases that were received and are not due, and the offset up to which each partition is done.
+ *
+ * <p>The queues of a partition interleave their releases, so these become due in another order than that of their
+ * offsets. Of offsets 5, 6 and 7, due at 30, 10 and 20, the second is returned first. The partition is done up to 5
+ * until all three have been returned, and then up to 8.
+ */
+final class HeldReleases {
+
+    private final PriorityQueue<Held> queue =
+            new PriorityQueue<>(Comparator.comparingLong(Held::dueNanos).thenComparingLong(Held::sequence));
+    private final Map<TopicPartition, Progress> partitions = new HashMap<>();
+
+    /**
+     * A buffered record.
+     *
+     * @param release null if the record cannot be decoded; such records are returned before all releases
+     * @param headers the headers of the record
+     * @param unreadable the record if it cannot be decoded, otherwise null
+     */
+    record Held(TopicPartition partition, long offset, Release release, Headers headers, Unreadable unreadable) {
+
+        /** Returns when the record is due, in ns since the epoch. */
+        long dueNanos() {
+            return release == null ? 0 : release.releaseAtNanos();
+        }
+
+        private long sequence() {
+            return release == null ? 0 : release.sequence();
+        }
+    }
+
+    /** A record that cannot be decoded. */
+    @SuppressWarnings("ArrayRecordComponent") // carried, never compared
+    record Unreadable(UnreadableException fault, byte[] key, byte[] value) {}
+
+    private static final class Progress {
+        private final TreeSet<Long> held = new TreeSet<>();
+        private long next;
+        private long reported = -1;
+    }
+
+    void add(Held held) {
+        queue.add(held);
+        progress(held.partition).held.add(held.offset);
+    }
+
+    /**
+     * Sets the offset of the record to be received next.
+     *
+     * @param offset one above that of the last record, or more
+     */
+    void received(TopicPartition partition, long offset) {
+        progress(partition).next = offset;
+    }
+
+    /** Returns the first record to become due, or null if there is none. */
+    Held first() {
+        return queue.peek();
+    }
+
+    void removeFirst() {
+        markDone(takeFirst());
+    }
+
+    /** Removes the first record from the order. It still counts as held until it is {@linkplain #markDone done}. */
+    Held takeFirst() {
+        return queue.remove();
+    }
+
+    /** Marks a record that was taken as done. Has no effect if its partition was dropped. */
+    void markDone(Held taken) {
+        Progress progress = partitions.get(taken.partition);
+        if (progress != null) {
+            progress.held.remove(taken.offset);
+        }
+    }
+
+    /** Returns the first offset that is not done, of each partition in which it changed since the last call. */
+    Map<TopicPartition, Long> takeChangedOffsets() {
+        Map<TopicPartition, Long> changed = new HashMap<>();
+        partitions.forEach((partition, progress) -> {
+            long undone = progress.held.isEmpty() ? progress.next : progress.held.first();
+            if (undone > progress.reported) {
+                progress.reported = undone;
+                changed.put(partition, undone);
+            }
+        });
+        return changed;
+    }
+
+    /** Returns the partitions of which something was received. */
+    Set<TopicPartition> partitions() {
+        return partitions.keySet();
+    }
+
+    /** Returns the number of records of a partition that are held or taken. */
+    int count(TopicPartition partition) {
+        return partitions.get(partition).held.size();
+    }
+
+    void drop(Collection<TopicPartition> gone) {
+        gone.forEach(partitions::remove);
+        queue.removeIf(held -> !partitions.containsKey(held.partition));
+    }
+
+    private Progress progress(TopicPartition partition) {
+        return partitions.computeIfAbsent(partition, p -> new Progress());
+    }
+}
