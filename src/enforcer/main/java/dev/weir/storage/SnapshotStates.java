@@ -4,7 +4,6 @@ import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.PolicyState;
 import dev.weir.decision.PolicyStates;
 import dev.weir.event.StateKey;
-import dev.weir.limit.SegmentStore;
 import dev.weir.policy.RequestKey;
 import dev.weir.wire.KeyCodec;
 import java.util.ArrayList;
@@ -100,11 +99,6 @@ public final class SnapshotStates {
             return state == null
                     ? null
                     : StateCodec.decode(state, logId -> new SnapshotSegments(segments, keyBytes.get(), logId));
-        }
-
-        @Override
-        public SegmentStore segments(StateKey key, int logId) {
-            return new SnapshotSegments(segments, KeyCodec.encode(key), logId);
         }
 
         @Override
