@@ -83,7 +83,7 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
         byte[] client = RequestReader.utf8(request.client(), original.key());
         int partition = placement.partitionOf(client);
         if (partition == here) {
-            RoutedRequest routed = new RoutedRequest(request);
+            RequestToDecide routed = new RequestToDecide(request, false);
             context.forward(new Record<>(client, routed, original.timestamp(), original.headers()), outlets.requests);
         } else {
             String detail = "the request was routed to partition " + here + ", but the client belongs in partition "
