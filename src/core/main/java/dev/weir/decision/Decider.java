@@ -150,10 +150,13 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce, PolicyTable policies) {
-        Evaluation evaluated = Evaluation.of(request, inForce, states, shared).demanded();
-        AwaitLease wait = evaluated.awaitLease();
-        if (wait != null) {
-            return wait;
+        Evaluation evaluated = Evaluation.of(request, inForce, states, shared);
+        if (shared instanceof LeaseContext) {
+            evaluated = evaluated.demanded();
+            AwaitLease wait = evaluated.awaitLease();
+            if (wait != null) {
+                return wait;
+            }
         }
         boolean refused = evaluated.refused();
         report(request, evaluated, refused);

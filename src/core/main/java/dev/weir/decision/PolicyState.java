@@ -320,21 +320,27 @@ public record PolicyState(
      * @param store carries out the {@linkplain Log#writes writes} of a log, and returns it {@linkplain Log#stored stored}
      */
     public PolicyState stored(UnaryOperator<Log> store) {
-        UnaryOperator<Log> storeIfChanged = log -> log.isStored() ? log : store.apply(log);
+        List<Log> retired = retiredLogs.isEmpty()
+                ? retiredLogs
+                : retiredLogs.stream()
+                        .map(log -> log.isStored() ? log : store.apply(log))
+                        .filter(Log::hasGarbage)
+                        .toList();
         return new PolicyState(
-                lastChargeMs,
-                lastDelayMs,
-                withLogs(accounts, storeIfChanged),
-                withLogs(suspended, storeIfChanged),
-                retiredLogs.stream().map(storeIfChanged).filter(Log::hasGarbage).toList(),
-                delayed);
+                lastChargeMs, lastDelayMs, stored(accounts, store), stored(suspended, store), retired, delayed);
     }
 
-    private static List<LimitAccount<?>> withLogs(List<LimitAccount<?>> accounts, UnaryOperator<Log> operator) {
-        return accounts.stream()
-                .<LimitAccount<?>>map(
-                        account -> account.state() instanceof Log log ? withLog(account, operator.apply(log)) : account)
-                .toList();
+    private static List<LimitAccount<?>> stored(List<LimitAccount<?>> accounts, UnaryOperator<Log> store) {
+        if (accounts.isEmpty()) {
+            return accounts;
+        }
+        LimitAccount<?>[] stored = accounts.toArray(LimitAccount<?>[]::new);
+        for (int i = 0; i < stored.length; i++) {
+            if (stored[i].state() instanceof Log log && !log.isStored()) {
+                stored[i] = withLog(stored[i], store.apply(log));
+            }
+        }
+        return List.of(stored);
     }
 
     /** Returns whether the accounts have the policy's current limits. */

@@ -21,8 +21,12 @@ import java.util.List;
  */
 public record FullSegments(SegmentReader store, long storedFirst, long storedEnd, long first, long end, Added added) {
 
+    private static final SegmentReader NO_STORE = number -> {
+        throw new IllegalStateException("segment " + number + " was never stored");
+    };
+
     /** No segments, and none in the store. */
-    static final FullSegments NONE = stored(FullSegments::missing, 0, 0);
+    static final FullSegments NONE = stored(NO_STORE, 0, 0);
 
     /**
      * A list of segments, newest first.
@@ -34,11 +38,7 @@ public record FullSegments(SegmentReader store, long storedFirst, long storedEnd
 
     /** Returns the segments of a log as they are stored. */
     public static FullSegments stored(SegmentReader store, long first, long end) {
-        return new FullSegments(store, first, end, first, end, null);
-    }
-
-    private static LogSegment missing(long number) {
-        throw new IllegalStateException("segment " + number + " was never stored");
+        return new FullSegments(first == end ? NO_STORE : store, first, end, first, end, null);
     }
 
     LogSegment get(long number) {
@@ -68,6 +68,7 @@ public record FullSegments(SegmentReader store, long storedFirst, long storedEnd
         return from == first ? this : new FullSegments(store, storedFirst, storedEnd, from, end, added);
     }
 
+    /** Returns whether these are the segments as they were stored. If so, there is nothing to write. */
     boolean isStored() {
         return added == null && first == storedFirst && end == storedEnd;
     }

@@ -78,7 +78,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
             return segments.first() < headNumber;
         }
 
-        /** Returns whether the store has the full segments of this log, and no others. */
+        /** Returns whether the full segments are those that are stored. If so, there is nothing to write. */
         public boolean isStored() {
             return segments.isStored();
         }
