@@ -1,8 +1,7 @@
 package dev.weir.bench;
 
 import com.google.common.util.concurrent.RateLimiter;
-import dev.weir.backtest.HeapStates;
-import dev.weir.config.WeirConfig;
+import dev.weir.limit.HeapSegments;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SlidingWindowLog;
 import io.github.bucket4j.Bandwidth;
@@ -83,7 +82,7 @@ public class LimitBenchmark {
 
         @Setup
         public void open() {
-            account = shelved(LimitAccount.open(LimitTerms.of(algorithm, aSecond, PER_MS), clock.nextMs()));
+            account = LimitAccount.open(LimitTerms.of(algorithm, aSecond, PER_MS), clock.nextMs());
         }
     }
 
@@ -173,7 +172,7 @@ public class LimitBenchmark {
         long nowMs = weir.clock.nextMs();
         boolean permitted = weir.account.permits(1, nowMs);
         if (permitted) {
-            weir.account = weir.account.charge(1, nowMs);
+            weir.account = stored(weir.account.charge(1, nowMs));
         }
         return Result.of(weir.account, permitted, nowMs);
     }
@@ -216,10 +215,9 @@ public class LimitBenchmark {
     }
 
     @SuppressWarnings("unchecked") // the state is a log, so S is the type of a log
-    private static <S> LimitAccount<S> shelved(LimitAccount<S> account) {
-        return account.state() instanceof SlidingWindowLog.Log log
-                ? new LimitAccount<>(account.limit(), (S)
-                        log.withSegments(0, new HeapStates(WeirConfig.DEFAULTS.state()).segments(null, 0)))
+    private static <S> LimitAccount<S> stored(LimitAccount<S> account) {
+        return account.state() instanceof SlidingWindowLog.Log log && !log.isStored()
+                ? new LimitAccount<>(account.limit(), (S) HeapSegments.store(log))
                 : account;
     }
 

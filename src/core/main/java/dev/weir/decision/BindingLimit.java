@@ -30,7 +30,7 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
                 continue;
             }
             if (check.rejects()) {
-                return check.isTooLarge() ? tooLarge(check.policy()) : refund(check.policy());
+                return check.of.isTooLarge() ? tooLarge(check.policy()) : refund(check.policy());
             }
             for (int i = 0; i < check.size() && !neverFits; i++) {
                 if (check.refuses(i)) {
@@ -92,7 +92,7 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
     private static BindingLimit unlimited(PolicyCheck[] checks, Reason reason) {
         PolicyCheck first = checks[0];
         for (int i = checks.length - 1; i >= 0 && reason == Reason.THROTTLED; i--) {
-            first = checks[i].throttles() ? checks[i] : first;
+            first = checks[i].of.throttles() ? checks[i] : first;
         }
         return unlimited(first.policy(), reason, 0L);
     }

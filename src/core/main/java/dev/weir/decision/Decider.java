@@ -111,9 +111,14 @@ public final class Decider {
         return new Decider(states, QuotaSource.local());
     }
 
-    /** Returns a decider that leaves {@code states} unchanged, for example for a dry run. */
+    /** Returns a decider without states of its own: all policies that apply must be leased. It charges the leases. */
+    public static Decider leased(LeaseContext leases) {
+        return new Decider(new ReadOnlyStates(PolicyStates.NONE), leases);
+    }
+
+    /** Returns a decider that leaves states and leases unchanged, for example for a dry run. */
     public static Decider readOnly(PolicyStates states, QuotaSource shared) {
-        return new Decider(new ReadOnlyStates(states), shared);
+        return new Decider(new ReadOnlyStates(states), shared.readOnly());
     }
 
     /** Returns a read-only decider whose retry times ignore that policies change. */
@@ -145,47 +150,47 @@ public final class Decider {
     }
 
     private DecisionResult decideFirst(Request request, PoliciesInForce inForce, PolicyTable policies) {
-        boolean resets = request.kind() == RequestKind.RESET;
-        PolicyChecks checks = PolicyChecks.of(request, inForce.policies(), states, shared);
-        long nowMs = checks.notBeforeMs(resets ? inForce.decidedAtMs(request, states, shared) : inForce.atMs());
-        long leaseTimeMs = checks.leaseTimeMs();
-        long delayMs = checks.evaluate(nowMs, leaseTimeMs, states);
-        PolicyCheck shaping = checks.shaping();
-        AwaitLease wait = checks.recordDemand();
-        if (wait != null) {
-            return wait;
+        Evaluation evaluated = Evaluation.of(request, inForce, states, shared);
+        if (shared instanceof LeaseContext) {
+            evaluated = evaluated.demanded();
+            AwaitLease wait = evaluated.awaitLease();
+            if (wait != null) {
+                return wait;
+            }
         }
-        boolean refused = false;
-        boolean rejected = false;
-        for (PolicyCheck check : checks.all()) {
-            boolean denies = check.denies();
-            refused |= denies;
-            rejected |= check.rejects() && !check.observes();
+        boolean refused = evaluated.refused();
+        report(request, evaluated, refused);
+        Evaluation charged =
+                request.kind() == RequestKind.PEEK || evaluated.rejected() ? evaluated : evaluated.charged(refused);
+        charged.store(evaluated, states);
+        if (refused) {
+            Decision denied = refusal(request, charged);
+            return foresees && policies.changesAfter(charged.nowMs())
+                    ? new RetryForecast(states, shared, policies).withChanges(request, denied, inForce, charged.nowMs())
+                    : denied;
+        }
+        List<String> observedBy = evaluated.observedBy();
+        PolicyCheck[] enforcing = charged.enforcing();
+        if (enforcing.length == 0 && request.policyId() == null) {
+            return Decision.unmatched(request).withObservedBy(observedBy);
+        }
+        PolicyCheck shaping = charged.shaping();
+        return shaping == null
+                ? permission(request, charged, enforcing).withObservedBy(observedBy)
+                : admission(request, shaping).withObservedBy(observedBy);
+    }
+
+    private void report(Request request, Evaluation evaluated, boolean refused) {
+        PolicyCheck shaping = evaluated.shaping();
+        for (PolicyCheck check : evaluated.checks()) {
             reportMissingKeyFields(check.policy(), request);
             if (check != shaping) {
-                listener.evaluated(check.policy(), denies ? Outcome.DENIED : Outcome.ALLOWED);
+                listener.evaluated(check.policy(), check.denies() ? Outcome.DENIED : Outcome.ALLOWED);
             }
         }
         if (shaping != null) {
             listener.evaluated(shaping.policy(), refused ? Outcome.ALLOWED : Outcome.QUEUED);
         }
-        List<String> observedBy = checks.observedBy();
-        boolean charged = request.kind() != RequestKind.PEEK && !rejected && checks.charge(refused, states);
-        if (refused) {
-            long startMs = nowMs + (charged ? checks.computeDelayMs(nowMs) : delayMs); // a counted denial delays
-            Decision denied = refusal(request, checks, startMs, nowMs, Math.max(nowMs, leaseTimeMs));
-            return foresees && policies.changesAfter(nowMs)
-                    ? new RetryForecast(states, shared, policies).withChanges(request, denied, inForce, nowMs)
-                    : denied;
-        }
-        if (checks.enforcing().length == 0 && request.policyId() == null) {
-            return Decision.unmatched(request).withObservedBy(observedBy);
-        }
-        boolean usesLeases = checks.usesLeases() && request.kind() == RequestKind.CONSUME && request.cost() > 0;
-        long decidedAtMs = usesLeases ? leaseTimeMs : Math.max(nowMs, leaseTimeMs);
-        return shaping == null
-                ? permission(request, checks, delayMs, decidedAtMs).withObservedBy(observedBy)
-                : admission(request, shaping).withObservedBy(observedBy);
     }
 
     private void reportMissingKeyFields(Policy policy, Request request) {
@@ -197,24 +202,20 @@ public final class Decider {
         }
     }
 
-    /**
-     * Returns the denial.
-     *
-     * @param startMs the first time at which the throttling policies permit the request, {@code nowMs} if there are
-     *     none
-     * @param nowMs the time of the states
-     * @param decidedAtMs the time of the decision
-     */
-    private static Decision refusal(Request request, PolicyChecks checks, long startMs, long nowMs, long decidedAtMs) {
-        BindingLimit binding = BindingLimit.longestRetry(checks.enforcing(), PolicyCheck::denies);
+    private static Decision refusal(Request request, Evaluation charged) {
+        PolicyCheck[] enforcing = charged.enforcing();
+        long nowMs = charged.nowMs();
+        BindingLimit binding = BindingLimit.longestRetry(enforcing, PolicyCheck::denies);
         if (binding.retryAfterMs() != null) {
-            long permittedMs = checks.nextPermittedMs(startMs);
+            long startMs = nowMs + charged.throttling().delayMs();
+            long permittedMs = charged.nextPermittedMs(startMs);
             long jointMs = permittedMs > startMs ? permittedMs - nowMs : 0;
             binding = binding.withRetryAfterMs(Math.max(binding.retryAfterMs(), jointMs));
         }
         boolean shadowBanned = binding.policy().onExceed() instanceof OnExceed.ShadowBan;
+        long decidedAtMs = Math.max(nowMs, charged.leaseTimeMs());
         return decision(request, Outcome.DENIED, binding, null, shadowBanned, status(binding), decidedAtMs)
-                .withLimits(EnforcedLimits.of(checks.enforcing()));
+                .withLimits(EnforcedLimits.of(enforcing));
     }
 
     private Decision mismatch(Request request, PoliciesInForce inForce) {
@@ -247,13 +248,16 @@ public final class Decider {
                 .withLimit(null, LimitStatus.of(request.policyId(), null));
     }
 
-    private static Decision permission(Request request, PolicyChecks checks, long delayMs, long nowMs) {
+    private static Decision permission(Request request, Evaluation charged, PolicyCheck[] enforcing) {
+        long delayMs = charged.throttling().delayMs();
         Reason reason = delayMs > 0 ? Reason.THROTTLED : permissionReason(request.kind());
-        PolicyCheck[] named = checks.enforcing().length == 0 ? checks.all() : checks.enforcing(); // an observing RESET
+        PolicyCheck[] named = enforcing.length == 0 ? charged.checks() : enforcing; // an observing RESET
         BindingLimit binding = BindingLimit.leastRemaining(named, reason);
-        Long delay = checks.throttles() && !request.kind().isCorrection() ? (Long) delayMs : null;
-        return decision(request, Outcome.ALLOWED, binding, delay, false, OK, nowMs)
-                .withLimits(EnforcedLimits.of(checks.enforcing()));
+        Long delay = charged.throttles() && !request.kind().isCorrection() ? (Long) delayMs : null;
+        boolean usesLeases = charged.usesLeases() && request.kind() == RequestKind.CONSUME && request.cost() > 0;
+        long decidedAtMs = usesLeases ? charged.leaseTimeMs() : Math.max(charged.nowMs(), charged.leaseTimeMs());
+        return decision(request, Outcome.ALLOWED, binding, delay, false, OK, decidedAtMs)
+                .withLimits(EnforcedLimits.of(enforcing));
     }
 
     private static Reason permissionReason(RequestKind kind) {

@@ -1,119 +1,126 @@
 package dev.weir.decision;
 
 import dev.weir.event.AwaitLease;
-import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseTerms;
-import dev.weir.policy.Policy;
 
-/** A check against shared limits by the leases held of them. A lease covers all limits of the policy together. */
+/** The check of shared limits by the leases held of them. */
 final class LeasedCheck extends PolicyCheck {
 
-    private final WritableLeases leases;
-    private final boolean isFirstAttempt;
-    private final boolean isPeek;
-    private final boolean mayWait;
-    private final LeaseTerms terms;
-    private final int tightestIndex;
-    private final long nowMs;
-    private LeaseBook book;
-    private long atMs;
-    private boolean exceeds;
-    private boolean isBehindWaiting;
-    private boolean isUnanswered;
-
-    LeasedCheck(Policy policy, Request request, LeaseContext context) {
-        super(policy, request);
-        leases = context.leases();
-        isFirstAttempt = context.isFirstAttempt();
-        isPeek = request.kind() == RequestKind.PEEK;
-        mayWait = context.mayWait() && (isPeek || request.kind() == RequestKind.CONSUME);
-        nowMs = context.nowMs();
-        terms = leases.terms(key);
-        tightestIndex = policy.tightestIndex();
-        book = leases.book(key);
-        atMs = book.decisionTimeMs(nowMs);
+    /** Why the leases do not suffice. */
+    private enum Shortage {
+        NONE,
+        /** Less is available. */
+        TOO_LITTLE,
+        /** Other requests wait for what is available. */
+        BEHIND_WAITING,
+        /** The ledger has not answered the question of a PEEK. */
+        UNANSWERED
     }
 
-    /** Returns the decision time of the leases, in ledger time. */
-    long decisionTimeMs() {
-        return atMs;
+    private final LeasedPolicy leased;
+    private final LeaseBook book;
+    private final long nowMs;
+    private final long atMs;
+    private final Shortage shortage;
+
+    private LeasedCheck(LeasedPolicy of, LeaseBook book, long atMs, Shortage shortage) {
+        super(of);
+        this.leased = of;
+        this.book = book;
+        this.nowMs = of.context.nowMs();
+        this.atMs = atMs;
+        this.shortage = shortage;
     }
 
     /**
-     * Compares the cost with what is available to a decision at {@code decisionMs}, which is not before
-     * {@link #decisionTimeMs}. For a PEEK, which takes nothing, this is also what the ledger could lend.
+     * Compares the cost with what is available to a decision at {@code atMs}, which is not before
+     * {@link LeasedPolicy#decisionTimeMs}. For a PEEK, which takes nothing, this is also what the ledger could lend.
      */
-    void evaluate(long decisionMs) {
-        atMs = decisionMs;
-        boolean takes = !request.kind().isCorrection() && request.cost() > 0;
-        isBehindWaiting = takes && !isPeek && isFirstAttempt && mayWait && leases.hasWaiting(key);
-        exceeds = takes
-                && (isPeek
-                        ? !book.covers(request.cost(), terms, nowMs, atMs)
-                        : isBehindWaiting || request.cost() > book.available(nowMs, atMs));
-        isUnanswered = exceeds && isPeek && !neverFits() && !book.isAnswered(request.cost(), terms, nowMs);
-        exceeds &= !isUnanswered || !observes(); // an observing policy does not delay the request until it is known
+    static LeasedCheck of(LeasedPolicy of, long atMs) {
+        return new LeasedCheck(of, of.book, atMs, of.takes() ? shortage(of, atMs) : Shortage.NONE);
+    }
+
+    private static Shortage shortage(LeasedPolicy of, long atMs) {
+        LeaseBook book = of.book;
+        long cost = of.request.cost();
+        long nowMs = of.context.nowMs();
+        if (!of.isPeek()) {
+            boolean isBehindWaiting = of.context.isFirstAttempt()
+                    && of.mayWait()
+                    && of.context.leases().hasWaiting(of.key);
+            return isBehindWaiting
+                    ? Shortage.BEHIND_WAITING
+                    : cost > book.available(nowMs, atMs) ? Shortage.TOO_LITTLE : Shortage.NONE;
+        }
+        if (book.covers(cost, of.leaseTerms, nowMs, atMs)) {
+            return Shortage.NONE;
+        }
+        return of.neverFits() || book.isAnswered(cost, of.leaseTerms, nowMs)
+                ? Shortage.TOO_LITTLE
+                : Shortage.UNANSWERED;
+    }
+
+    private LeasedCheck with(LeaseBook other) {
+        return new LeasedCheck(leased, other, atMs, shortage);
     }
 
     /** Returns whether the request may be permitted if it waits. */
     boolean shouldWait() {
-        return exceeds
-                && mayWait
+        return exceeds()
+                && leased.mayWait()
                 && !observes()
-                && !neverFits()
-                && maxWaitMs() > 0
-                && (isPeek ? isUnanswered : isBehindWaiting || book.mayBeGranted(request.cost(), terms, nowMs));
-    }
-
-    /** Returns the longest wait. A PEEK waits for an answer even if requests do not wait for leases. */
-    private long maxWaitMs() {
-        long maxWaitMs = policy.sharing().maxWaitMs().orElseGet(leases::leaseWaitMs);
-        return maxWaitMs == 0 && isPeek ? leases.leaseWaitMs() : maxWaitMs;
+                && !leased.neverFits()
+                && leased.maxWaitMs() > 0
+                && (leased.isPeek()
+                        ? shortage == Shortage.UNANSWERED
+                        : shortage == Shortage.BEHIND_WAITING
+                                || book.mayBeGranted(leased.request.cost(), leased.leaseTerms, nowMs));
     }
 
     /** Returns what the request must wait for, null if it must {@linkplain #shouldWait not wait}. */
     AwaitLease awaitLease() {
-        return shouldWait() ? new AwaitLease(key, maxWaitMs()) : null;
+        return shouldWait() ? new AwaitLease(leased.key, leased.maxWaitMs()) : null;
     }
 
-    private boolean neverFits() {
-        return neverFits(tightestIndex);
+    /** Records the demand or the question in the leases, once per request. Returns this check with the demand. */
+    LeasedCheck demanded() {
+        WritableLeases leases = leased.context.leases();
+        long cost = leased.request.cost();
+        if (shortage == Shortage.UNANSWERED && leased.context.isFirstAttempt()) {
+            leases.recordQuestion(leased.key, cost);
+        }
+        boolean demands = leased.context.isFirstAttempt() && leased.request.kind() == RequestKind.CONSUME && cost > 0;
+        if (!demands || leased.neverFits()) {
+            return this;
+        }
+        LeaseBook demanded = book.withDemand(cost, nowMs);
+        leases.put(leased.key, demanded);
+        if (exceeds()) {
+            leases.recordUnmetDemand(leased.key, cost);
+        }
+        return with(demanded);
     }
 
-    /** Records the demand or the question, once per request. */
-    void recordDemand() {
-        if (isUnanswered && isFirstAttempt) {
-            leases.recordQuestion(key, request.cost());
+    /**
+     * Uses the leases, unless the request is denied, and returns this check after that. A reset frees what all holders
+     * have used.
+     */
+    LeasedCheck charged(boolean denied) {
+        WritableLeases leases = leased.context.leases();
+        long cost = leased.request.cost();
+        if (!denied && leased.request.kind() == RequestKind.RESET) {
+            leases.reset(leased.key);
+            return with(leases.book(leased.key));
         }
-        if (isFirstAttempt && request.kind() == RequestKind.CONSUME && request.cost() > 0 && !neverFits()) {
-            book = book.withDemand(request.cost(), nowMs);
-            leases.put(key, book);
-            if (exceeds) {
-                leases.recordUnmetDemand(key, request.cost());
-            }
+        if (denied || cost == 0) {
+            return this;
         }
-    }
-
-    /** Uses the leases, unless the request is denied. A reset frees what all holders have used. */
-    boolean charge(boolean denied) {
-        if (denied) {
-            return false;
-        }
-        if (request.kind() == RequestKind.RESET) {
-            leases.reset(key);
-            book = leases.book(key);
-            return true;
-        }
-        if (request.cost() == 0) {
-            return false;
-        }
-        book = request.kind() == RequestKind.SETTLE
-                ? book.settle(request.cost(), nowMs, atMs)
-                : book.take(request.cost(), nowMs, atMs);
-        leases.put(key, book);
-        return true;
+        LeaseBook charged = leased.request.kind() == RequestKind.SETTLE
+                ? book.settle(cost, nowMs, atMs)
+                : book.take(cost, nowMs, atMs);
+        leases.put(leased.key, charged);
+        return with(charged);
     }
 
     @Override
@@ -121,29 +128,20 @@ final class LeasedCheck extends PolicyCheck {
         return true;
     }
 
+    /** An observing policy does not refuse, nor delay, a request until it is known. */
     @Override
     boolean exceeds() {
-        return exceeds;
+        return shortage != Shortage.NONE && !(shortage == Shortage.UNANSWERED && observes());
     }
 
     @Override
-    boolean exceeds(int index) {
-        return exceeds && (neverFits() ? neverFits(index) : index == tightestIndex);
+    boolean refuses(int index) {
+        return exceeds() && (leased.neverFits() ? neverFits(index) : index == leased.tightestIndex);
     }
 
     @Override
     boolean mayBind(int index) {
-        return index == tightestIndex;
-    }
-
-    @Override
-    boolean isTooLate() {
-        return false;
-    }
-
-    @Override
-    boolean isTooLate(int index) {
-        return false;
+        return index == leased.tightestIndex;
     }
 
     @Override
@@ -158,7 +156,7 @@ final class LeasedCheck extends PolicyCheck {
     @Override
     Long remaining(int index) {
         Long left = book.remaining(nowMs, atMs);
-        return exceeds && left != null && left >= request.cost() ? null : left;
+        return exceeds() && left != null && left >= leased.request.cost() ? null : left;
     }
 
     @Override
@@ -173,37 +171,37 @@ final class LeasedCheck extends PolicyCheck {
         if (isCheckRefused() && checkedRetryAtMs < Long.MAX_VALUE) { // otherwise the ledger has another limit by now
             return Math.max(1, checkedRetryAtMs - nowMs);
         }
-        if (isLeaseLate(index) || book.mayBeGranted(request.cost(), terms, nowMs)) {
+        if (isLeaseLate(index) || book.mayBeGranted(leased.request.cost(), leased.leaseTerms, nowMs)) {
             long elapsedMs = last.isPending() ? nowMs - last.sentMs() : 0;
-            return Math.max(1, leases.roundTripMs() - elapsedMs);
+            return Math.max(1, leased.context.leases().roundTripMs() - elapsedMs);
         }
         boolean isKnown = last.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the current limit yet
-        return Math.max(1, (isKnown ? last.retryAtMs() : last.nextAttemptAtMs(terms)) - nowMs);
+        return Math.max(1, (isKnown ? last.retryAtMs() : last.nextAttemptAtMs(leased.leaseTerms)) - nowMs);
     }
 
     /** Returns whether the amount may be free although no lease of it has arrived, or other holders have it unused. */
     @Override
     boolean isLeaseMissing(int index) {
         if (isCheckRefused()) {
-            return exceeds(index) && book.balance().check().isLent();
+            return refuses(index) && book.balance().check().isLent();
         }
-        return isLeaseLate(index) || (exceeds(index) && !neverFits() && book.isLent(request.cost(), nowMs));
+        return isLeaseLate(index)
+                || (refuses(index) && !leased.neverFits() && book.isLent(leased.request.cost(), nowMs));
     }
 
     /** Returns whether the ledger has answered a question: it would not lend what the request needs. */
     private boolean isCheckRefused() {
-        return isPeek && exceeds && !neverFits() && book.isRefusedByCheck(request.cost(), terms, nowMs);
+        return leased.isPeek()
+                && exceeds()
+                && !leased.neverFits()
+                && book.isRefusedByCheck(leased.request.cost(), leased.leaseTerms, nowMs);
     }
 
     private boolean isLeaseLate(int index) {
-        return exceeds(index)
-                && !neverFits()
-                && !book.isScarce(request.cost(), nowMs)
-                && (isBehindWaiting || book.mayBeGranted(request.cost(), terms, nowMs));
-    }
-
-    @Override
-    long waitMs(int index) {
-        return 0;
+        return refuses(index)
+                && !leased.neverFits()
+                && !book.isScarce(leased.request.cost(), nowMs)
+                && (shortage == Shortage.BEHIND_WAITING
+                        || book.mayBeGranted(leased.request.cost(), leased.leaseTerms, nowMs));
     }
 }

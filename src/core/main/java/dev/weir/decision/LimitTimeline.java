@@ -98,7 +98,6 @@ record LimitTimeline(LimitAccount<?> account, List<DelayedCharge> delayed, Limit
         LimitAccount<?> now = account;
         int started = 0;
         while (started < delayed.size() && delayed.get(started).startMs() <= atMs) {
-            now = started == 0 ? ScratchSegments.fork(now) : now;
             now = delayed.get(started).chargeTo(now);
             started++;
         }
@@ -114,8 +113,8 @@ record LimitTimeline(LimitAccount<?> account, List<DelayedCharge> delayed, Limit
         if (delayed.isEmpty() || cost == 0 || fitsBeforeAll(cost, atMs)) {
             return NONE;
         }
-        LimitAccount<?> with = new DelayedCharge(atMs, cost, override).chargeTo(ScratchSegments.fork(account));
-        LimitAccount<?> without = ScratchSegments.fork(account);
+        LimitAccount<?> with = new DelayedCharge(atMs, cost, override).chargeTo(account);
+        LimitAccount<?> without = account;
         long lastMs = NONE;
         for (DelayedCharge charge : delayed) {
             long startMs = charge.startMs();

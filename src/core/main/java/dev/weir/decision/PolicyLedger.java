@@ -5,11 +5,10 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.policy.Policy;
 import java.util.List;
-import java.util.function.IntFunction;
+import java.util.function.UnaryOperator;
 
 /**
  * The ledger of one key of a shared policy.
@@ -22,13 +21,9 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
     /** The ledger after a request, and its response, which is null if no lease was requested. */
     public record Result(PolicyLedger ledger, LeaseResponse response) {}
 
-    /**
-     * Returns the ledger of a key that has not been used before.
-     *
-     * @param segmentStores returns the store for the segments of a log, by its id
-     */
-    public static PolicyLedger open(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
-        PolicyState fresh = PolicyState.fresh(policy, nowMs, segmentStores);
+    /** Returns the ledger of a key that has not been used before. */
+    public static PolicyLedger open(Policy policy, long nowMs) {
+        PolicyState fresh = PolicyState.fresh(policy, nowMs);
         return new PolicyLedger(Ledger.open(policy.limits(), nowMs).withAccounts(fresh.accounts()), List.of());
     }
 
@@ -40,12 +35,12 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
      * the change on, and a ledger without usage keeps that promise. With more in use, less is lent, so a ledger that
      * carries over any usage keeps it too. Leases from before the change remain subtracted from what is free.
      */
-    public PolicyLedger migrateTo(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
+    public PolicyLedger migrateTo(Policy policy, long nowMs) {
         if (usage().hasLimitsOf(policy)) {
             return this;
         }
         PolicyLedger now = advancedTo(nowMs);
-        PolicyState next = now.usage().migrateTo(policy, now.ledger.clockMs(), segmentStores);
+        PolicyState next = now.usage().migrateTo(policy, now.ledger.clockMs());
         return new PolicyLedger(now.ledger.withAccounts(next.accounts(), next.suspended()), next.retiredLogs());
     }
 
@@ -59,22 +54,16 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
      * {@link Ledger#handle}.
      *
      * @param policy the policy of the limits, which bounds settlements
-     * @param segmentStores returns the store for the segments of a log, by its id
      */
-    public Result handle(
-            LeaseRequest request,
-            Policy policy,
-            LeaseTerms terms,
-            long nowMs,
-            IntFunction<SegmentStore> segmentStores) {
+    public Result handle(LeaseRequest request, Policy policy, LeaseTerms terms, long nowMs) {
         List<Long> maxUsed = policy.terms().stream().map(Policy.Term::maxUsed).toList();
         PolicyLedger charged = new PolicyLedger(ledger.charged(request, maxUsed, nowMs), retiredLogs);
-        PolicyLedger next = request.isReset() ? charged.reset(policy, request.holder(), nowMs, segmentStores) : charged;
+        PolicyLedger next = request.isReset() ? charged.reset(policy, request.holder(), nowMs) : charged;
         return next.toResult(next.ledger.answer(request, terms, nowMs));
     }
 
-    private PolicyLedger reset(Policy policy, String holder, long nowMs, IntFunction<SegmentStore> segmentStores) {
-        PolicyState unused = usage().reset(policy, ledger.clockMs(), segmentStores);
+    private PolicyLedger reset(Policy policy, String holder, long nowMs) {
+        PolicyState unused = usage().reset(policy, ledger.clockMs());
         return new PolicyLedger(ledger.reset(unused.accounts(), holder, nowMs), unused.retiredLogs());
     }
 
@@ -98,13 +87,24 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
                 ledger.lastChargeMs(), 0, ledger.accounts(), ledger.earlier().suspended(), retiredLogs, List.of());
     }
 
-    /**
-     * Deletes a bounded number of the segments of a ledger that is to be deleted. Returns what still has to be kept,
-     * null if nothing is left.
-     */
+    /** Returns this ledger for deletion, as {@link PolicyState#purge} does. */
     public PolicyLedger purge() {
-        PolicyState left = usage().purge();
-        return left == null ? null : new PolicyLedger(ledger.withAccounts(List.of()), left.retiredLogs());
+        return new PolicyLedger(ledger.withAccounts(List.of()), usage().purge().retiredLogs());
+    }
+
+    /** Returns whether nothing is left of a ledger for deletion; see {@link PolicyState#isPurged}. */
+    public boolean isPurged() {
+        return usage().isPurged();
+    }
+
+    /** Returns this ledger with all changed segments stored; see {@link PolicyState#stored}. */
+    public PolicyLedger stored(UnaryOperator<Log> store) {
+        PolicyState usage = usage();
+        if (usage.isStored()) {
+            return this;
+        }
+        PolicyState stored = usage.stored(store);
+        return new PolicyLedger(ledger.withStored(stored.accounts(), stored.suspended()), stored.retiredLogs());
     }
 
     /**

@@ -4,14 +4,12 @@ import dev.weir.event.LimitOverride;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.policy.LimitMatcher;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.IntFunction;
 import java.util.function.UnaryOperator;
 
 /**
@@ -45,22 +43,21 @@ public record PolicyState(
         this(lastChargeMs, lastDelayMs, accounts, List.of(), retiredLogs, List.of());
     }
 
-    /**
-     * Returns the state of a key that has not been used before.
-     *
-     * @param segmentStores returns the store for the segments of a log, by its id
-     */
-    static PolicyState fresh(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
+    /** Returns the state of a key that has not been used before. */
+    static PolicyState fresh(Policy policy, long nowMs) {
+        return new PolicyState(nowMs, 0, unused(policy, nowMs, 0), List.of());
+    }
+
+    private static List<LimitAccount<?>> unused(Policy policy, long nowMs, int firstLogId) {
         LimitAccount<?>[] accounts = new LimitAccount<?>[policy.terms().size()];
-        int logId = 0;
+        int logId = firstLogId;
         for (int i = 0; i < accounts.length; i++) {
             accounts[i] = LimitAccount.open(policy.terms().get(i).limit(), nowMs);
             if (accounts[i].state() instanceof Log log) {
-                accounts[i] = withLog(accounts[i], log.withSegments(logId, segmentStores.apply(logId)));
-                logId++;
+                accounts[i] = withLog(accounts[i], log.withId(logId++));
             }
         }
-        return new PolicyState(nowMs, 0, List.of(accounts), List.of());
+        return List.of(accounts);
     }
 
     /**
@@ -72,7 +69,7 @@ public record PolicyState(
      *                  →  [100 a month]       it continues: what was asked meanwhile has changed nothing
      * </pre>
      */
-    PolicyState migrateTo(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
+    PolicyState migrateTo(Policy policy, long nowMs) {
         if (hasLimitsOf(policy)) {
             return this;
         }
@@ -80,6 +77,7 @@ public record PolicyState(
         Map<Integer, Integer> pairs = pairs(usages, policy);
         List<LimitAccount<?>> left = new ArrayList<>(policy.countsAllUsage() ? List.of() : usages);
         LimitAccount<?>[] next = new LimitAccount<?>[policy.terms().size()];
+        int logId = firstUnusedLogId();
         for (int i = 0; i < next.length; i++) {
             Policy.Term term = policy.terms().get(i);
             LimitAccount<?> old = pairs.containsKey(i) ? usages.get(pairs.get(i)) : null;
@@ -89,9 +87,13 @@ public record PolicyState(
                 next[i] = old.limit().equals(term.limit()) ? old : term.migrate(old, nowMs);
                 left.removeIf(one -> one == old);
             }
+            boolean continuesLog = old != null && old.state() instanceof Log;
+            if (next[i].state() instanceof Log log && !continuesLog) {
+                next[i] = withLog(next[i], log.withId(logId++));
+            }
         }
         List<LimitAccount<?>> kept = List.copyOf(left.subList(0, Math.min(left.size(), Policy.MAX_LIMITS)));
-        PolicyState migrated = with(next, kept, segmentStores);
+        PolicyState migrated = with(List.of(next), kept);
         if (delayed.isEmpty()) {
             return migrated;
         }
@@ -161,9 +163,10 @@ public record PolicyState(
         if (!isExpired) {
             return this;
         }
-        List<LimitAccount<?>> current = mapped(
-                accounts,
-                account -> hasExpiredSteps(account, nowMs) ? LimitAccount.open(account.limit(), nowMs) : account);
+        List<LimitAccount<?>> current = accounts.stream()
+                .<LimitAccount<?>>map(account ->
+                        hasExpiredSteps(account, nowMs) ? LimitAccount.open(account.limit(), nowMs) : account)
+                .toList();
         return new PolicyState(lastChargeMs, lastDelayMs, current, suspended, retiredLogs, delayed);
     }
 
@@ -174,22 +177,12 @@ public record PolicyState(
     /**
      * Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards.
      */
-    PolicyState reset(Policy policy, long nowMs, IntFunction<SegmentStore> segmentStores) {
-        LimitAccount<?>[] next = policy.limits().stream()
-                .map(limit -> LimitAccount.open(limit, nowMs))
-                .toArray(LimitAccount<?>[]::new);
-        return with(next, List.of(), segmentStores).withDelayed(List.of());
+    PolicyState reset(Policy policy, long nowMs) {
+        return with(unused(policy, nowMs, firstUnusedLogId()), List.of()).withDelayed(List.of());
     }
 
-    private PolicyState with(
-            LimitAccount<?>[] next, List<LimitAccount<?>> kept, IntFunction<SegmentStore> segmentStores) {
-        return new PolicyState(
-                lastChargeMs,
-                lastDelayMs,
-                assignSegments(next, segmentStores),
-                kept,
-                retire(concat(List.of(next), kept)),
-                delayed);
+    private PolicyState with(List<LimitAccount<?>> next, List<LimitAccount<?>> kept) {
+        return new PolicyState(lastChargeMs, lastDelayMs, next, kept, retire(concat(next, kept)), delayed);
     }
 
     private PolicyState withDelayed(List<DelayedCharge> charges) {
@@ -223,13 +216,11 @@ public record PolicyState(
                 : delayed.stream().filter(charge -> charge.counts(index)).toList();
     }
 
-    /** Returns whether a delayed request has started at {@code atMs}, so that {@link #startedBy} differs. */
-    boolean hasStartedBy(long atMs) {
-        return !delayed.isEmpty() && delayed.get(0).startMs() <= atMs;
-    }
-
     /** Returns this state with the delayed requests that have started at {@code atMs} in the accounts. */
     PolicyState startedBy(long atMs) {
+        if (delayed.isEmpty() || delayed.get(0).startMs() > atMs) {
+            return this;
+        }
         int started = 0;
         while (started < delayed.size() && delayed.get(started).startMs() <= atMs) {
             started++;
@@ -256,22 +247,6 @@ public record PolicyState(
             charged.add(after);
         }
         return List.copyOf(charged);
-    }
-
-    /** Returns a copy to which charges can be tried: they do not change the segments of this state. */
-    PolicyState scratch() {
-        return new PolicyState(
-                lastChargeMs,
-                lastDelayMs,
-                mapped(accounts, ScratchSegments::fork),
-                mapped(suspended, ScratchSegments::fork),
-                retiredLogs,
-                delayed);
-    }
-
-    private static List<LimitAccount<?>> mapped(
-            List<LimitAccount<?>> accounts, UnaryOperator<LimitAccount<?>> operator) {
-        return accounts.stream().<LimitAccount<?>>map(operator).toList();
     }
 
     /** Returns the last time at which a request was charged or, if it was delayed, starts. */
@@ -305,7 +280,7 @@ public record PolicyState(
     public long expiresAtMs() {
         long lastMs = lastStartMs();
         long atMs = lastMs;
-        PolicyState all = delayed.isEmpty() ? this : scratch().startedBy(lastMs);
+        PolicyState all = delayed.isEmpty() ? this : startedBy(lastMs);
         for (LimitAccount<?> account : all.allAccounts()) {
             atMs = Math.max(atMs, account.expiresAtMs(lastMs));
         }
@@ -313,14 +288,59 @@ public record PolicyState(
     }
 
     /**
-     * Deletes a bounded number of the segments of a state that is to be deleted. Returns what still has to be kept,
-     * null if nothing is left.
+     * Returns this state for deletion, without a bounded number of its segments. The rest still has to be kept, unless it
+     * {@linkplain #isPurged is purged}.
      */
     public PolicyState purge() {
         List<Log> logs = new ArrayList<>(retiredLogs);
         logs().forEach(log -> logs.add(log.retired()));
-        List<Log> left = trim(logs);
-        return left.isEmpty() ? null : new PolicyState(lastChargeMs, lastDelayMs, List.of(), left);
+        return new PolicyState(lastChargeMs, lastDelayMs, List.of(), trim(logs));
+    }
+
+    /** Returns whether nothing is left of a state for deletion, once it {@linkplain #isStored is stored}. */
+    public boolean isPurged() {
+        return accounts.isEmpty() && retiredLogs.stream().noneMatch(Log::hasGarbage);
+    }
+
+    /** Returns whether the stored segments of all logs are those of this state. */
+    public boolean isStored() {
+        for (LimitAccount<?> account : accounts) {
+            if (account.state() instanceof Log log && !log.isStored()) {
+                return false;
+            }
+        }
+        return (suspended.isEmpty() && retiredLogs.isEmpty())
+                || (logsOf(suspended).stream().allMatch(Log::isStored)
+                        && retiredLogs.stream().allMatch(Log::isStored));
+    }
+
+    /**
+     * Returns this state with all changed segments stored.
+     *
+     * @param store carries out the {@linkplain Log#writes writes} of a log, and returns it {@linkplain Log#stored stored}
+     */
+    public PolicyState stored(UnaryOperator<Log> store) {
+        List<Log> retired = retiredLogs.isEmpty()
+                ? retiredLogs
+                : retiredLogs.stream()
+                        .map(log -> log.isStored() ? log : store.apply(log))
+                        .filter(Log::hasGarbage)
+                        .toList();
+        return new PolicyState(
+                lastChargeMs, lastDelayMs, stored(accounts, store), stored(suspended, store), retired, delayed);
+    }
+
+    private static List<LimitAccount<?>> stored(List<LimitAccount<?>> accounts, UnaryOperator<Log> store) {
+        if (accounts.isEmpty()) {
+            return accounts;
+        }
+        LimitAccount<?>[] stored = accounts.toArray(LimitAccount<?>[]::new);
+        for (int i = 0; i < stored.length; i++) {
+            if (stored[i].state() instanceof Log log && !log.isStored()) {
+                stored[i] = withLog(stored[i], store.apply(log));
+            }
+        }
+        return List.of(stored);
     }
 
     /** Returns whether the accounts have the policy's current limits. */
@@ -332,8 +352,7 @@ public record PolicyState(
         return fits;
     }
 
-    /** Assigns unused slots to the logs that are new in this state. */
-    private List<LimitAccount<?>> assignSegments(LimitAccount<?>[] next, IntFunction<SegmentStore> segmentStores) {
+    private int firstUnusedLogId() {
         int unused = 0;
         for (Log log : logs()) {
             unused = Math.max(unused, log.id() + 1);
@@ -341,13 +360,7 @@ public record PolicyState(
         for (Log log : retiredLogs) {
             unused = Math.max(unused, log.id() + 1);
         }
-        for (int i = 0; i < next.length; i++) {
-            if (next[i].state() instanceof Log log && log.segments() == null) {
-                next[i] = withLog(next[i], log.withSegments(unused, segmentStores.apply(unused)));
-                unused++;
-            }
-        }
-        return List.of(next);
+        return unused;
     }
 
     /** Returns the retired logs, including those that no account continues. */
@@ -362,10 +375,14 @@ public record PolicyState(
         return List.copyOf(all);
     }
 
+    /** Returns retired logs without some of their segments. One without any is kept until its segments are deleted. */
     private static List<Log> trim(List<Log> logs) {
         return logs.isEmpty()
                 ? logs
-                : logs.stream().map(Log::trimmed).filter(Log::hasGarbage).toList();
+                : logs.stream()
+                        .map(Log::trimmed)
+                        .filter(log -> log.hasGarbage() || !log.isStored())
+                        .toList();
     }
 
     /** Returns the logs of all accounts, also of suspended ones. */
@@ -391,6 +408,6 @@ public record PolicyState(
 
     @SuppressWarnings("unchecked") // an account whose state is a Log has a limit for logs
     private static LimitAccount<?> withLog(LimitAccount<?> account, Log log) {
-        return new LimitAccount<>(((LimitAccount<Log>) account).limit(), log);
+        return account.state() == log ? account : new LimitAccount<>(((LimitAccount<Log>) account).limit(), log);
     }
 }

@@ -1,7 +1,6 @@
 package dev.weir.decision;
 
 import dev.weir.event.StateKey;
-import dev.weir.limit.SegmentStore;
 import dev.weir.policy.RequestKey;
 
 /** The states of keys, as decisions and usage reports read them. No other thread may change them meanwhile. */
@@ -15,11 +14,6 @@ public interface PolicyStates {
         }
 
         @Override
-        public SegmentStore segments(StateKey key, int logId) {
-            throw new IllegalStateException("there is no state of " + key);
-        }
-
-        @Override
         public IdempotencyCache.Entry firstAnswer(RequestKey key) {
             return null;
         }
@@ -27,13 +21,6 @@ public interface PolicyStates {
 
     /** Returns the state of a key, null if it has none. */
     PolicyState get(StateKey key);
-
-    /**
-     * Returns the full segments of one log of a key's state. Segments that are written belong to the state
-     * that is {@linkplain WritablePolicyStates#put put} next; if states are only read, the segments must not be visible
-     * to others.
-     */
-    SegmentStore segments(StateKey key, int logId);
 
     /** Returns the first answer to a request that may be repeated, null if there is none. It can be expired. */
     IdempotencyCache.Entry firstAnswer(RequestKey key);

@@ -2,7 +2,6 @@ package dev.weir.decision;
 
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
-import dev.weir.limit.SegmentStore;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 
@@ -12,11 +11,6 @@ record ReadOnlyStates(PolicyStates states) implements WritablePolicyStates {
     @Override
     public PolicyState get(StateKey key) {
         return states.get(key);
-    }
-
-    @Override
-    public SegmentStore segments(StateKey key, int logId) {
-        return states.segments(key, logId);
     }
 
     @Override

@@ -11,26 +11,25 @@ import dev.weir.limit.LimitAccount;
 @SuppressWarnings("ArrayRecordComponent") // never compared
 record ThrottleWaits(long[] waitsMs, boolean neverFits) {
 
-    /** No waits, for a policy that does not throttle the request. */
-    static final ThrottleWaits NONE = new ThrottleWaits(new long[0], false);
-
-    /** Returns the waits from {@code atMs} on. */
-    static ThrottleWaits of(LimitAccount<?>[] accounts, long cost, long atMs) {
-        long[] waitsMs = new long[accounts.length];
+    /** Returns the waits from {@code atMs} on; none for a correction, which is not delayed. */
+    static ThrottleWaits of(KeyUsage usage, long atMs) {
+        long cost = usage.of().request.cost();
+        long[] waitsMs = new long[usage.size()];
         boolean neverFits = false;
-        for (int i = 0; i < accounts.length; i++) {
-            if (!accounts[i].limit().fits(cost)) {
+        for (int i = 0; i < waitsMs.length && !usage.of().request.kind().isCorrection(); i++) {
+            LimitAccount<?> account = usage.accounts()[i];
+            if (!account.limit().fits(cost)) {
                 neverFits = true;
-            } else if (!accounts[i].permits(cost, atMs)) {
-                waitsMs[i] = accounts[i].waitMs(cost, atMs);
+            } else if (!account.permits(cost, atMs)) {
+                waitsMs[i] = account.waitMs(cost, atMs);
             }
         }
         return new ThrottleWaits(waitsMs, neverFits);
     }
 
-    /** Returns the wait of one limit; 0 if there are none. */
+    /** Returns the wait of one limit. */
     long ms(int index) {
-        return waitsMs.length == 0 ? 0 : waitsMs[index];
+        return waitsMs[index];
     }
 
     long longestMs() {

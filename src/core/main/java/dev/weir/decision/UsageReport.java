@@ -73,8 +73,8 @@ public final class UsageReport {
         long lastMs = state == null ? atMs : throttles ? state.lastStartMs() : state.lastChargeMs();
         long clockMs = Math.max(nowMs, lastMs);
         PolicyState now = state == null
-                ? PolicyState.fresh(policy, clockMs, logId -> states.segments(key, logId))
-                : state.scratch().startedBy(clockMs).migrateTo(policy, clockMs, logId -> states.segments(key, logId));
+                ? PolicyState.fresh(policy, clockMs)
+                : state.startedBy(clockMs).migrateTo(policy, clockMs);
         long aheadMs = clockMs - nowMs;
         boolean waits = aheadMs > 0 && throttles;
         List<PolicyUsage.LimitUsage> limits = new ArrayList<>();

@@ -8,6 +8,7 @@ import dev.weir.policy.RequestKey;
 /** The states of keys, for decisions that charge them. */
 public interface WritablePolicyStates extends PolicyStates {
 
+    /** Stores a state, and before it the segments that its logs have changed; see {@link PolicyState#stored}. */
     void put(StateKey key, PolicyState state);
 
     /** Stores the first answer to a request; see {@link IdempotencyCache#put}. */

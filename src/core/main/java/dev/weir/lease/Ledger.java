@@ -226,6 +226,13 @@ public record Ledger(
         return new Ledger(clockMs, clockMs, next, leases, refusals, nextLeaseId, then);
     }
 
+    /** Returns this ledger with its accounts in the form in which they are stored. */
+    public Ledger withStored(List<LimitAccount<?>> stored, List<LimitAccount<?>> suspended) {
+        Earlier then = new Earlier(
+                suspended, earlier.suspendedBeforeId, earlier.resetBeforeId, earlier.resetMs, earlier.resetHolder);
+        return new Ledger(clockMs, lastChargeMs, stored, leases, refusals, nextLeaseId, then);
+    }
+
     /**
      * Returns this ledger with unused accounts, and without suspended ones. Outstanding leases remain, so the limit
      * holds from now on. What other holders have used up to now and report later is not charged; a report that also has

@@ -1,5 +1,7 @@
 package dev.weir.limit;
 
+import java.util.List;
+
 /**
  * The exact sliding window: at most {@code limit} tokens are permitted in any window {@code (t − per, t]}. An entry
  * whose age is {@code per} no longer counts. The cost of a request does not depend on the limit.
@@ -37,60 +39,70 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     /**
-     * The state of a log, without its full segments.
+     * The state of a log: an immutable value, like any state. A charge does not change the stored segments that it
+     * reads, but returns a log whose {@link #writes} are to be carried out before the log is stored.
      *
-     * @param id distinguishes this log's segments from those of other logs under the same key
-     * @param segments the store of the full segments; null in an {@linkplain #initialState initial} state until
-     *     {@link #withSegments} sets it
-     * @param firstNumber the number of the oldest segment that was not deleted
+     * @param id distinguishes the stored segments of this log from those of other logs under the same key
+     * @param segments the full segments, of which those before the head are garbage
      * @param headNumber the number of the segment with the oldest live entry
      * @param expiredSum the sum of all costs before the oldest live entry
      * @param oldestMs the time of the oldest live entry; meaningless if there is none
-     * @param tailNumber the number of the newest segment
      * @param tail the newest segment
      */
-    public record Log(
-            int id,
-            SegmentStore segments,
-            long firstNumber,
-            long headNumber,
-            long expiredSum,
-            long oldestMs,
-            long tailNumber,
-            LogSegment tail) {
+    public record Log(int id, FullSegments segments, long headNumber, long expiredSum, long oldestMs, LogSegment tail) {
 
         /** Returns the cost of the entries that were live at the last charge. */
         long liveCost() {
             return tail.lastSum() - expiredSum;
         }
 
-        /** Returns this log with another id and store for its full segments. */
-        public Log withSegments(int newShelf, SegmentStore newSegments) {
-            return new Log(newShelf, newSegments, firstNumber, headNumber, expiredSum, oldestMs, tailNumber, tail);
+        /** Returns this log with another id. None of its segments may have been stored under the current one. */
+        public Log withId(int other) {
+            return new Log(other, segments, headNumber, expiredSum, oldestMs, tail);
         }
 
         /** Returns this log for deletion: all of its full segments are garbage. */
         public Log retired() {
-            return new Log(id, segments, firstNumber, tailNumber, 0, 0, tailNumber, LogSegment.empty(0));
+            return new Log(id, segments, segments.end(), 0, 0, LogSegment.empty(0));
+        }
+
+        /** Returns this log without up to {@link #DELETES_PER_CHARGE} of its dead segments; see {@link #hasGarbage}. */
+        public Log trimmed() {
+            return hasGarbage()
+                    ? with(segments.from(Math.min(headNumber, segments.first() + DELETES_PER_CHARGE)), tail)
+                    : this;
+        }
+
+        /** Returns whether the log has dead segments. */
+        public boolean hasGarbage() {
+            return segments.first() < headNumber;
+        }
+
+        /** Returns whether the full segments are those that are stored. If so, there is nothing to write. */
+        public boolean isStored() {
+            return segments.isStored();
+        }
+
+        /** Returns what has to be written to the store of the full segments, and is not yet. */
+        public List<SegmentWrite> writes() {
+            return segments.writes();
         }
 
         /**
-         * Returns this log after deleting at most {@link #DELETES_PER_CHARGE} of its dead segments; see
-         * {@link #hasGarbage}.
+         * Returns this log after its {@link #writes} were carried out.
+         *
+         * @param store reads its full segments
          */
-        public Log trimmed() {
-            long end = Math.min(headNumber, firstNumber + DELETES_PER_CHARGE);
-            for (long number = firstNumber; number < end; number++) {
-                segments.delete(number);
-            }
-            return end == firstNumber
-                    ? this
-                    : new Log(id, segments, end, headNumber, expiredSum, oldestMs, tailNumber, tail);
+        public Log stored(SegmentReader store) {
+            return with(FullSegments.stored(store, segments.first(), segments.end()), tail);
         }
 
-        /** Returns whether the store still holds dead segments. */
-        public boolean hasGarbage() {
-            return firstNumber < headNumber;
+        private Log with(FullSegments otherSegments, LogSegment otherTail) {
+            return new Log(id, otherSegments, headNumber, expiredSum, oldestMs, otherTail);
+        }
+
+        private LogSegment segment(long number) {
+            return number == segments.end() ? tail : segments.get(number);
         }
     }
 
@@ -141,7 +153,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
 
     @Override
     public Log initialState(long nowMs) {
-        return new Log(0, null, 0, 0, 0, 0, 0, LogSegment.empty(0));
+        return new Log(0, FullSegments.NONE, 0, 0, 0, LogSegment.empty(0));
     }
 
     @Override
@@ -201,19 +213,11 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
 
     private static Log emptied(Log log) {
         LogSegment tail = LogSegment.empty(log.tail.lastSum());
-        return new Log(log.id, log.segments, log.firstNumber, log.tailNumber, tail.lastSum(), 0, log.tailNumber, tail);
+        return new Log(log.id, log.segments, log.segments.end(), tail.lastSum(), 0, tail);
     }
 
     private static Log withOldest(Log log, EntryPosition oldest) {
-        return new Log(
-                log.id,
-                log.segments,
-                log.firstNumber,
-                oldest.number,
-                oldest.sumBefore(),
-                oldest.timeMs(),
-                log.tailNumber,
-                log.tail);
+        return new Log(log.id, log.segments, oldest.number, oldest.sumBefore(), oldest.timeMs(), log.tail);
     }
 
     private Log append(Log log, long cost, long nowMs) {
@@ -221,23 +225,18 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
             return log;
         }
         boolean spills = log.tail.isFull() && log.tail.lastTimeMs() != nowMs;
-        if (spills) {
-            log.segments.put(log.tailNumber, log.tail);
-        }
         LogSegment tail = (spills ? LogSegment.empty(log.tail.lastSum()) : log.tail).withEntry(nowMs, cost);
         Log next = new Log(
                 log.id,
-                log.segments,
-                log.firstNumber,
+                spills ? log.segments.with(log.tail) : log.segments,
                 log.headNumber,
                 log.expiredSum,
                 log.liveCost() == 0 ? nowMs : log.oldestMs,
-                spills ? log.tailNumber + 1 : log.tailNumber,
                 tail);
         // Denied requests can accumulate beyond the limit without bound. Above a bound, drop the oldest entries if the
         // remaining ones still fill the limit. That changes no result, except what a refund or a raised limit would
         // have left of them.
-        boolean overfull = next.tailNumber - next.headNumber > limit / LogSegment.CAPACITY + EXCESS_SEGMENTS;
+        boolean overfull = next.segments.end() - next.headNumber > limit / LogSegment.CAPACITY + EXCESS_SEGMENTS;
         return countDenied && overfull && next.liveCost() - cost >= limit
                 ? withOldest(next, find(next, (timeMs, sum) -> tail.lastSum() - sum < limit))
                 : next;
@@ -248,47 +247,41 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
         if (credit >= log.liveCost()) {
             return emptied(log);
         }
-        Log now = log;
+        FullSegments segments = log.segments;
+        LogSegment tail = log.tail;
         long left = credit;
         while (left > 0) {
-            LogSegment tail = now.tail;
             long part = Math.min(left, tail.lastSum() - tail.sum(tail.size() - 2));
             left -= part;
-            now = withTail(now, now.tailNumber, tail.reducedBy(part));
-            if (now.tail.size() == 0) {
-                long number = now.tailNumber - 1;
-                now = withTail(now, number, now.segments.get(number));
-                now.segments.delete(number);
+            tail = tail.reducedBy(part);
+            if (tail.size() == 0) {
+                tail = segments.get(segments.end() - 1);
+                segments = segments.withoutLast();
             }
         }
-        return now;
-    }
-
-    private static Log withTail(Log log, long number, LogSegment tail) {
-        return new Log(
-                log.id, log.segments, log.firstNumber, log.headNumber, log.expiredSum, log.oldestMs, number, tail);
+        return log.with(segments, tail);
     }
 
     /** Returns the first live entry for which the condition holds. It must hold for the newest entry. */
     private static EntryPosition find(Log log, Condition condition) {
         long low = log.headNumber;
         long step = 1;
-        LogSegment segment = segment(log, low);
+        LogSegment segment = log.segment(low);
         while (!holdsAtEnd(segment, condition)) { // gallop
             low++;
-            long probe = Math.min(log.tailNumber, low + step);
-            LogSegment probed = segment(log, probe);
+            long probe = Math.min(log.segments.end(), low + step);
+            LogSegment probed = log.segment(probe);
             if (holdsAtEnd(probed, condition)) {
                 long high = probe;
                 while (low < high) { // bisect
                     long middle = low + (high - low) / 2;
-                    if (holdsAtEnd(segment(log, middle), condition)) {
+                    if (holdsAtEnd(log.segment(middle), condition)) {
                         high = middle;
                     } else {
                         low = middle + 1;
                     }
                 }
-                segment = segment(log, low);
+                segment = log.segment(low);
             } else {
                 low = probe;
                 step *= 2;
@@ -309,9 +302,5 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
 
     private static boolean holdsAtEnd(LogSegment segment, Condition condition) {
         return condition.holds(segment.lastTimeMs(), segment.lastSum());
-    }
-
-    private static LogSegment segment(Log log, long number) {
-        return number == log.tailNumber ? log.tail : log.segments.get(number);
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.policy;
 
 import java.util.Arrays;
+import java.util.function.Consumer;
 
 /**
  * A radix tree (D. Morrison: <i>PATRICIA</i>, JACM 15(4), 1968) that maps words to values and finds all words that are
@@ -23,7 +24,7 @@ import java.util.Arrays;
  */
 // Nothing is hashed, so a client cannot choose values that are slow to find.
 @SuppressWarnings("ArrayRecordComponent") // not written after construction, never compared
-record RadixTree<V>(int length, String label, V value, char[] childChars, RadixTree<V>[] children) {
+public record RadixTree<V>(int length, String label, V value, char[] childChars, RadixTree<V>[] children) {
 
     private static final char[] NO_CHARS = {};
     private static final RadixTree<?>[] NO_CHILDREN = {};
@@ -31,7 +32,7 @@ record RadixTree<V>(int length, String label, V value, char[] childChars, RadixT
 
     /** Returns the root of a tree without words. */
     @SuppressWarnings("unchecked")
-    static <V> RadixTree<V> empty() {
+    public static <V> RadixTree<V> empty() {
         return (RadixTree<V>) EMPTY;
     }
 
@@ -62,12 +63,22 @@ record RadixTree<V>(int length, String label, V value, char[] childChars, RadixT
     }
 
     /** Returns the value of a word, null if there is none. The word must start with this node's prefix. */
-    V get(String word) {
+    public V get(String word) {
         RadixTree<V> at = this;
         while (at != null && at.length < word.length()) {
             at = at.child(word);
         }
         return at == null ? null : at.value;
+    }
+
+    /** Passes the values of all words to a receiver, in the order of the words. */
+    public void forEach(Consumer<V> receiver) {
+        if (value != null) {
+            receiver.accept(value);
+        }
+        for (RadixTree<V> child : children) {
+            child.forEach(receiver);
+        }
     }
 
     /** Returns the value of the last word, null if there is none. */
@@ -84,7 +95,7 @@ record RadixTree<V>(int length, String label, V value, char[] childChars, RadixT
      *
      * @param newValue null to remove the word
      */
-    RadixTree<V> with(String word, V newValue) {
+    public RadixTree<V> with(String word, V newValue) {
         if (word.length() == length) {
             return new RadixTree<>(length, label, newValue, childChars, children);
         }

@@ -8,8 +8,6 @@ import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
-import java.util.Map;
-import java.util.Set;
 
 /** Decides which requests reach a bucket: by whose rules, and which are denied before. Changes nothing. */
 final class AdmissionRules {
@@ -47,16 +45,12 @@ final class AdmissionRules {
         if (current == null) {
             return null;
         }
-        Map<String, String> key = current.keyOf(admission.request());
-        if (key.size() < current.key().size()) {
-            Set<String> known = key.keySet();
-            String missing = current.key().stream()
-                    .filter(field -> !known.contains(field))
-                    .findFirst()
-                    .orElseThrow();
-            return QueueDecisions.noKey(admission, missing, nowNanos / NANOS_PER_MS);
+        for (String field : current.key()) {
+            if (admission.request().field(field) == null) {
+                return QueueDecisions.noKey(admission, field, nowNanos / NANOS_PER_MS);
+            }
         }
-        if (!key.equals(admission.key())) {
+        if (!current.hasKeyFieldsOf(admission)) {
             return noQueue(admission, nowNanos); // sent before its sender knew the key fields, to the wrong partition
         }
         QueueBuckets queue = buckets.queue(admission.queue());

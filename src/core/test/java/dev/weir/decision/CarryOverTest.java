@@ -189,7 +189,7 @@ class CarryOverTest {
             PolicyState state = states.of("c", "p");
             if (state != null) {
                 StateKey key = new StateKey("c", "p", List.of());
-                PolicyState next = state.migrateTo(after, nowMs, logId -> states.segments(key, logId));
+                PolicyState next = state.migrateTo(after, nowMs);
                 CarryOver carryOver = waitsLeftOut(before, after);
                 for (int i = 0; i < carryOver.limits().size(); i++) {
                     LimitCarryOver limit = carryOver.limits().get(i);

@@ -45,7 +45,7 @@ class PolicyStateTest {
     }
 
     private PolicyState under(PolicyState state, long nowMs, Limit<?>... limits) {
-        return state.migrateTo(policy("p", limits), nowMs, logId -> states.segments(KEY, logId));
+        return state.migrateTo(policy("p", limits), nowMs);
     }
 
     private static List<Long> used(PolicyState state, long nowMs) {
@@ -67,8 +67,7 @@ class PolicyStateTest {
 
     @Test
     void a_fresh_state_is_full() {
-        PolicyState state = PolicyState.fresh(
-                policy("p", window(5, 1_000), log(6, 1_000), log(7, 1_000)), 3, logId -> states.segments(KEY, logId));
+        PolicyState state = PolicyState.fresh(policy("p", window(5, 1_000), log(6, 1_000), log(7, 1_000)), 3);
         assertThat(state.lastChargeMs()).isEqualTo(3);
         assertThat(used(state, 3)).containsExactly(0L, 0L, 0L);
         assertThat(shelvesOf(state)).containsExactly(0, 1);
@@ -147,7 +146,7 @@ class PolicyStateTest {
         PolicyState counted = under(suspended, 0, window(5, 1_000));
         assertThat(counted.suspended()).isEmpty();
         assertThat(counted.retiredLogs()).hasSize(1);
-        assertThat(counted.purge()).isNull();
+        assertThat(counted.purge().isPurged()).isTrue();
     }
 
     @Test
@@ -206,10 +205,11 @@ class PolicyStateTest {
 
     @Test
     void without_a_log_is_deleted_at_once() {
-        assertThat(after(3, 0, window(5, 1_000), tokens(1, 1, 5)).purge()).isNull();
-        assertThat(after(1, 0, log(5, 1_000)).purge())
+        assertThat(after(3, 0, window(5, 1_000), tokens(1, 1, 5)).purge().isPurged())
+                .isTrue();
+        assertThat(after(1, 0, log(5, 1_000)).purge().isPurged())
                 .as("a log without full segments")
-                .isNull();
+                .isTrue();
     }
 
     @Test

@@ -165,6 +165,21 @@ class SharedDeciderTest {
     }
 
     @Test
+    void a_read_only_decider_changes_no_lease() {
+        grant(ofAll, 10);
+        LeaseBook before = books.get(ofAll);
+        Decider readOnly = Decider.readOnly(states, new LeaseContext(held, NOW, true, true));
+        assertThat(decided(readOnly.decide(request("alice", 3, NOW), table(all)))
+                        .outcome())
+                .isEqualTo(Outcome.ALLOWED);
+        assertThat(decided(readOnly.decide(request("alice", 11, NOW), table(all)))
+                        .outcome())
+                .isEqualTo(Outcome.DENIED);
+        assertThat(books).containsExactly(Map.entry(ofAll, before));
+        assertThat(missed).isEmpty();
+    }
+
+    @Test
     void a_mismatch_is_denied_without_a_wait_and_uses_no_lease() {
         Policy idempotent = new Policy(
                 all.id(),

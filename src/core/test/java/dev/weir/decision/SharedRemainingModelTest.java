@@ -22,16 +22,12 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.WaitingLine;
-import dev.weir.limit.MapSegments;
-import dev.weir.limit.SegmentStore;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.SplittableRandom;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -58,7 +54,6 @@ class SharedRemainingModelTest {
         final PolicyTable table;
         final StateKey key;
         final List<Holder> holders = new ArrayList<>();
-        final Map<Integer, MapSegments> segments = new HashMap<>();
         PolicyLedger ledger;
         long nowMs = START % HOUR_MS; // no window ends during a run
         final List<Use> uses = new ArrayList<>();
@@ -79,7 +74,7 @@ class SharedRemainingModelTest {
                             : policy("p", window(limit * 3, 24 * HOUR_MS), log(limit, HOUR_MS)));
             table = table(policy);
             key = policy.stateKey(Samples.consume(1, 0));
-            ledger = PolicyLedger.open(policy, nowMs + AHEAD_MS, this::segments);
+            ledger = PolicyLedger.open(policy, nowMs + AHEAD_MS);
             for (int i = 1 + random.nextInt(4); i > 0; i--) {
                 holders.add(new Holder(this, "h" + i));
             }
@@ -102,10 +97,6 @@ class SharedRemainingModelTest {
             resets++;
             uses.removeIf(use -> use.by != by || use.number < sentAt || use.number == 0);
             used = uses.stream().mapToLong(Use::cost).sum();
-        }
-
-        SegmentStore segments(int logId) {
-            return segments.computeIfAbsent(logId, id -> new MapSegments());
         }
 
         void run(int steps) {
@@ -160,8 +151,8 @@ class SharedRemainingModelTest {
                 LeaseRequest request = message.request;
                 long atMs = model.nowMs + AHEAD_MS;
                 model.settle(this, request.settled()); // what leases do not cover
-                PolicyLedger.Result result = model.ledger.handle(
-                        request, model.policy, model.policy.terms(LeaseTerms.DEFAULTS), atMs, model::segments);
+                PolicyLedger.Result result =
+                        model.ledger.handle(request, model.policy, model.policy.terms(LeaseTerms.DEFAULTS), atMs);
                 model.ledger = result.ledger();
                 if (request.isReset()) {
                     model.reset(this, message.useNumber);

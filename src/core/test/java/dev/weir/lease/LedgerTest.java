@@ -5,12 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.lease.LeaseRequest.Report;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Limit;
-import dev.weir.limit.LimitAccount;
-import dev.weir.limit.MapSegments;
 import dev.weir.limit.Rate;
-import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowCounter;
-import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import java.util.List;
 import java.util.stream.Stream;
@@ -257,11 +253,6 @@ class LedgerTest {
     void a_settlement_leaves_at_most_the_maximum_used_and_lent(Limit<?> limit) {
         List<Long> maxUsed = List.of(limit.capacity() + 5);
         ledger = Ledger.open(List.of(limit), NOW);
-        if (limit instanceof SlidingWindowLog log) {
-            SegmentStore segments = new MapSegments();
-            ledger = ledger.withAccounts(
-                    List.of(new LimitAccount<>(log, log.initialState(NOW).withSegments(0, segments))));
-        }
         ask("a", 30, 30, NOW);
         ledger = ledger.handle(settlement(3), TERMS, maxUsed, NOW).ledger();
         assertThat(used()).isEqualTo(3);

@@ -24,7 +24,7 @@ class SlidingWindowLogTest {
     /** Returns the number of stored segments without live entries. */
     private static long garbage(TrialAccount<Log> trial) {
         return trial.segments().size()
-                - (trial.state().tailNumber() - trial.state().headNumber());
+                - (trial.state().segments().end() - trial.state().headNumber());
     }
 
     @ParameterizedTest
@@ -207,6 +207,22 @@ class SlidingWindowLogTest {
     }
 
     @Test
+    void a_charge_changes_neither_the_log_nor_the_store() {
+        TrialAccount<Log> trial = filled(330, 100_000);
+        int calls = trial.segments().puts() + trial.segments().deletes();
+        long used = trial.used(400);
+        Log one = trial.state();
+        Log other = trial.state();
+        for (int i = 0; i < 100; i++) {
+            one = trial.limit().charge(one, i % 10 == 9 ? -40 : 5, 400 + i);
+            other = trial.limit().charge(other, i % 10 == 9 ? -40 : 5, 400 + i);
+        }
+        assertThat(one).isEqualTo(other);
+        assertThat(trial.segments().puts() + trial.segments().deletes()).isEqualTo(calls);
+        assertThat(trial.used(400)).isEqualTo(used);
+    }
+
+    @Test
     void a_retired_log_is_deleted_in_steps() {
         TrialAccount<Log> trial = filled(330, 100_000);
         Log log = trial.state().retired();
@@ -216,6 +232,7 @@ class SlidingWindowLogTest {
             rounds++;
         }
         assertThat(rounds).isEqualTo(5);
+        trial.segments().store(log);
         assertThat(trial.segments().size()).isZero();
         assertThat(log.liveCost()).isZero();
     }

@@ -15,24 +15,31 @@ final class TrialAccount<S> {
 
     static <S> TrialAccount<S> open(Limit<S> limit, long nowMs) {
         MapSegments segments = new MapSegments();
-        return new TrialAccount<>(shelved(LimitAccount.open(limit, nowMs), segments), segments);
+        return new TrialAccount<>(LimitAccount.open(limit, nowMs), segments);
     }
 
     TrialAccount<S> copy() {
         MapSegments copy = new MapSegments(segments);
-        return new TrialAccount<>(shelved(account, copy), copy);
+        return new TrialAccount<>(reading(account, copy), copy);
     }
 
     /** Returns a copy of this account under other terms. */
     <T> TrialAccount<T> under(Limit<T> terms, long nowMs) {
         MapSegments copy = new MapSegments(segments);
-        return new TrialAccount<>(shelved(shelved(account, copy).migrateTo(terms, nowMs), copy), copy);
+        return new TrialAccount<>(stored(reading(account, copy).migrateTo(terms, nowMs), copy), copy);
     }
 
     @SuppressWarnings("unchecked") // an account whose state is a Log has a limit for logs
-    private static <S> LimitAccount<S> shelved(LimitAccount<S> account, MapSegments segments) {
+    private static <S> LimitAccount<S> reading(LimitAccount<S> account, MapSegments segments) {
         return account.state() instanceof Log log
-                ? new LimitAccount<>(account.limit(), (S) log.withSegments(0, segments))
+                ? new LimitAccount<>(account.limit(), (S) log.stored(segments))
+                : account;
+    }
+
+    @SuppressWarnings("unchecked") // an account whose state is a Log has a limit for logs
+    private static <S> LimitAccount<S> stored(LimitAccount<S> account, MapSegments segments) {
+        return account.state() instanceof Log log && !log.isStored()
+                ? new LimitAccount<>(account.limit(), (S) segments.store(log))
                 : account;
     }
 
@@ -82,7 +89,7 @@ final class TrialAccount<S> {
     }
 
     TrialAccount<S> charge(long cost, long nowMs) {
-        account = account.charge(cost, nowMs);
+        account = stored(account.charge(cost, nowMs), segments);
         return this;
     }
 
@@ -92,7 +99,7 @@ final class TrialAccount<S> {
         if (permitted) {
             charge(cost, nowMs);
         } else if (limit().countDenied()) {
-            account = account.chargeDenied(cost, nowMs);
+            account = stored(account.chargeDenied(cost, nowMs), segments);
         }
         return permitted;
     }

@@ -2,12 +2,10 @@ package dev.weir.processor;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.PolicyState;
-import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.requests.RoutedRequest;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.StoredIdempotencyCache;
 import dev.weir.storage.StoredStates;
@@ -18,7 +16,7 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /** Passes requests and the responses of ledgers to the {@link DecidingTask}, which decides or forwards to queues. */
-public final class Decide implements Processor<byte[], Object, byte[], Object> {
+public final class Decide implements Processor<byte[], DecideInput, byte[], Object> {
 
     /**
      * Request numbers start at the time of the start in milliseconds, shifted by this many bits, so a task that is
@@ -83,7 +81,7 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
         }
         ticks.open(context);
         ReplyForwarder toRequesters = new ReplyForwarder(context, outlets.replies, replies, metrics);
-        DecisionForwarder forwarder = new DecisionForwarder(context, outlets, toRequesters, metrics, policies);
+        DecisionForwarder forwarder = new DecisionForwarder(context, outlets, toRequesters, metrics);
         task = new DecidingTask(context, policies, metrics, openStores(), forwarder, ticks);
     }
 
@@ -116,14 +114,11 @@ public final class Decide implements Processor<byte[], Object, byte[], Object> {
     }
 
     @Override
-    public void process(Record<byte[], Object> record) {
-        if (record.value() instanceof Request request) {
-            boolean isRouted = request.source().partition() != context.taskId().partition();
-            task.decide(record, request, isRouted);
-        } else if (record.value() instanceof RoutedRequest routed) {
-            task.decide(record, routed.request(), true);
-        } else {
-            task.respond((LedgerResponse) record.value());
+    public void process(Record<byte[], DecideInput> record) {
+        if (record.value() instanceof RequestToDecide request) {
+            task.decide(record, request);
+        } else if (record.value() instanceof LedgerResponse response) {
+            task.respond(response);
         }
     }
 }

@@ -3,10 +3,10 @@ package dev.weir.processor;
 import dev.weir.decision.Decider;
 import dev.weir.decision.LeaseContext;
 import dev.weir.event.AwaitLease;
+import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.policy.PolicyTable;
 import dev.weir.requests.CarriedHeaders;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.codec.WaiterCodec.Waiter;
@@ -72,24 +72,26 @@ final class DecidingTask {
      * Decides a request.
      *
      * @param record its record; the value is not read
-     * @param isRouted whether it is not in the task's own partition, whose offsets order the decisions
      */
-    void decide(Record<byte[], Object> record, Request request, boolean isRouted) {
+    void decide(Record<byte[], ?> record, RequestToDecide read) {
+        Request request = read.request();
         long nowMs = beginStep();
         parts.maintenance.observe(request.timestampMs());
-        if (!isRouted) {
+        if (read.inOrder()) {
             parts.sequence.advanceTo(request.source().offset());
         }
-        PolicyTable table = policies.table();
+        RulesInForce rules = policies.inForce();
         LeaseContext quota = new LeaseContext(parts.leases, nowMs, true, parts.leases.hasRoom());
-        DecisionResult result = new Decider(parts.states, quota, metrics).decide(request, table);
+        DecisionResult result = new Decider(parts.states, quota, metrics).decide(request, rules.policies());
         if (result instanceof AwaitLease wait) {
             metrics.waits(wait.key().policyId());
             parts.leases.park(
                     new Waiter(wait.key(), wait.maxWaitMs(), request, CarriedHeaders.from(record.headers())), nowMs);
         } else {
-            forwarder.forward(
-                    record, result, isRouted ? parts.sequence.outOfOrder(table) : parts.sequence.inOrder(table));
+            DecisionContext taken = read.inOrder()
+                    ? parts.sequence.inOrder(rules.policies())
+                    : parts.sequence.outOfOrder(rules.policies());
+            forwarder.forward(record, result, taken, rules);
         }
         endStep(nowMs);
     }
@@ -131,15 +133,15 @@ final class DecidingTask {
     }
 
     private void decideAgain(LeaseStore.Ready ready, long nowMs) {
-        PolicyTable table = policies.table();
+        RulesInForce rules = policies.inForce();
         LeaseContext quota = new LeaseContext(parts.leases, nowMs, false, nowMs < ready.untilMs());
         Request request = ready.waiter().request();
-        DecisionResult result = new Decider(parts.states, quota, metrics).decide(request, table);
+        DecisionResult result = new Decider(parts.states, quota, metrics).decide(request, rules.policies());
         if (result instanceof AwaitLease wait) {
             parts.leases.parkAgain(ready, wait);
         } else {
             parts.leases.remove();
-            forwarder.forward(record(ready.waiter()), result, parts.sequence.outOfOrder(table));
+            forwarder.forward(record(ready.waiter()), result, parts.sequence.outOfOrder(rules.policies()), rules);
         }
     }
 

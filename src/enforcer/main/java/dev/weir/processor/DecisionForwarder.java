@@ -24,15 +24,15 @@ record DecisionForwarder(
         ProcessorContext<byte[], Object> context,
         Decide.Outlets outlets,
         ReplyForwarder replies,
-        EnforcerMetrics metrics,
-        PolicyRegistry policies) {
+        EnforcerMetrics metrics) {
 
     /**
      * Forwards a decision with the headers of its request, or an admission with these headers for the release.
      *
      * @param record the record of the request; its value is not read
+     * @param rules the rules by which it was decided
      */
-    void forward(Record<byte[], Object> record, DecisionResult result, DecisionContext taken) {
+    void forward(Record<byte[], ?> record, DecisionResult result, DecisionContext taken, RulesInForce rules) {
         if (result instanceof Decision decision) {
             Decision decided = decision.withContext(taken);
             metrics.decided(decided);
@@ -42,7 +42,7 @@ record DecisionForwarder(
         } else {
             Admission admission =
                     ((Admission) result).withHeadersAndContext(CarriedHeaders.from(record.headers()), taken);
-            Admission keyed = QueueRules.withKey(admission, policies.queue(admission.queue()));
+            Admission keyed = QueueRules.withKey(admission, rules.queue(admission.queue()));
             byte[] bucket = QueueKeys.record(BucketId.of(keyed));
             context.forward(
                     new Record<>(bucket, new QueueMessage.Admitted(keyed), record.timestamp()), outlets.admissions());

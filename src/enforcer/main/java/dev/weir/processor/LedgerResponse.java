@@ -4,4 +4,4 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseResponse;
 
 /** The response of a ledger to a lease request of this task. It grants a lease or refuses it. */
-record LedgerResponse(StateKey key, LeaseResponse response) {}
+public record LedgerResponse(StateKey key, LeaseResponse response) implements DecideInput {}

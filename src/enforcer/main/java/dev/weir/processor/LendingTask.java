@@ -6,14 +6,12 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.limit.SegmentStore;
 import dev.weir.policy.Policy;
 import dev.weir.storage.StateCleaner;
 import dev.weir.storage.StoredSegments;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.codec.LeaseCodec;
 import dev.weir.wire.KeyCodec;
-import java.util.function.IntFunction;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
@@ -56,9 +54,8 @@ final class LendingTask {
     LeaseResponse handle(StateKey key, LeaseRequest request, long atMs) {
         cleaner.observe(atMs);
         Bytes storeKey = Bytes.wrap(KeyCodec.encode(key));
-        IntFunction<SegmentStore> segmentStores = segmentStores(storeKey);
         byte[] stored = ledgers.get(storeKey);
-        PolicyLedger ledger = stored == null ? null : LeaseCodec.decodeLedger(stored, segmentStores);
+        PolicyLedger ledger = stored == null ? null : decode(storeKey, stored);
         long nowMs = ledger == null ? atMs : Math.max(atMs, ledger.ledger().clockMs());
         Policy policy = policies.table().inForce(key.policyId(), nowMs);
         boolean isKnown = policy != null && policy.countsUnder(key);
@@ -67,16 +64,14 @@ final class LendingTask {
         }
         if (!isKnown) {
             LeaseRequest report = LeaseRequest.report(request.holder(), request.reports(), request.settled());
-            ledgers.put(storeKey, LeaseCodec.encode(ledger.handleReport(report, defaultTerms, atMs)));
+            store(storeKey, ledger.handleReport(report, defaultTerms, atMs));
             return refuseUnknownPolicy(request, atMs);
         }
-        PolicyLedger now = ledger == null
-                ? PolicyLedger.open(policy, nowMs, segmentStores)
-                : ledger.migrateTo(policy, nowMs, segmentStores);
-        PolicyLedger.Result result = now.handle(request, policy, policy.terms(defaultTerms), atMs, segmentStores);
+        PolicyLedger now = ledger == null ? PolicyLedger.open(policy, nowMs) : ledger.migrateTo(policy, nowMs);
+        PolicyLedger.Result result = now.handle(request, policy, policy.terms(defaultTerms), atMs);
         boolean isQuestion = !request.requestsLease() && request.settled() == 0;
         if (ledger != null || !isQuestion) { // a question about nothing stores nothing
-            ledgers.put(storeKey, LeaseCodec.encode(result.ledger()));
+            store(storeKey, result.ledger());
         }
         return result.response();
     }
@@ -91,15 +86,24 @@ final class LendingTask {
 
     /** Deletes a ledger, or as much of it as the bound on deletes permits. */
     private void purge(Bytes key, byte[] ledger) {
-        PolicyLedger left = LeaseCodec.decodeLedger(ledger, segmentStores(key));
-        for (int i = 0; left != null && i < StoredStates.MAX_DELETES; i++) {
+        PolicyLedger left = decode(key, ledger);
+        for (int i = 0; !left.isPurged() && i < StoredStates.MAX_DELETES; i++) {
             left = left.purge();
         }
-        ledgers.put(key, left == null ? null : LeaseCodec.encode(left));
+        PolicyLedger stored = stored(key, left);
+        ledgers.put(key, stored.isPurged() ? null : LeaseCodec.encode(stored));
     }
 
-    private IntFunction<SegmentStore> segmentStores(Bytes key) {
-        return logId -> new StoredSegments(segments, key.get(), logId, () -> {});
+    private PolicyLedger decode(Bytes key, byte[] ledger) {
+        return LeaseCodec.decodeLedger(ledger, logId -> new StoredSegments(segments, key.get(), logId));
+    }
+
+    private void store(Bytes key, PolicyLedger ledger) {
+        ledgers.put(key, LeaseCodec.encode(stored(key, ledger)));
+    }
+
+    private PolicyLedger stored(Bytes key, PolicyLedger ledger) {
+        return ledger.stored(log -> StoredSegments.store(segments, key.get(), log));
     }
 
     /** Stops the schedule, which would otherwise survive when a failed task is initialized again. */

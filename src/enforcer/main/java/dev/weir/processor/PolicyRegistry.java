@@ -7,13 +7,10 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.wire.PolicyAvro;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The policies and queues in force in this process, as read from the policies topic. One thread updates them; any
@@ -22,29 +19,32 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class PolicyRegistry {
 
     private final PolicyFold<DecodedPolicyRecord> rules = PolicyFold.ofRules();
-    private final Map<String, QueueRules> queues = new ConcurrentHashMap<>();
-    private final AtomicLong queueChanges = new AtomicLong();
     private final AtomicInteger policies = new AtomicInteger();
-    private volatile PolicyTable table = PolicyTable.EMPTY;
+    private volatile RulesInForce inForce = RulesInForce.NONE;
+
+    /** Returns the policies and queues in force, with all changes up to some point. */
+    public RulesInForce inForce() {
+        return inForce;
+    }
 
     /** Returns the policies in force, with all changes up to some point. */
     public PolicyTable table() {
-        return table;
+        return inForce.policies();
     }
 
     /** Returns the number of policies or queues in force. */
     public int size(PolicyAvro.Kind kind) {
-        return kind == PolicyAvro.Kind.POLICY ? policies.get() : queues.size();
+        return kind == PolicyAvro.Kind.POLICY ? policies.get() : queues().size();
     }
 
     /** Returns the rules of the queue in force with this id, null if there is none. */
     public QueueRules queue(String id) {
-        return queues.get(id);
+        return inForce.queue(id);
     }
 
     /** Returns the queues in force by id. */
     public Map<String, QueueRules> queues() {
-        return Map.copyOf(queues);
+        return inForce.queues();
     }
 
     /**
@@ -52,7 +52,7 @@ public final class PolicyRegistry {
      * times: their {@code effective-from} and {@code effective-until} are ignored.
      */
     public PolicyTable tableWith(List<PolicyFile.Definition.PolicyDefinition> tried) {
-        PolicyTable with = table;
+        PolicyTable with = table();
         for (PolicyFile.Definition.PolicyDefinition one : tried) {
             with = with.with(one.id(), List.of(one.policy().alwaysEffective()));
         }
@@ -61,17 +61,14 @@ public final class PolicyRegistry {
 
     /** Returns {@link #queues} with these definitions in place of the ones with the same ids. */
     public Map<String, QueueRules> queuesWith(List<PolicyFile.Definition.QueueDefinition> tried) {
-        Map<String, QueueRules> with = new HashMap<>(queues);
+        Map<String, QueueRules> with = queues();
         tried.forEach(queue -> with.put(queue.id(), queue.queue()));
         return with;
     }
 
-    /**
-     * Returns the number of changes to the queues. A thread that reads this number first and the queues next finds them
-     * with at least that many changes.
-     */
+    /** Returns the number of changes to the queues. */
     public long changes() {
-        return queueChanges.get();
+        return inForce.queueChanges();
     }
 
     /** Returns what is in force: policies first, then queues, each sorted by id. */
@@ -110,28 +107,15 @@ public final class PolicyRegistry {
         switch (applied.kind()) {
             case POLICY -> {
                 List<Policy> versions = next == null ? List.of() : next.policies();
-                policies.addAndGet((versions.isEmpty() ? 0 : 1) - (table.latest(id) == null ? 0 : 1));
-                table = table.with(id, versions);
+                policies.addAndGet((versions.isEmpty() ? 0 : 1) - (table().latest(id) == null ? 0 : 1));
+                inForce = inForce.withPolicies(table().with(id, versions));
             }
-            case QUEUE -> {
-                if (next == null || next.queue() == null) {
-                    removeQueue(id);
-                } else {
-                    put(next.queue());
-                }
-            }
+            case QUEUE -> inForce = inForce.withQueue(id, next == null ? null : next.queue());
         }
     }
 
     /** Puts a queue in force. */
     void put(QueueRules queue) {
-        queues.put(queue.id(), queue);
-        queueChanges.incrementAndGet();
-    }
-
-    private void removeQueue(String id) {
-        if (queues.remove(id) != null) {
-            queueChanges.incrementAndGet();
-        }
+        inForce = inForce.withQueue(queue.id(), queue);
     }
 }

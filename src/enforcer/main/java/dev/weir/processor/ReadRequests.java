@@ -79,7 +79,8 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
         byte[] client = RequestReader.utf8(request.client(), record.key());
         int partition = placement.partitionOf(client);
         if (partition == context.taskId().partition()) {
-            context.forward(new Record<>(client, request, record.timestamp(), record.headers()), outlets.requests);
+            RequestToDecide read = new RequestToDecide(request, source.partition() == partition);
+            context.forward(new Record<>(client, read, record.timestamp(), record.headers()), outlets.requests);
             return;
         }
         metrics.misplaced();

@@ -7,7 +7,6 @@ import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.requests.RecordOrigin;
 import dev.weir.requests.RequestPlacement;
 import dev.weir.requests.RequestReader;
-import dev.weir.requests.RoutedRequest;
 import dev.weir.wire.UnreadableException;
 import java.util.Optional;
 import org.apache.kafka.common.header.Headers;
@@ -89,7 +88,7 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
         byte[] client = RequestReader.utf8(request.client(), original.key());
         int partition = placement.partitionOf(client);
         if (partition == here) {
-            RoutedRequest routed = new RoutedRequest(request);
+            RequestToDecide routed = new RequestToDecide(request, false);
             context.forward(new Record<>(client, routed, original.timestamp(), original.headers()), outlets.requests);
         } else {
             String detail = "the request was routed to partition " + here + ", but the client belongs in partition "

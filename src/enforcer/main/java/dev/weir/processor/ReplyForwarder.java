@@ -17,7 +17,7 @@ record ReplyForwarder(
         ProcessorContext<byte[], Object> context, String node, ReplyPartitions partitions, EnforcerMetrics metrics) {
 
     /** Forwards a decision. {@code record} has the key, timestamp and headers that it is written with. */
-    void forward(Record<byte[], Object> record, Decision decision) {
+    void forward(Record<byte[], ?> record, Decision decision) {
         Header header = record.headers().lastHeader(ReplyPartitions.HEADER);
         if (header == null) {
             return;

@@ -20,6 +20,7 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.RulesInForce;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueDecisions;
@@ -116,16 +117,16 @@ public final class QueryService implements InstanceQueries {
     @Override
     public Result<Decision> check(Request request, Map<LedgerQuestion, LeaseResponse.Checked> ledgers) {
         if (request.kind() == RequestKind.CANCEL) {
-            Admission cancel = keyed(cancel(request));
+            Admission cancel = keyed(cancel(request), policies.inForce());
             return query(BucketId.of(cancel), (open, nowNanos) -> open.check(cancel, nowNanos));
         }
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
-            PolicyTable table = policies.table();
+            RulesInForce rules = policies.inForce();
             AnsweredLeases leases = new AnsweredLeases(
                     held(partition), holders.name(partition), request.cost(), ledgers, clock.millis());
             Optional<DecisionResult> ruling = snapshots(partition)
                     .attempt(
-                            states -> Decider.readOnly(states, leases.context()).decide(request, table));
+                            states -> Decider.readOnly(states, leases.context()).decide(request, rules.policies()));
             if (ruling.isEmpty()) {
                 return changesTooFast();
             }
@@ -133,7 +134,7 @@ public final class QueryService implements InstanceQueries {
                 return new Result.Dependent<>(leases.unanswered());
             }
             return ruling.get() instanceof Admission admission
-                    ? place(admission)
+                    ? place(admission, rules)
                     : new Result.Local<>((Decision) ruling.get());
         });
     }
@@ -204,16 +205,16 @@ public final class QueryService implements InstanceQueries {
     }
 
     /** Returns the decision of the queue. If the queue is on another instance, returns a provisional decision. */
-    private Result<Decision> place(Admission admission) {
-        Admission keyed = keyed(admission);
+    private Result<Decision> place(Admission admission, RulesInForce rules) {
+        Admission keyed = keyed(admission, rules);
         Result<Decision> answer = query(BucketId.of(keyed), (open, nowNanos) -> open.check(keyed, nowNanos));
         return answer instanceof Result.Remote
-                ? new Result.Local<>(QueueDecisions.provisional(keyed, policies.queue(keyed.queue()), clock.millis()))
+                ? new Result.Local<>(QueueDecisions.provisional(keyed, rules.queue(keyed.queue()), clock.millis()))
                 : answer;
     }
 
-    private Admission keyed(Admission admission) {
-        return QueueRules.withKey(admission, policies.queue(admission.queue()));
+    private static Admission keyed(Admission admission, RulesInForce rules) {
+        return QueueRules.withKey(admission, rules.queue(admission.queue()));
     }
 
     private <T> Result<T> query(BucketId bucket, QueueRegistry.QueueQuery<T> question) {

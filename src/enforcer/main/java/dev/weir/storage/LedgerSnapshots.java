@@ -1,13 +1,11 @@
 package dev.weir.storage;
 
 import dev.weir.decision.PolicyLedger;
-import dev.weir.limit.SegmentStore;
 import dev.weir.policy.Policy;
 import dev.weir.storage.codec.LeaseCodec;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.function.Function;
-import java.util.function.IntFunction;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
@@ -32,16 +30,15 @@ public final class LedgerSnapshots {
      * @return empty if the ledger changed during each of {@value #ATTEMPTS} attempts
      */
     public <T> Optional<T> attempt(Policy policy, byte[] key, long nowMs, Function<PolicyLedger, T> what) {
-        IntFunction<SegmentStore> segmentStores = logId -> new SnapshotSegments(segments, key, logId);
         for (int i = 0; i < ATTEMPTS; i++) {
             byte[] stored = ledgers.get(Bytes.wrap(key));
             T result;
             try {
                 PolicyLedger ledger = stored == null
-                        ? PolicyLedger.open(policy, nowMs, segmentStores)
-                        : LeaseCodec.decodeLedger(stored, segmentStores)
+                        ? PolicyLedger.open(policy, nowMs)
+                        : LeaseCodec.decodeLedger(stored, logId -> new SnapshotSegments(segments, key, logId))
                                 .advancedTo(nowMs)
-                                .migrateTo(policy, nowMs, segmentStores);
+                                .migrateTo(policy, nowMs);
                 result = what.apply(ledger);
             } catch (SnapshotSegments.GoneException e) {
                 continue;

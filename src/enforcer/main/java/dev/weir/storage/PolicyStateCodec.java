@@ -4,7 +4,6 @@ import dev.weir.decision.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
-import dev.weir.limit.SegmentStore;
 import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.storage.codec.StateCodec;
 import dev.weir.storage.codec.WriteBackCodec;
@@ -16,21 +15,14 @@ import org.apache.kafka.streams.state.KeyValueStore;
  * The codec of policy states. States with logs, which can be long, are cached in decoded form.
  *
  * @param segments the store of the full segments of the logs
- * @param segmentsChanged called on each change of a segment
  */
-record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segmentsChanged)
-        implements WriteBackCodec<StateKey, PolicyState> {
+record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments) implements WriteBackCodec<StateKey, PolicyState> {
 
     private static final int STATE_BYTES = 128;
     private static final int ACCOUNT_BYTES = 176;
     private static final int LOG_BYTES = 240;
     private static final int BYTES_PER_LOG_ENTRY = 16;
     private static final int BYTES_PER_DELAYED = 56; // with a reference
-
-    /** Returns the segments of a log of a state. */
-    SegmentStore segments(byte[] stateKey, int logId) {
-        return new StoredSegments(segments, stateKey, logId, segmentsChanged);
-    }
 
     @Override
     public byte[] encodeKey(StateKey key) {
@@ -44,7 +36,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
 
     @Override
     public PolicyState decode(byte[] key, byte[] state, int length) {
-        return StateCodec.decode(state, length, logId -> segments(key, logId));
+        return StateCodec.decode(state, length, logId -> new StoredSegments(segments, key, logId));
     }
 
     @Override
@@ -71,7 +63,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments, Runnable segments
 
     /** Returns the size including the segment that the log caches. */
     private static int heapBytes(Log log) {
-        int entriesOfSegments = log.headNumber() < log.tailNumber() ? LogSegment.CAPACITY : 0;
+        int entriesOfSegments = log.headNumber() < log.segments().end() ? LogSegment.CAPACITY : 0;
         return LOG_BYTES + BYTES_PER_LOG_ENTRY * (log.tail().size() + entriesOfSegments);
     }
 }

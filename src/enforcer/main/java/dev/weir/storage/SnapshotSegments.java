@@ -1,21 +1,18 @@
 package dev.weir.storage;
 
 import dev.weir.limit.LogSegment;
-import dev.weir.limit.SegmentStore;
+import dev.weir.limit.SegmentReader;
 import dev.weir.storage.codec.StateCodec;
 import dev.weir.wire.KeyCodec;
-import java.util.HashMap;
-import java.util.Map;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
-/** The segments of one log, overlaid with the segments that a dry run has written. */
-final class SnapshotSegments implements SegmentStore {
+/** The full segments of one log, for a dry run while the running task changes them. */
+final class SnapshotSegments implements SegmentReader {
 
     private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
     private final byte[] stateKey;
     private final int logId;
-    private final Map<Long, LogSegment> written = new HashMap<>();
 
     /** Thrown if the running task has deleted a segment that the dry run needs. */
     static final class GoneException extends RuntimeException {
@@ -34,23 +31,10 @@ final class SnapshotSegments implements SegmentStore {
 
     @Override
     public LogSegment get(long number) {
-        LogSegment own = written.get(number);
-        if (own != null) {
-            return own;
-        }
         byte[] segment = segments.get(Bytes.wrap(KeyCodec.segment(stateKey, logId, number)));
         if (segment == null) {
             throw new GoneException(number);
         }
         return StateCodec.decodeSegment(segment);
     }
-
-    @Override
-    public void put(long number, LogSegment segment) {
-        written.put(number, segment);
-    }
-
-    /** Does nothing: a deleted segment is not read again. */
-    @Override
-    public void delete(long number) {}
 }

@@ -4,7 +4,6 @@ import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.PolicyState;
 import dev.weir.decision.PolicyStates;
 import dev.weir.event.StateKey;
-import dev.weir.limit.SegmentStore;
 import dev.weir.policy.RequestKey;
 import dev.weir.storage.codec.IdempotentAnswerCodec;
 import dev.weir.storage.codec.StateCodec;
@@ -102,11 +101,6 @@ public final class SnapshotStates {
             return state == null
                     ? null
                     : StateCodec.decode(state, logId -> new SnapshotSegments(segments, keyBytes.get(), logId));
-        }
-
-        @Override
-        public SegmentStore segments(StateKey key, int logId) {
-            return new SnapshotSegments(segments, KeyCodec.encode(key), logId);
         }
 
         @Override

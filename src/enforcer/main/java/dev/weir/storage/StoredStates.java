@@ -5,7 +5,6 @@ import dev.weir.decision.PolicyState;
 import dev.weir.decision.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
-import dev.weir.limit.SegmentStore;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import dev.weir.wire.KeyCodec;
@@ -19,16 +18,17 @@ public final class StoredStates implements WritablePolicyStates {
     public static final int MAX_DELETES = 100;
 
     private final WriteBackStore<StateKey, PolicyState> states;
+    private final KeyValueStore<Bytes, byte[]> segments;
     private final PolicyStateCodec codec;
     private final IdempotencyCache idempotencyCache;
-    private boolean hasChangedSegments;
 
     public StoredStates(
             WriteBackStore<StateKey, PolicyState> states,
             KeyValueStore<Bytes, byte[]> segments,
             IdempotencyCache idempotencyCache) {
         this.states = states;
-        codec = new PolicyStateCodec(segments, () -> hasChangedSegments = true);
+        this.segments = segments;
+        codec = new PolicyStateCodec(segments);
         this.idempotencyCache = idempotencyCache;
         states.open(codec);
     }
@@ -44,17 +44,15 @@ public final class StoredStates implements WritablePolicyStates {
      */
     @Override
     public void put(StateKey key, PolicyState state) {
-        if (hasChangedSegments) {
-            hasChangedSegments = false;
-            states.putThrough(key, state);
-        } else {
+        if (state.isStored()) {
             states.put(key, state);
+        } else {
+            states.putThrough(key, store(KeyCodec.encode(key), state));
         }
     }
 
-    @Override
-    public SegmentStore segments(StateKey key, int logId) {
-        return codec.segments(KeyCodec.encode(key), logId);
+    private PolicyState store(byte[] key, PolicyState state) {
+        return state.stored(log -> StoredSegments.store(segments, key, log));
     }
 
     @Override
@@ -76,14 +74,14 @@ public final class StoredStates implements WritablePolicyStates {
             return;
         }
         PolicyState left = codec.decode(key.get(), state, state.length);
-        for (int i = 0; left != null && i < MAX_DELETES; i++) {
+        for (int i = 0; !left.isPurged() && i < MAX_DELETES; i++) {
             left = left.purge();
         }
-        hasChangedSegments = false;
-        if (left == null) {
+        PolicyState stored = store(key.get(), left);
+        if (stored.isPurged()) {
             states.deleteUnlessDirty(key);
         } else {
-            states.replaceUnlessDirty(key, left);
+            states.replaceUnlessDirty(key, stored);
         }
     }
 }

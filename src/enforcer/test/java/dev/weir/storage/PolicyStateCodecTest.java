@@ -25,7 +25,7 @@ class PolicyStateCodecTest {
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final RecordedStore below = new RecordedStore();
-    private final PolicyStateCodec codec = new PolicyStateCodec(new RecordedStore(), () -> {});
+    private final PolicyStateCodec codec = new PolicyStateCodec(new RecordedStore());
 
     private WriteBackStore<StateKey, PolicyState> open(long memoryBytes) {
         WriteBackStore<StateKey, PolicyState> opened = new WriteBackStore<>(below, new CacheBudget(memoryBytes));

@@ -7,8 +7,7 @@ import dev.weir.decision.RetentionClock;
 import dev.weir.decision.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
-import dev.weir.limit.LogSegment;
-import dev.weir.limit.SegmentStore;
+import dev.weir.limit.HeapSegments;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import java.util.HashMap;
@@ -61,29 +60,7 @@ public final class HeapStates implements WritablePolicyStates {
 
     @Override
     public void put(StateKey key, PolicyState state) {
-        states.put(key, state);
-    }
-
-    /** Returns a store for one log. Only that log refers to it. */
-    @Override
-    public SegmentStore segments(StateKey key, int logId) {
-        Map<Long, LogSegment> segments = new HashMap<>();
-        return new SegmentStore() {
-            @Override
-            public LogSegment get(long number) {
-                return segments.get(number);
-            }
-
-            @Override
-            public void put(long number, LogSegment segment) {
-                segments.put(number, segment);
-            }
-
-            @Override
-            public void delete(long number) {
-                segments.remove(number);
-            }
-        };
+        states.put(key, state.isStored() ? state : state.stored(HeapSegments::store));
     }
 
     @Override

@@ -3,7 +3,7 @@ package dev.weir.decision;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
 import dev.weir.limit.MapSegments;
-import dev.weir.limit.SegmentStore;
+import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import java.util.HashMap;
@@ -36,12 +36,15 @@ public final class MapStates implements WritablePolicyStates {
     @Override
     public void put(StateKey key, PolicyState state) {
         puts++;
-        byKey.put(key, state);
+        byKey.put(key, stored(key, state));
     }
 
-    @Override
-    public SegmentStore segments(StateKey key, int logId) {
-        return segmentStores.computeIfAbsent(new LogKey(key, logId), log -> new MapSegments());
+    private PolicyState stored(StateKey key, PolicyState state) {
+        return state.stored(log -> segments(key, log).store(log));
+    }
+
+    private MapSegments segments(StateKey key, Log log) {
+        return segmentStores.computeIfAbsent(new LogKey(key, log.id()), id -> new MapSegments());
     }
 
     @Override
@@ -75,10 +78,10 @@ public final class MapStates implements WritablePolicyStates {
     /** Deletes a state step by step, as for one that has expired. Returns how many steps it took. */
     int purge(StateKey key) {
         int rounds = 1;
-        PolicyState left = byKey.get(key).purge();
-        while (left != null) {
+        PolicyState left = stored(key, byKey.get(key).purge());
+        while (!left.isPurged()) {
             rounds++;
-            left = left.purge();
+            left = stored(key, left.purge());
         }
         byKey.remove(key);
         return rounds;

@@ -1,9 +1,10 @@
 package dev.weir.limit;
 
+import dev.weir.limit.SlidingWindowLog.Log;
 import java.util.TreeMap;
 
 /** Segments in memory that count calls. */
-public final class MapSegments implements SegmentStore {
+public final class MapSegments implements SegmentReader {
 
     private final TreeMap<Long, LogSegment> byNumber = new TreeMap<>();
     private int gets;
@@ -16,6 +17,18 @@ public final class MapSegments implements SegmentStore {
         byNumber.putAll(other.byNumber);
     }
 
+    /** Stores the changed segments of a log. Returns the log as it is stored. */
+    public Log store(Log log) {
+        for (SegmentWrite write : log.writes()) {
+            if (write instanceof SegmentWrite.Put put) {
+                put(put.number(), put.segment());
+            } else if (write instanceof SegmentWrite.Delete delete) {
+                delete(delete.number());
+            }
+        }
+        return log.stored(this);
+    }
+
     @Override
     public LogSegment get(long number) {
         gets++;
@@ -26,8 +39,7 @@ public final class MapSegments implements SegmentStore {
         return segment;
     }
 
-    @Override
-    public void put(long number, LogSegment segment) {
+    private void put(long number, LogSegment segment) {
         puts++;
         if (number < 0 || segment.size() == 0) {
             throw new AssertionError("put " + number + ": " + segment);
@@ -35,8 +47,7 @@ public final class MapSegments implements SegmentStore {
         byNumber.put(number, segment);
     }
 
-    @Override
-    public void delete(long number) {
+    private void delete(long number) {
         deletes++;
         byNumber.remove(number);
     }

@@ -11,12 +11,8 @@ import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.LogSegment;
-import dev.weir.limit.SegmentStore;
-import dev.weir.limit.SlidingWindowLog;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -364,7 +360,7 @@ final class Lending {
                 ? limits.get(0).windowEndsMs(START_MS) - scene.forMs / 2
                 : START_MS;
         era = limits.stream()
-                .<LimitAccount<?>>map(limit -> open(limit, startMs))
+                .<LimitAccount<?>>map(limit -> LimitAccount.open(limit, startMs))
                 .toList();
         ledger = Ledger.open(limits, startMs);
         ledger = ledger.withAccounts(era);
@@ -384,43 +380,12 @@ final class Lending {
         return this;
     }
 
-    private LimitAccount<?> open(Limit<?> limit, long nowMs) {
-        return shelved(LimitAccount.open(limit, nowMs));
-    }
-
-    /** Gives a segment store to a log that has none. */
-    private LimitAccount<?> shelved(LimitAccount<?> account) {
-        return account.limit() instanceof SlidingWindowLog log
-                        && ((SlidingWindowLog.Log) account.state()).segments() == null
-                ? new LimitAccount<>(log, ((SlidingWindowLog.Log) account.state()).withSegments(0, new HeapSegments()))
-                : account;
-    }
-
-    private static final class HeapSegments implements SegmentStore {
-        private final Map<Long, LogSegment> segments = new HashMap<>();
-
-        @Override
-        public LogSegment get(long segment) {
-            return segments.get(segment);
-        }
-
-        @Override
-        public void put(long segment, LogSegment content) {
-            segments.put(segment, content);
-        }
-
-        @Override
-        public void delete(long segment) {
-            segments.remove(segment);
-        }
-    }
-
     private void change(long nowMs, List<Limit<?>> limits) {
         ledger = ledger.advancedTo(nowMs + brokerAheadMs);
         endEra(ledger.clockMs());
         List<LimitAccount<?>> next = new ArrayList<>();
         for (int i = 0; i < limits.size(); i++) {
-            next.add(shelved(ledger.accounts().get(i).migrateTo(limits.get(i), ledger.clockMs())));
+            next.add(ledger.accounts().get(i).migrateTo(limits.get(i), ledger.clockMs()));
         }
         ledger = ledger.withAccounts(next);
         era = next;
@@ -561,7 +526,7 @@ final class Lending {
     }
 
     private long admittedByOne() {
-        LimitAccount<?> account = open(scene.limits.get(0).get(0), startMs);
+        LimitAccount<?> account = LimitAccount.open(scene.limits.get(0).get(0), startMs);
         long admitted = 0;
         long lastMs = startMs;
         for (AdmittedUse request : requested) {

@@ -10,16 +10,17 @@ import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.policy.PolicyTable;
 import dev.weir.processor.CheckPolicies;
 import dev.weir.processor.Decide;
+import dev.weir.processor.DecideInput;
 import dev.weir.processor.Lend;
 import dev.weir.processor.ReadLeaseResponses;
 import dev.weir.processor.ReadRequests;
 import dev.weir.processor.ReadRoutedRequests;
 import dev.weir.processor.ReplyPartitions;
+import dev.weir.processor.RequestToDecide;
 import dev.weir.processor.Shape;
 import dev.weir.requests.RecordOrigin;
 import dev.weir.requests.RequestPlacement;
 import dev.weir.requests.RequestReader;
-import dev.weir.requests.RoutedRequest;
 import dev.weir.shape.QueueMessage;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.storage.HolderNames;
@@ -128,7 +129,7 @@ final class SimulatedTask {
     private LocalState state;
     private SimulatedContext<byte[], Object> context;
     private final Map<String, Consumer<Record<byte[], byte[]>>> first = new HashMap<>();
-    private Processor<byte[], Object, byte[], Object> decide;
+    private Processor<byte[], DecideInput, byte[], Object> decide;
     private final Map<SimulatedPartition, Long> positions = new LinkedHashMap<>();
     private long openedMs;
     private long wokenMs;
@@ -387,13 +388,10 @@ final class SimulatedTask {
     }
 
     private void decide(byte[] key, Record<?, ?> record) {
-        Object seen = record.value();
-        if (seen instanceof Request request) {
-            seen = seen(request);
-        } else if (seen instanceof RoutedRequest routed) {
-            seen = new RoutedRequest(seen(routed.request()));
-        }
-        decide.process(new Record<>(key, seen, record.timestamp(), record.headers()));
+        DecideInput input = record.value() instanceof RequestToDecide read
+                ? new RequestToDecide(seen(read.request()), read.inOrder())
+                : (DecideInput) record.value();
+        decide.process(new Record<>(key, input, record.timestamp(), record.headers()));
     }
 
     private Request seen(Request request) {

@@ -3,7 +3,6 @@ package dev.weir.client.lease;
 import dev.weir.decision.Decider;
 import dev.weir.decision.LeaseContext;
 import dev.weir.decision.LeasedPolicyDecider;
-import dev.weir.decision.PolicyStates;
 import dev.weir.decision.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
@@ -223,7 +222,7 @@ final class DecisionAttempt implements WritableLeases {
         for (int i = 0; i < size; i++) {
             before[i] = held[i].book();
         }
-        DecisionResult result = Decider.readOnly(PolicyStates.NONE, context).decide(request, table);
+        DecisionResult result = Decider.leased(context).decide(request, table);
         boolean isToWake = false;
         LeaseReply reply;
         if (result instanceof Decision decided) {

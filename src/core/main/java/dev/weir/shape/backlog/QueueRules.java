@@ -134,6 +134,11 @@ public record QueueRules(
         return values;
     }
 
+    /** Returns whether the key of an admission has values of the key fields, and of no others. */
+    public boolean hasKeyFieldsOf(Admission admission) {
+        return admission.key().size() == key.size() && admission.key().keySet().containsAll(key);
+    }
+
     /** Returns the flow of a request that arrives now. */
     public Flow flowOf(Request request) {
         String value = request.field(fairBy);

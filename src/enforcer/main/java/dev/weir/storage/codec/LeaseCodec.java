@@ -5,7 +5,7 @@ import dev.weir.decision.PolicyState;
 import dev.weir.lease.Lease;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.Ledger;
-import dev.weir.limit.SegmentStore;
+import dev.weir.limit.SegmentReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;
@@ -120,10 +120,10 @@ public final class LeaseCodec {
     /**
      * Decodes a ledger.
      *
-     * @param segmentStores returns the segments of a log by the log's id
+     * @param readers returns what reads the full segments of a log, by the log's id
      * @throws IllegalStateException if the bytes are not a ledger, that is, if the store is damaged
      */
-    public static PolicyLedger decodeLedger(byte[] bytes, IntFunction<SegmentStore> segmentStores) {
+    public static PolicyLedger decodeLedger(byte[] bytes, IntFunction<SegmentReader> readers) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a ledger");
         in.readFixed();
         long clockMs = in.readSigned();
@@ -140,7 +140,7 @@ public final class LeaseCodec {
             leases.add(new Ledger.OutstandingLease(
                     lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
         }
-        PolicyState used = StateCodec.decode(in.readBytes(), segmentStores);
+        PolicyState used = StateCodec.decode(in.readBytes(), readers);
         List<Ledger.Refusal> refusals = new ArrayList<>();
         for (long left = in.hasMore() ? in.read() : 0; left > 0; left--) {
             String holder = in.readText();

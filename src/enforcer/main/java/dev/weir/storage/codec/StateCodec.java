@@ -9,6 +9,7 @@ import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.ContinuousBucket;
 import dev.weir.limit.FixedWindow;
+import dev.weir.limit.FullSegments;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.LeakyBucket;
@@ -16,7 +17,7 @@ import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Rate;
-import dev.weir.limit.SegmentStore;
+import dev.weir.limit.SegmentReader;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.SlidingWindowLog.Log;
@@ -149,33 +150,33 @@ public final class StateCodec {
     /**
      * Decodes a state.
      *
-     * @param segmentStores returns the segments of a log by the log's id
+     * @param readers returns what reads the full segments of a log, by the log's id
      * @throws IllegalStateException if the bytes are not a state, that is, if the store is damaged
      */
-    public static PolicyState decode(byte[] state, IntFunction<SegmentStore> segmentStores) {
-        return decode(state, state.length, segmentStores);
+    public static PolicyState decode(byte[] state, IntFunction<SegmentReader> readers) {
+        return decode(state, state.length, readers);
     }
 
     /** Like {@link #decode(byte[], IntFunction)}, for the first {@code length} bytes of an array. */
-    public static PolicyState decode(byte[] state, int length, IntFunction<SegmentStore> segmentStores) {
+    public static PolicyState decode(byte[] state, int length, IntFunction<SegmentReader> readers) {
         StateBytes in = StateBytes.toRead(state, length, VERSION, "a state");
         in.readFixed();
         long lastMs = in.readSigned();
         int size = (int) in.read();
         List<LimitAccount<?>> accounts = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
-            accounts.add(readAccount(in, lastMs, segmentStores));
+            accounts.add(readAccount(in, lastMs, readers));
         }
         int logs = (int) in.read();
         List<Log> retired = new ArrayList<>(logs);
         for (int i = 0; i < logs; i++) {
-            retired.add(readLog(in, lastMs, segmentStores));
+            retired.add(readLog(in, lastMs, readers));
         }
         long putOffMs = in.hasMore() ? in.read() : 0;
         int others = in.hasMore() ? (int) in.read() : 0;
         List<LimitAccount<?>> suspended = new ArrayList<>(others);
         for (int i = 0; i < others; i++) {
-            suspended.add(readAccount(in, lastMs, segmentStores));
+            suspended.add(readAccount(in, lastMs, readers));
         }
         return new PolicyState(lastMs, putOffMs, accounts, suspended, retired, readDelayed(in, lastMs));
     }
@@ -241,7 +242,7 @@ public final class StateCodec {
         }
     }
 
-    private static LimitAccount<?> readAccount(StateBytes in, long lastMs, IntFunction<SegmentStore> segmentStores) {
+    private static LimitAccount<?> readAccount(StateBytes in, long lastMs, IntFunction<SegmentReader> readers) {
         Algorithm algorithm = Algorithm.of(in.readByte());
         if (algorithm == Algorithm.UNLIMITED) {
             return LimitAccount.open(new Unlimited(), lastMs);
@@ -260,7 +261,7 @@ public final class StateCodec {
                         new CalendarWindow(limit, period(perMs), zone(in.readText()), countDenied),
                         readWindow(in, lastMs));
             case SLIDING_WINDOW_LOG ->
-                new LimitAccount<>(new SlidingWindowLog(limit, perMs, countDenied), readLog(in, lastMs, segmentStores));
+                new LimitAccount<>(new SlidingWindowLog(limit, perMs, countDenied), readLog(in, lastMs, readers));
             case SLIDING_WINDOW_COUNTER ->
                 new LimitAccount<>(
                         new SlidingWindowCounter(limit, perMs, (flags & STRICT) != 0, countDenied),
@@ -337,24 +338,27 @@ public final class StateCodec {
     }
 
     private static void writeLog(StateBytes out, Log log, long lastMs) {
+        if (!log.isStored()) {
+            throw new IllegalStateException("a log is written before its segments");
+        }
         out.write(log.id());
-        out.write(log.firstNumber());
-        out.write(log.headNumber() - log.firstNumber());
-        out.write(log.tailNumber() - log.headNumber());
+        out.write(log.segments().first());
+        out.write(log.headNumber() - log.segments().first());
+        out.write(log.segments().end() - log.headNumber());
         out.writeSigned(lastMs - log.oldestMs());
         out.writeSigned(log.expiredSum());
         writeSegment(out, log.tail(), lastMs);
     }
 
-    private static Log readLog(StateBytes in, long lastMs, IntFunction<SegmentStore> segmentStores) {
+    private static Log readLog(StateBytes in, long lastMs, IntFunction<SegmentReader> readers) {
         int logId = (int) in.read();
         long first = in.read();
         long head = first + in.read();
         long tailNumber = head + in.read();
         long oldestMs = lastMs - in.readSigned();
         long gone = in.readSigned();
-        return new Log(
-                logId, segmentStores.apply(logId), first, head, gone, oldestMs, tailNumber, readSegment(in, lastMs));
+        FullSegments segments = FullSegments.stored(readers.apply(logId), first, tailNumber);
+        return new Log(logId, segments, head, gone, oldestMs, readSegment(in, lastMs));
     }
 
     private static void writeSegment(StateBytes out, LogSegment segment, long fromMs) {

@@ -22,11 +22,12 @@ import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.LeakyBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.LogSegment;
 import dev.weir.limit.Rate;
-import dev.weir.limit.SegmentStore;
+import dev.weir.limit.SegmentReader;
+import dev.weir.limit.SegmentWrite;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
+import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.ContentHash;
@@ -57,18 +58,19 @@ class StateCodecTest {
     private static final class EncodingStates implements WritablePolicyStates {
         final Map<StateKey, byte[]> states = new HashMap<>();
         final Map<String, byte[]> segments = new TreeMap<>();
-        private final Map<String, SegmentStore> handles = new HashMap<>();
+        private final Map<String, SegmentReader> readers = new HashMap<>();
 
         @Override
         public PolicyState get(StateKey key) {
             byte[] state = states.get(key);
-            return state == null ? null : StateCodec.decode(state, logId -> segments(key, logId));
+            return state == null ? null : StateCodec.decode(state, logId -> reader(key + "/" + logId + "/"));
         }
 
         @Override
         public void put(StateKey key, PolicyState state) {
-            states.put(key, StateCodec.encode(state));
-            assertThat(get(key)).isEqualTo(state);
+            PolicyState stored = state.stored(log -> store(key + "/" + log.id() + "/", log));
+            states.put(key, StateCodec.encode(stored));
+            assertThat(get(key)).isEqualTo(stored);
             assertThat(StateCodec.expiresAtMs(states.get(key))).isEqualTo(state.expiresAtMs());
         }
 
@@ -82,25 +84,21 @@ class StateCodecTest {
             throw new AssertionError("no policy uses idempotency");
         }
 
-        @Override
-        public SegmentStore segments(StateKey key, int logId) {
-            return handles.computeIfAbsent(key + "/" + logId, prefix -> new SegmentStore() {
-                @Override
-                public LogSegment get(long number) {
-                    return StateCodec.decodeSegment(segments.get(prefix + number));
-                }
+        private SegmentReader reader(String prefix) {
+            return readers.computeIfAbsent(
+                    prefix, each -> number -> StateCodec.decodeSegment(segments.get(each + number)));
+        }
 
-                @Override
-                public void put(long number, LogSegment segment) {
-                    segments.put(prefix + number, StateCodec.encode(segment));
-                    assertThat(get(number)).isEqualTo(segment);
+        private Log store(String prefix, Log log) {
+            for (SegmentWrite write : log.writes()) {
+                if (write instanceof SegmentWrite.Put put) {
+                    segments.put(prefix + put.number(), StateCodec.encode(put.segment()));
+                    assertThat(reader(prefix).get(put.number())).isEqualTo(put.segment());
+                } else if (write instanceof SegmentWrite.Delete delete) {
+                    segments.remove(prefix + delete.number());
                 }
-
-                @Override
-                public void delete(long number) {
-                    segments.remove(prefix + number);
-                }
-            });
+            }
+            return log.stored(reader(prefix));
         }
     }
 

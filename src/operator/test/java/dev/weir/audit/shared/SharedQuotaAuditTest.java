@@ -9,7 +9,6 @@ import dev.weir.audit.finding.Mismatch.AuditedTopic;
 import dev.weir.audit.finding.Mismatch.RecordPosition;
 import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.audit.history.PolicyTimeline;
-import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
@@ -22,8 +21,6 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.SegmentStore;
-import dev.weir.limit.SlidingWindowLog;
 import dev.weir.wire.PolicyAvro;
 import java.time.Duration;
 import java.time.Instant;
@@ -148,7 +145,7 @@ class SharedQuotaAuditTest {
     /** Uses as much as the limit admits, in three clients that report their usage from time to time. */
     private static void tellOfAll(SharedQuotaAudit sums, Limit<?> admits, Random random) {
         long nowMs = 1_000_000_000_000L + random.nextInt(1_000);
-        LimitAccount<?> account = open(admits, nowMs);
+        LimitAccount<?> account = LimitAccount.open(admits, nowMs);
         long[] since = new long[3];
         long[] cost = new long[3];
         int longest = 1 << random.nextInt(10);
@@ -166,15 +163,6 @@ class SharedQuotaAuditTest {
                 cost[who] = 0;
             }
         }
-    }
-
-    private static LimitAccount<?> open(Limit<?> limit, long nowMs) {
-        if (!(limit instanceof SlidingWindowLog log)) {
-            return LimitAccount.open(limit, nowMs);
-        }
-        SegmentStore segments = new HeapStates(WeirConfig.DEFAULTS.state())
-                .segments(new StateKey(StateKey.NO_CLIENT, "p", List.of()), 0);
-        return new LimitAccount<>(log, log.initialState(nowMs).withSegments(0, segments));
     }
 
     @Test

@@ -1,0 +1,46 @@
+package dev.weir.decision;
+
+/** The check of limits that are counted in the decider's own states. */
+abstract sealed class CountedCheck extends PolicyCheck permits LocalCheck, ThrottleCheck {
+
+    final KeyUsage usage;
+    private final long clockMs;
+
+    /** @param clockMs the time at which the limits are checked, or at which the delayed request starts */
+    CountedCheck(KeyUsage usage, long clockMs) {
+        super(usage.of());
+        this.usage = usage;
+        this.clockMs = clockMs;
+    }
+
+    /**
+     * Returns this check after the request, or its denial, was charged. A limit that counts a denial is checked again,
+     * since the request may pass later than before.
+     */
+    abstract CountedCheck charged(boolean denied);
+
+    @Override
+    final boolean isShared() {
+        return false;
+    }
+
+    @Override
+    final boolean mayBind(int index) {
+        return true;
+    }
+
+    @Override
+    final long clockMs() {
+        return clockMs;
+    }
+
+    @Override
+    Long remaining(int index) {
+        return usage.remaining(index, clockMs);
+    }
+
+    @Override
+    final Long resetAfterMs(int index) {
+        return usage.resetAfterMs(index, clockMs);
+    }
+}
