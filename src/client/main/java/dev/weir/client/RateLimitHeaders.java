@@ -1,6 +1,5 @@
 package dev.weir.client;
 
-
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;
