@@ -31,7 +31,12 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         super(out);
     }
 
-    /** Returns a decision as the text of a JSON object. */
+    /**
+     * Returns a decision as the text of a JSON object.
+     *
+     * @param decision the decision
+     * @return the JSON object, on one line
+     */
     public static String text(Decision decision) {
         StringWriter line = new StringWriter();
         try (DecisionJson out = new DecisionJson(line)) {
