@@ -33,7 +33,12 @@ class LayeringTest {
     }
 
     private static final String[] CORE = {
-        "dev.weir.decision", "dev.weir.event", "dev.weir.lease", "dev.weir.limit", "dev.weir.policy", "dev.weir.shape.."
+        "dev.weir.decision..",
+        "dev.weir.event",
+        "dev.weir.lease",
+        "dev.weir.limit",
+        "dev.weir.policy",
+        "dev.weir.shape.."
     };
 
     @ArchTest
@@ -51,7 +56,7 @@ class LayeringTest {
 
     @ArchTest
     static final ArchRule decisions_do_not_use_queues =
-            uses("dev.weir.decision", "dev.weir.event", "dev.weir.lease", "dev.weir.limit", "dev.weir.policy");
+            uses("dev.weir.decision..", "dev.weir.event", "dev.weir.lease", "dev.weir.limit", "dev.weir.policy");
 
     @ArchTest
     static final ArchRule queues_use_only_the_core = uses("dev.weir.shape..", CORE);
@@ -90,7 +95,7 @@ class LayeringTest {
     @ArchTest
     static final ArchRule only_limit_knows_the_calendar = noClasses()
             .that()
-            .resideInAnyPackage("dev.weir.decision", "dev.weir.event", "dev.weir.policy", "dev.weir.shape..")
+            .resideInAnyPackage("dev.weir.decision..", "dev.weir.event", "dev.weir.policy", "dev.weir.shape..")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("java.time..");
@@ -111,7 +116,7 @@ class LayeringTest {
                     "org.slf4j..",
                     "com.sun.net.httpserver",
                     "dev.weir.client..",
-                    "dev.weir.decision",
+                    "dev.weir.decision..",
                     "dev.weir.definition",
                     "dev.weir.event",
                     "dev.weir.fault",

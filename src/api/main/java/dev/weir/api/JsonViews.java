@@ -14,7 +14,7 @@ import dev.weir.query.RecentDecisions;
 import dev.weir.rules.ChangeDetails;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.shape.QueueView;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.DecisionJson;
 import dev.weir.wire.Json;
 import dev.weir.wire.PolicyAvro.Applied;

@@ -1,7 +1,7 @@
 package dev.weir.api;
 
 import dev.weir.server.http.ProblemDetails;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import io.javalin.http.Context;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;

@@ -71,6 +71,7 @@ public final class WeirService implements AutoCloseable {
     private final ConnectionGuard guard;
     private final ConnectionGuard healthGuard;
     private final ServiceMetrics ownMetrics;
+    private final DecideMetrics decideMetrics;
     private final ServiceServer server;
     private final ServiceServer healthServer; // has its own port and threads
     private volatile ServedInstance instance;
@@ -107,6 +108,7 @@ public final class WeirService implements AutoCloseable {
         ownMetrics = new ServiceMetrics(guard, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
                         one -> one.validUntil().getEpochSecond())
                 .orElse(0L));
+        decideMetrics = new DecideMetrics(ownMetrics.registry().getPrometheusRegistry());
         healthServer = ServiceServer.start(
                 new ServiceServer.Endpoint(healthListener, tls, access.apply(wrongHealthTokens), healthGuard),
                 ServiceServer.Limits.DEFAULTS.withMaxThreads(MAX_HEALTH_THREADS),
@@ -336,8 +338,7 @@ public final class WeirService implements AutoCloseable {
         DefinitionApi queues =
                 new DefinitionApi(Kind.QUEUE, "queues", () -> instance().rules());
         QueryApi asking = new QueryApi(config, this::instance, peers, listener.address());
-        DecideApi deciding = new DecideApi(
-                config, client, new DecideMetrics(ownMetrics.registry().getPrometheusRegistry()));
+        DecideApi deciding = new DecideApi(config, client, decideMetrics);
         DryRun trial = new DryRun(() -> instance().rules());
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
         GatewayFeed gateways = new GatewayFeed(config.service(), peers);

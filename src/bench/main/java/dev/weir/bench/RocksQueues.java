@@ -1,7 +1,7 @@
 package dev.weir.bench;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.storage.StoredQueues;
 import dev.weir.topology.RocksSettings;
 import java.io.IOException;

@@ -6,7 +6,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.storage.StoredQueues;
 import java.io.IOException;
 import java.util.List;

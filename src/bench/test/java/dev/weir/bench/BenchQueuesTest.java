@@ -3,7 +3,7 @@ package dev.weir.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.definition.PolicyFile;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 

@@ -19,7 +19,7 @@ import dev.weir.policy.DurationsAndSizes;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.topics.TopicReader;
 import dev.weir.topics.TopicSetup;
 import java.io.OutputStream;

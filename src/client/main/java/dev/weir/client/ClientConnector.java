@@ -22,7 +22,7 @@ final class ClientConnector implements AutoCloseable {
      * How long {@link #start} waits until Kafka's clients are created. This fails fast if a setting is invalid; only
      * the lookup of host names can take long.
      */
-    private static final Duration OPEN = Duration.ofSeconds(1);
+    private static final Duration OPEN = Duration.ofSeconds(5);
 
     /** After this time without an answer, {@link #failure} reports it. Kafka's clients wait for a minute. */
     private static final Duration SILENCE = Duration.ofSeconds(3);
@@ -52,7 +52,7 @@ final class ClientConnector implements AutoCloseable {
     }
 
     /**
-     * Starts the thread. Waits for up to 1 s until Kafka's clients are created, but not for brokers.
+     * Starts the thread. Waits for up to 5 s until Kafka's clients are created, but not for brokers.
      *
      * @throws RuntimeException if a setting is invalid
      */

@@ -3,7 +3,7 @@ package dev.weir.definition;
 import dev.weir.event.Rejection;
 import dev.weir.fault.FaultsException;
 import dev.weir.policy.Policy;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;

@@ -6,7 +6,7 @@ import dev.weir.fault.Spelling;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -1,5 +1,7 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.PolicyStates;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.limit.LimitAccount;

@@ -1,5 +1,8 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.PolicyStates;
+import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.Admission;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;

@@ -1,5 +1,7 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.LimitTimeline;
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.RequestKind;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.Unlimited;

@@ -1,5 +1,6 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.RequestKind;
 import dev.weir.lease.LeaseBook;

@@ -1,5 +1,6 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.LeaseContext;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.lease.LeaseBook;

@@ -1,5 +1,7 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.PolicyState;
+
 /** The check of a policy that does not throttle, at the start of the request. */
 final class LocalCheck extends CountedCheck {
 

@@ -2,6 +2,9 @@ package dev.weir.decision;
 
 import static dev.weir.policy.EffectivePeriod.NO_END;
 
+import dev.weir.decision.state.PoliciesInForce;
+import dev.weir.decision.state.PolicyStates;
+import dev.weir.decision.state.QuotaSource;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;

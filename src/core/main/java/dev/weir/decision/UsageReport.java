@@ -1,5 +1,9 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.LimitTimeline;
+import dev.weir.decision.state.PolicyLedger;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.PolicyStates;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseRequest;

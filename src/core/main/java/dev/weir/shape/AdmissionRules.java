@@ -5,9 +5,9 @@ import dev.weir.event.Decision;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Reason;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.backlog.QueueDecisions;
-import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.rules.QueueDecisions;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
 
 /** Decides which requests reach a bucket: by whose rules, and which are denied before. Changes nothing. */
 final class AdmissionRules {

@@ -1,6 +1,6 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.rules.BucketId;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;

@@ -1,8 +1,9 @@
 package dev.weir.shape;
 
-import dev.weir.decision.KeyValueTable;
-import dev.weir.shape.backlog.BucketId;
+import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.timer.TimingWheel;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

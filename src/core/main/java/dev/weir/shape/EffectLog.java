@@ -1,13 +1,13 @@
 package dev.weir.shape;
 
-import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
-import dev.weir.shape.backlog.QueueDecisions;
+import dev.weir.shape.rules.QueueDecisions;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,6 +1,6 @@
 package dev.weir.shape;
 
-import dev.weir.shape.total.TimerQueue;
+import dev.weir.shape.timer.TimerQueue;
 import java.util.Comparator;
 import java.util.TreeSet;
 

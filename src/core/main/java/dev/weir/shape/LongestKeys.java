@@ -1,7 +1,7 @@
 package dev.weir.shape;
 
 import dev.weir.shape.QueueView.KeyView;
-import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.rules.BucketId;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;

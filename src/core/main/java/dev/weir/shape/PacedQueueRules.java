@@ -1,7 +1,7 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.Pacing;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueueRules;
 
 /**
  * Rules and the pacing derived from them, shared by all buckets of a queue.

@@ -1,9 +1,9 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.backlog.Pacing;
-import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.total.LeasedSlots;
 import dev.weir.shape.total.SlotContenders;
 import dev.weir.shape.total.SlotContenders.Contender;

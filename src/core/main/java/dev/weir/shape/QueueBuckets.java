@@ -1,10 +1,10 @@
 package dev.weir.shape;
 
 import dev.weir.event.LimitStatus;
-import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueBacklog;
-import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
 import java.util.ArrayDeque;

@@ -3,7 +3,7 @@ package dev.weir.shape;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
-import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.total.OutflowState;
 
 /**

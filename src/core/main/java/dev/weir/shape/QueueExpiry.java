@@ -1,7 +1,7 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.rules.QueueRules;
 
 /**
  * When a request expires, and by which bound.

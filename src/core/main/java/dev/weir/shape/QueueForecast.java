@@ -6,13 +6,13 @@ import dev.weir.event.LimitStatus;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.shape.backlog.AheadRange;
-import dev.weir.shape.backlog.Flow;
-import dev.weir.shape.backlog.Pacing;
-import dev.weir.shape.backlog.QueueDecisions;
 import dev.weir.shape.backlog.QueueOccupancy;
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
-import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.WaitingRequests;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueueDecisions;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.total.OutflowState;
 
 /**

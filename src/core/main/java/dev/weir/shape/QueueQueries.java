@@ -2,9 +2,9 @@ package dev.weir.shape;
 
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
-import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueBacklog;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.QueueRules;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;

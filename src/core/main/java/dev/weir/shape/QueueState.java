@@ -1,6 +1,6 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 
 /**
  * The stored state of a queue, apart from its buckets.

@@ -1,7 +1,7 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;

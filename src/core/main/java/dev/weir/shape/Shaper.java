@@ -1,15 +1,15 @@
 package dev.weir.shape;
 
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.KeyValueTable;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
-import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.QueueRules;
 import java.util.List;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;

@@ -1,11 +1,11 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotLedger;
 import dev.weir.shape.total.SlotReport;
-import dev.weir.shape.total.TimerQueue;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;

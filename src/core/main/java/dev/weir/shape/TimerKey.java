@@ -1,5 +1,7 @@
 package dev.weir.shape;
 
+import dev.weir.shape.timer.TimingWheel;
+
 /**
  * The key of a timer of a cold bucket; see {@link TimingWheel}.
  *

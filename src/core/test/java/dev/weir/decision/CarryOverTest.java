@@ -21,6 +21,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.decision.CarryOver.LimitCarryOver;
 import dev.weir.decision.CarryOver.Start;
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.FixedWindow;

@@ -2,6 +2,7 @@ package dev.weir.decision;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.Decision;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Outcome;

@@ -2,6 +2,9 @@ package dev.weir.decision;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.PolicyStates;
+import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Request;

@@ -14,6 +14,8 @@ import static dev.weir.decision.Samples.table;
 import static dev.weir.decision.Samples.window;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.Admission;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;

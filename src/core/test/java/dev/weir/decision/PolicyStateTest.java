@@ -14,6 +14,7 @@ import static dev.weir.decision.Samples.tokens;
 import static dev.weir.decision.Samples.window;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;

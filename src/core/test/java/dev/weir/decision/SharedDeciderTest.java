@@ -12,6 +12,9 @@ import static dev.weir.decision.Samples.tokens;
 import static dev.weir.decision.Samples.window;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;

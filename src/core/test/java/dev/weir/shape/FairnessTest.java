@@ -3,8 +3,8 @@ package dev.weir.shape;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.shape.backlog.FairScheduler;
-import dev.weir.shape.backlog.Flow;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.TierShare;
 import dev.weir.testing.Effort;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

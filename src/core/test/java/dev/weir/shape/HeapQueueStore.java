@@ -1,6 +1,6 @@
 package dev.weir.shape;
 
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.KeyValueTable;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -8,7 +8,7 @@ import java.util.Map;
 public final class HeapQueueStore<K, V> implements KeyValueTable<K, V> {
 
     public final Map<K, V> entries = new HashMap<>();
-    long calls;
+    public long calls;
 
     @Override
     public V get(K key) {

@@ -1,7 +1,7 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.Flow;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.TierShare;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

@@ -1,22 +1,22 @@
 package dev.weir.shape;
 
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.KeyValueTable;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.backlog.Slot.Waiting;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.total.OutflowState;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -5,7 +5,7 @@ import dev.weir.metrics.LimitedRequest;
 import dev.weir.metrics.RecentRing;
 import dev.weir.prometheus.MetricSource;
 import dev.weir.shape.QueueView;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;

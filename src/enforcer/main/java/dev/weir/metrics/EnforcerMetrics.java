@@ -10,7 +10,7 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Policy;
 import dev.weir.server.LatencyBuckets;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

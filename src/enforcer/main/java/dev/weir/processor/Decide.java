@@ -1,7 +1,7 @@
 package dev.weir.processor;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.PolicyState;
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;

@@ -1,6 +1,6 @@
 package dev.weir.processor;
 
-import dev.weir.decision.WritableLeases;
+import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;

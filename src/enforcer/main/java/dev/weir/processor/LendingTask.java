@@ -1,7 +1,7 @@
 package dev.weir.processor;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.PolicyLedger;
+import dev.weir.decision.state.PolicyLedger;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;

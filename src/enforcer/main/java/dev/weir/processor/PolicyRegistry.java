@@ -5,7 +5,7 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.definition.PolicyFold;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
 import java.util.List;
 import java.util.Map;

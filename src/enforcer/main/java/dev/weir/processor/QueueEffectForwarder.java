@@ -7,7 +7,7 @@ import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.requests.CarriedHeaders;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueMessage;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.storage.StoredQueues;
 import java.nio.charset.StandardCharsets;
 import java.util.List;

@@ -2,7 +2,7 @@ package dev.weir.processor;
 
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RadixTree;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import java.util.HashMap;
 import java.util.Map;
 

@@ -1,7 +1,7 @@
 package dev.weir.query;
 
-import dev.weir.decision.HeldLeases;
-import dev.weir.decision.LeaseContext;
+import dev.weir.decision.state.HeldLeases;
+import dev.weir.decision.state.LeaseContext;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseResponse;

@@ -1,11 +1,11 @@
 package dev.weir.query;
 
 import dev.weir.decision.Decider;
-import dev.weir.decision.PolicyStates;
 import dev.weir.decision.PolicyUsage;
-import dev.weir.decision.QuotaSource;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.decision.UsageReport;
+import dev.weir.decision.state.PolicyStates;
+import dev.weir.decision.state.QuotaSource;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
@@ -22,9 +22,9 @@ import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.RulesInForce;
 import dev.weir.shape.QueueView;
-import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.backlog.QueueDecisions;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.QueueDecisions;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.LedgerSnapshots;
 import dev.weir.storage.QueueKeys;

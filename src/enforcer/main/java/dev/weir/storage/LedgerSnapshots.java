@@ -1,6 +1,6 @@
 package dev.weir.storage;
 
-import dev.weir.decision.PolicyLedger;
+import dev.weir.decision.state.PolicyLedger;
 import dev.weir.policy.Policy;
 import dev.weir.storage.codec.LeaseCodec;
 import java.util.Arrays;

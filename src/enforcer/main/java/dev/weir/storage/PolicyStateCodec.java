@@ -1,6 +1,6 @@
 package dev.weir.storage;
 
-import dev.weir.decision.PolicyState;
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;

@@ -1,6 +1,6 @@
 package dev.weir.storage;
 
-import dev.weir.decision.HeldLeases;
+import dev.weir.decision.state.HeldLeases;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;

@@ -1,8 +1,8 @@
 package dev.weir.storage;
 
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.PolicyState;
-import dev.weir.decision.PolicyStates;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.PolicyStates;
 import dev.weir.event.StateKey;
 import dev.weir.policy.RequestKey;
 import dev.weir.storage.codec.IdempotentAnswerCodec;

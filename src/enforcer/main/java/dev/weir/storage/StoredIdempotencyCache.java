@@ -1,7 +1,7 @@
 package dev.weir.storage;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.storage.codec.IdempotentAnswerCodec;
 import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;

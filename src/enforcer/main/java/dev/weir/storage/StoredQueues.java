@@ -1,16 +1,16 @@
 package dev.weir.storage;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.TimerKey;
-import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.Slot;
+import dev.weir.shape.rules.BucketId;
 import dev.weir.storage.codec.BucketCodec;
 import dev.weir.storage.codec.QueueCodec;
 import java.util.Arrays;

@@ -1,8 +1,8 @@
 package dev.weir.storage;
 
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.PolicyState;
-import dev.weir.decision.WritablePolicyStates;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
 import dev.weir.policy.ContentHash;

@@ -1,6 +1,6 @@
 package dev.weir.storage;
 
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.KeyValueTable;
 import java.util.function.Function;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;

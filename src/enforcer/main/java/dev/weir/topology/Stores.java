@@ -1,6 +1,6 @@
 package dev.weir.topology;
 
-import dev.weir.decision.PolicyState;
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.storage.CacheBudget;

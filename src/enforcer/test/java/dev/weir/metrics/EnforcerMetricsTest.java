@@ -3,8 +3,8 @@ package dev.weir.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Release;
-import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.TierShare;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

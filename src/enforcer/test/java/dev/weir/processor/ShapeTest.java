@@ -16,7 +16,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.QueueView;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.storage.DamagedStoreException;
 import dev.weir.storage.StoredQueues;
 import dev.weir.storage.codec.QueueMessageCodec;

@@ -4,8 +4,8 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.LONG;
 
-import dev.weir.decision.DelayedCharge;
-import dev.weir.decision.PolicyState;
+import dev.weir.decision.state.DelayedCharge;
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.LimitAccount;

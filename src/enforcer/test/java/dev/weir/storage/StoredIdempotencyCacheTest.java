@@ -3,7 +3,7 @@ package dev.weir.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.IdempotencyCache;
+import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.RequestKind;

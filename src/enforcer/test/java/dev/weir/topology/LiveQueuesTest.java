@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Outcome;
-import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.TierShare;
 import dev.weir.wire.PolicyAvro;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;

@@ -1,7 +1,7 @@
 package dev.weir.audit;
 
-import dev.weir.decision.HeldLeases;
-import dev.weir.decision.LeaseContext;
+import dev.weir.decision.state.HeldLeases;
+import dev.weir.decision.state.LeaseContext;
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;

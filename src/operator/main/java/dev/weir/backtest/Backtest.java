@@ -2,7 +2,7 @@ package dev.weir.backtest;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
-import dev.weir.decision.QuotaSource;
+import dev.weir.decision.state.QuotaSource;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
@@ -13,7 +13,7 @@ import dev.weir.event.Request;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.DecisionJson;
 import dev.weir.wire.NdjsonLines;
 import dev.weir.wire.ReleaseJson;

@@ -1,16 +1,16 @@
 package dev.weir.backtest;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.HeapTable;
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.HeapTable;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.TimerKey;
-import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.Slot;
+import dev.weir.shape.rules.BucketId;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 

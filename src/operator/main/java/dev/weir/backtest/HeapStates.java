@@ -1,10 +1,10 @@
 package dev.weir.backtest;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.PolicyState;
-import dev.weir.decision.RetentionClock;
-import dev.weir.decision.WritablePolicyStates;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.RetentionClock;
+import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
 import dev.weir.limit.HeapSegments;

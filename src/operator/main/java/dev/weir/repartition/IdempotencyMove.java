@@ -1,7 +1,7 @@
 package dev.weir.repartition;
 
-import dev.weir.decision.IdempotencyCache.Entry;
-import dev.weir.decision.IdempotencyCache.EvictionEntry;
+import dev.weir.decision.state.IdempotencyCache.Entry;
+import dev.weir.decision.state.IdempotencyCache.EvictionEntry;
 import dev.weir.storage.codec.IdempotentAnswerCodec;
 import dev.weir.wire.KeyCodec;
 import java.util.OptionalInt;

@@ -8,7 +8,7 @@ import dev.weir.policy.ShadowedPolicy;
 import dev.weir.policy.ThrottleConflict.InForce;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.rules.PolicyTopic.Effect;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
 import java.util.ArrayList;
 import java.util.Collection;

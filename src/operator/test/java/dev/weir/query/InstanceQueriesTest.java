@@ -20,7 +20,7 @@ import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
 import dev.weir.shape.QueueView;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.TierShare;
 import dev.weir.testing.TestBroker;
 import dev.weir.topics.TopicSetup;
 import dev.weir.wire.DecisionCodec;

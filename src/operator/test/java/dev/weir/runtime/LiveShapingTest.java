@@ -11,7 +11,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.testing.QueueAudit;
 import dev.weir.testing.QueueTraffic;
 import dev.weir.testing.TestBroker;

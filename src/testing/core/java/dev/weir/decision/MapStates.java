@@ -1,5 +1,8 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
 import dev.weir.limit.MapSegments;

@@ -9,7 +9,7 @@ import dev.weir.event.Request;
 import dev.weir.failure.Evidence.Dead;
 import dev.weir.failure.Evidence.Entry;
 import dev.weir.fault.FaultsException;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;

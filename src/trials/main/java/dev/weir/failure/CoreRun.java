@@ -11,7 +11,7 @@ import dev.weir.event.Request;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

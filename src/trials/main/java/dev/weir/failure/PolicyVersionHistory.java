@@ -6,7 +6,7 @@ import dev.weir.event.Request;
 import dev.weir.fault.FaultsException;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
 import java.util.ArrayList;
 import java.util.Comparator;

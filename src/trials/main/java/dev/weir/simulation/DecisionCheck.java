@@ -5,8 +5,8 @@ import static dev.weir.simulation.Violation.Promise.DECIDED_ALIKE;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
-import dev.weir.decision.IdempotencyCache;
 import dev.weir.decision.MapStates;
+import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;

@@ -12,7 +12,7 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.OutflowPace;
-import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.rules.BucketId;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;

@@ -4,7 +4,7 @@ import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.event.Request;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.UnreadableException;
 import java.time.Instant;

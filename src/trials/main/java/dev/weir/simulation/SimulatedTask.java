@@ -1,7 +1,7 @@
 package dev.weir.simulation;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.decision.PolicyLedger;
+import dev.weir.decision.state.PolicyLedger;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;

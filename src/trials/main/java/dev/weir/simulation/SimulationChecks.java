@@ -8,7 +8,7 @@ import static dev.weir.simulation.Violation.Promise.POLICIES_AGREE;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.testing.QueueAudit;
 import dev.weir.topology.Stores;

@@ -1,9 +1,9 @@
 package dev.weir.client.lease;
 
 import dev.weir.decision.Decider;
-import dev.weir.decision.LeaseContext;
 import dev.weir.decision.LeasedPolicyDecider;
-import dev.weir.decision.WritableLeases;
+import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;

@@ -1,5 +1,6 @@
 package dev.weir.shape.backlog;
 
+import dev.weir.shape.rules.Flow;
 import java.util.List;
 
 /**

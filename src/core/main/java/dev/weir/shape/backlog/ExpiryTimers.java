@@ -1,6 +1,6 @@
 package dev.weir.shape.backlog;
 
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;

@@ -4,6 +4,8 @@ import dev.weir.shape.backlog.BucketContents.FlowOrder;
 import dev.weir.shape.backlog.BucketContents.SingleFlow;
 import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,11 +1,13 @@
 package dev.weir.shape.backlog;
 
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.backlog.BucketContents.FlowSummary;
 import dev.weir.shape.backlog.FlowBounds.FlowHead;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot.Gap;
 import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.Pacing;
 
 /**
  * The waiting requests of one flow, first in first out, in consecutive slots. Only the values of the head are

@@ -1,5 +1,7 @@
 package dev.weir.shape.backlog;
 
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.QueueRules;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;

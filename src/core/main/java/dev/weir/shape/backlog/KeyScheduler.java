@@ -1,5 +1,8 @@
 package dev.weir.shape.backlog;
 
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.TierShare;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;

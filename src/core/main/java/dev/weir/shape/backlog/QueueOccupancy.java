@@ -1,5 +1,7 @@
 package dev.weir.shape.backlog;
 
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.TierShare;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;

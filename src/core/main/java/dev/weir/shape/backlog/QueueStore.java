@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.KeyValueTable;
+import dev.weir.shape.rules.Flow;
 
 /**
  * The store of the waiting requests of one bucket. It is used by one thread at a time.

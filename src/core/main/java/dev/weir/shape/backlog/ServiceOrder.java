@@ -2,6 +2,8 @@ package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.ServiceRank.Predecessor;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.QueueRules;
 import java.util.List;
 
 /**

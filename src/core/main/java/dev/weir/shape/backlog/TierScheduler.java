@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -1,8 +1,8 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.backlog.FairScheduler;
-import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.KeyScheduler;
+import dev.weir.shape.rules.Flow;
 import dev.weir.shape.total.SlotGrant.ClientWeight;
 import dev.weir.shape.total.SlotReport.ClientKeys;
 import java.util.ArrayList;

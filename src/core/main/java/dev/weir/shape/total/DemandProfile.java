@@ -1,7 +1,7 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.Pacing;
 import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.total.SlotContenders.Contender;
 import dev.weir.shape.total.SlotReport.ClientKeys;
 import dev.weir.shape.total.SlotReport.Step;

@@ -1,7 +1,7 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.Pacing;
-import dev.weir.shape.backlog.QueueTotal;
+import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.total.SlotReport.LeasedTime;
 import java.util.ArrayList;
 import java.util.List;

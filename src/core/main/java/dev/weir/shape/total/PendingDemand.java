@@ -1,6 +1,6 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.total.SlotReport.Step;
 import java.util.ArrayDeque;
 import java.util.Deque;

@@ -1,11 +1,12 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.BucketId;
-import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.KeyScheduler;
-import dev.weir.shape.backlog.Pacing;
-import dev.weir.shape.backlog.TierShare;
 import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.SlotReport.ClientKeys;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -1,7 +1,7 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.Flow;
 import dev.weir.shape.backlog.KeyScheduler;
+import dev.weir.shape.rules.Flow;
 import java.util.List;
 
 /**

@@ -1,11 +1,12 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.backlog.FairScheduler;
-import dev.weir.shape.backlog.Flow;
-import dev.weir.shape.backlog.Pacing;
-import dev.weir.shape.backlog.QueueRules;
-import dev.weir.shape.backlog.QueueTotal;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.SlotReport.LeasedTime;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.rules.Pacing;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -1,6 +1,6 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.Pacing;
+import dev.weir.shape.rules.Pacing;
 
 /**
  * Consecutive slots of a queue's total. A slot is the time of one token. A request of cost c takes the time of c slots,

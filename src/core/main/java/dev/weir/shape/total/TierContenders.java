@@ -1,6 +1,7 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.BucketId;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.SlotContenders.Contender;
 import dev.weir.shape.total.SlotReport.ClientKeys;
 import java.util.ArrayList;

@@ -3,6 +3,8 @@ package dev.weir.shape.backlog;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.TierShare;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

@@ -1,5 +1,7 @@
 package dev.weir.shape.backlog;
 
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -3,8 +3,8 @@ package dev.weir.shape.backlog;
 import static dev.weir.shape.QueueHarness.MS;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.KeyValueTable;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.KeyValueTable;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -21,6 +21,12 @@ import dev.weir.shape.QueueMessage;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.TimerKey;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.shape.total.SlotContenders;
 import dev.weir.shape.total.SlotLedger;
@@ -49,7 +55,7 @@ class QueueTotalTest {
     private static final long T0 = 1_700_000_000_000L;
 
     /** Partitions, the messages between them, and what they release. */
-    static final class World {
+    public static final class World {
         final Random random;
         final int maxDelayMs;
         final int hotKeys;

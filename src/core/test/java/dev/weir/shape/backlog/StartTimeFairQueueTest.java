@@ -2,6 +2,8 @@ package dev.weir.shape.backlog;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.TierShare;
 import dev.weir.testing.Effort;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

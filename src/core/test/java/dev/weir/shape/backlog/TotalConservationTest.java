@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Release;
 import dev.weir.shape.backlog.QueueTotalTest.World;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
 import dev.weir.testing.Effort;
 import java.util.ArrayList;
 import java.util.Comparator;

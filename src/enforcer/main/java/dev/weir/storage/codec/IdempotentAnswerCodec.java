@@ -1,7 +1,7 @@
 package dev.weir.storage.codec;
 
-import dev.weir.decision.IdempotencyCache.Entry;
-import dev.weir.decision.IdempotencyCache.EvictionEntry;
+import dev.weir.decision.state.IdempotencyCache.Entry;
+import dev.weir.decision.state.IdempotencyCache.EvictionEntry;
 import dev.weir.event.Decision;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.LimitStatus;

@@ -1,7 +1,7 @@
 package dev.weir.storage.codec;
 
-import dev.weir.decision.PolicyLedger;
-import dev.weir.decision.PolicyState;
+import dev.weir.decision.state.PolicyLedger;
+import dev.weir.decision.state.PolicyState;
 import dev.weir.lease.Lease;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.Ledger;

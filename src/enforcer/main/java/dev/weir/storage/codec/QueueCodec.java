@@ -1,14 +1,14 @@
 package dev.weir.storage.codec;
 
 import dev.weir.shape.QueueState;
-import dev.weir.shape.backlog.Flow;
-import dev.weir.shape.backlog.Pacing;
-import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.QueueTotal;
 import dev.weir.shape.backlog.Slot;
-import dev.weir.shape.backlog.TierShare;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.UnreadableException;

@@ -1,7 +1,7 @@
 package dev.weir.storage.codec;
 
-import dev.weir.decision.DelayedCharge;
-import dev.weir.decision.PolicyState;
+import dev.weir.decision.state.DelayedCharge;
+import dev.weir.decision.state.PolicyState;
 import dev.weir.event.LimitOverride;
 import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Blocked;

@@ -3,8 +3,8 @@ package dev.weir.storage.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.decision.IdempotencyCache.Entry;
-import dev.weir.decision.IdempotencyCache.EvictionEntry;
+import dev.weir.decision.state.IdempotencyCache.Entry;
+import dev.weir.decision.state.IdempotencyCache.EvictionEntry;
 import dev.weir.event.Decision;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.LimitStatus;

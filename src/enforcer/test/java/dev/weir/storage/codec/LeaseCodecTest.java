@@ -3,7 +3,7 @@ package dev.weir.storage.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.decision.PolicyLedger;
+import dev.weir.decision.state.PolicyLedger;
 import dev.weir.event.Admission;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;

@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.decision.Decider;
-import dev.weir.decision.DelayedCharge;
-import dev.weir.decision.IdempotencyCache;
-import dev.weir.decision.PolicyState;
-import dev.weir.decision.WritablePolicyStates;
+import dev.weir.decision.state.DelayedCharge;
+import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;

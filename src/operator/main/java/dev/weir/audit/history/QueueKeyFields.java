@@ -7,7 +7,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.shape.backlog.QueueRules;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;

@@ -1,0 +1,229 @@
+package dev.weir.shape.rules;
+
+import dev.weir.event.Admission;
+import dev.weir.event.Request;
+import dev.weir.policy.Policy;
+import java.math.BigInteger;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * The rules of a queue. A queue with key fields has one leaky bucket for each combination of their values; then rate,
+ * burst, capacity and the longest wait apply to each bucket.
+ *
+ * @param id identifies the queue: 1 to 128 letters, digits, and {@code . _ -}
+ * @param version the version number, from 1
+ * @param limit the tokens that leave per {@code perMs}, 1 or more
+ * @param perMs 1 ms to 30 days
+ * @param burst the tokens that can leave back to back, 1 or more
+ * @param capacity the most waiting requests, 1 to {@value #MAX_CAPACITY}
+ * @param maxWaitMs the longest wait, {@value #NO_MAX_WAIT} for no bound
+ * @param lookAheadMs how far ahead of its time a release can be written, 0 to {@value #MAX_LOOK_AHEAD_MS} ms
+ * @param tiers the share of each tier; a tier that is not named gets {@link TierShare#DEFAULT}
+ * @param fairBy the field by whose values the requests of a tier share evenly
+ * @param key the key fields; if empty, all requests wait in one bucket
+ * @param total the bounds of all buckets together, null if there are none; only with key fields
+ */
+public record QueueRules(
+        String id,
+        long version,
+        long limit,
+        long perMs,
+        long burst,
+        long capacity,
+        long maxWaitMs,
+        long lookAheadMs,
+        Map<String, TierShare> tiers,
+        String fairBy,
+        List<String> key,
+        QueueTotal total) {
+
+    public static final String DEFAULT_FAIR_BY = "client";
+    public static final long DEFAULT_CAPACITY = 10_000;
+    public static final long MAX_CAPACITY = 100_000_000;
+    public static final long NO_MAX_WAIT = Long.MAX_VALUE;
+    public static final long DEFAULT_LOOK_AHEAD_MS = 100;
+    public static final long MAX_LOOK_AHEAD_MS = 10_000;
+    public static final int MAX_TIERS = 1_000;
+    public static final long MIN_COST_BOUND = 1_000;
+
+    private static final long HOUR_MS = 3_600_000;
+
+    /** @throws IllegalArgumentException if a part is out of its range; the message starts with the part's name */
+    public QueueRules {
+        tiers = Map.copyOf(tiers);
+        requireRange("capacity", capacity, 1, MAX_CAPACITY);
+        requireRange("max-wait", maxWaitMs, 1, NO_MAX_WAIT);
+        requireRange("look-ahead", lookAheadMs, 0, MAX_LOOK_AHEAD_MS);
+        requireRange("tiers", tiers.size(), 0, MAX_TIERS);
+        if (fairBy.isEmpty()) {
+            throw new IllegalArgumentException("fair-by must be the name of a field, is ''");
+        }
+        key = List.copyOf(key);
+        if (key.size() > Policy.MAX_KEY_FIELDS || key.stream().distinct().count() < key.size()) {
+            throw new IllegalArgumentException("key must be at most " + Policy.MAX_KEY_FIELDS + " different fields");
+        }
+        if (total != null && key.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "total requires key; without it, limit and per apply to the whole queue already");
+        }
+        Pacing.of(limit, perMs, burst);
+    }
+
+    /** Creates the rules of a queue whose tiers share evenly by client. */
+    public QueueRules(
+            String id,
+            long version,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            long maxWaitMs,
+            long lookAheadMs,
+            Map<String, TierShare> tiers,
+            List<String> key,
+            QueueTotal total) {
+        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, DEFAULT_FAIR_BY, key, total);
+    }
+
+    /** Creates the rules of a queue without key fields. */
+    public QueueRules(
+            String id,
+            long version,
+            long limit,
+            long perMs,
+            long burst,
+            long capacity,
+            long maxWaitMs,
+            long lookAheadMs,
+            Map<String, TierShare> tiers) {
+        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, List.of(), null);
+    }
+
+    /** Returns whether the queue has key fields, and so one bucket for each combination of their values. */
+    public boolean isKeyed() {
+        return !key.isEmpty();
+    }
+
+    /** Returns whether both rules divide requests into the same buckets. The order of the fields does not matter. */
+    public boolean hasSameKeyAs(QueueRules other) {
+        return key.equals(other.key) || Set.copyOf(key).equals(Set.copyOf(other.key));
+    }
+
+    /**
+     * Returns the request's values of the key fields, by name, without those that it lacks; empty if the queue has no
+     * key fields.
+     */
+    public Map<String, String> keyOf(Request request) {
+        if (key.isEmpty()) {
+            return Map.of();
+        }
+        if (key.size() == 1) {
+            String value = request.field(key.get(0));
+            return value == null ? Map.of() : Map.of(key.get(0), value);
+        }
+        Map<String, String> values = new TreeMap<>();
+        for (String field : key) {
+            String value = request.field(field);
+            if (value != null) {
+                values.put(field, value);
+            }
+        }
+        return values;
+    }
+
+    /** Returns whether the key of an admission has values of the key fields, and of no others. */
+    public boolean hasKeyFieldsOf(Admission admission) {
+        return admission.key().size() == key.size() && admission.key().keySet().containsAll(key);
+    }
+
+    /** Returns the flow of a request that arrives now. */
+    public Flow flowOf(Request request) {
+        String value = request.field(fairBy);
+        return new Flow(request.tier() == null ? "" : request.tier(), value == null ? "" : value);
+    }
+
+    /** Returns these rules with another field by which the requests of a tier share. */
+    public QueueRules withFairBy(String field) {
+        return new QueueRules(
+                id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, field, key, total);
+    }
+
+    /** Returns the pacing of each bucket. */
+    public Pacing pacing() {
+        return Pacing.of(limit, perMs, burst);
+    }
+
+    /**
+     * Returns the largest cost that is admitted: what leaves in an hour, by the total if that is less, but at least the
+     * burst and {@value #MIN_COST_BOUND}. A larger request would block all others.
+     */
+    public long maxCost() {
+        long ofBucket = maxCost(limit, perMs, burst);
+        return total == null ? ofBucket : Math.min(ofBucket, maxCost(total.limit(), total.perMs(), burst));
+    }
+
+    private static long maxCost(long limit, long perMs, long burst) {
+        return Math.max(Math.max(anHours(limit, perMs), burst), MIN_COST_BOUND);
+    }
+
+    /** Returns the whole tokens that leave in an hour, at most {@link Long#MAX_VALUE}. */
+    private static long anHours(long limit, long perMs) {
+        if (limit <= Long.MAX_VALUE / HOUR_MS) {
+            return limit * HOUR_MS / perMs;
+        }
+        BigInteger exact =
+                BigInteger.valueOf(limit).multiply(BigInteger.valueOf(HOUR_MS)).divide(BigInteger.valueOf(perMs));
+        return exact.min(BigInteger.valueOf(Long.MAX_VALUE)).longValueExact();
+    }
+
+    /** Returns these rules with another look-ahead. */
+    public QueueRules withLookAheadMs(long ms) {
+        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, fairBy, key, total);
+    }
+
+    /** Returns these rules with another rate and burst. */
+    public QueueRules withPace(long newLimit, long newPerMs, long newBurst) {
+        return new QueueRules(
+                id, version, newLimit, newPerMs, newBurst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
+    }
+
+    /** Returns whether waiting requests leave at the same times and in the same order under both rules. */
+    public boolean hasSamePaceAs(QueueRules other) {
+        return limit == other.limit
+                && perMs == other.perMs
+                && burst == other.burst
+                && lookAheadMs == other.lookAheadMs
+                && tiers.equals(other.tiers)
+                && (total == null) == (other.total == null);
+    }
+
+    /**
+     * Returns whether these rules name a tier. Requests can have any other tier, so the number of those is unbounded.
+     */
+    public boolean namesTier(String tier) {
+        return tiers.containsKey(tier);
+    }
+
+    /** Returns the share of a tier. */
+    public TierShare share(String tier) {
+        return tiers.getOrDefault(tier, TierShare.DEFAULT);
+    }
+
+    /**
+     * Returns the admission with the key of its bucket.
+     *
+     * @param rules the rules of its queue, null if there is none
+     */
+    public static Admission withKey(Admission admission, QueueRules rules) {
+        return rules == null ? admission : admission.withKey(rules.keyOf(admission.request()));
+    }
+
+    private static void requireRange(String part, long value, long min, long max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException(part + " must be " + min + " to " + max + ", is " + value);
+        }
+    }
+}
