@@ -88,7 +88,7 @@ class BuildTest {
 
     @Test
     void the_jar_has_rocksdb_for_linux_and_macos_only() throws Exception {
-        List<PathMatcher> excluded = texts(pom("src/cli/pom.xml").getDocumentElement(), "exclude").stream()
+        List<PathMatcher> excluded = texts(pom("pom.xml").getDocumentElement(), "exclude").stream()
                 .map(each -> each.startsWith("**/") ? "{**/,}" + each.substring("**/".length()) : each)
                 .map(each -> FileSystems.getDefault().getPathMatcher("glob:" + each))
                 .toList();

@@ -213,7 +213,15 @@ class LayeringTest {
             .that(not(resideInAPackage("dev.weir.cli..")))
             .should()
             .dependOnClassesThat()
-            .resideInAnyPackage("dev.weir.cli..", "picocli..");
+            .resideInAPackage("dev.weir.cli..");
+
+    @ArchTest
+    static final ArchRule options_and_arguments_are_read_by_commands = noClasses()
+            .that()
+            .resideOutsideOfPackages("dev.weir.cli..", "dev.weir.console", "dev.weir.gateway")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("picocli..");
 
     @ArchTest
     static final ArchRule the_doctor_asks_and_changes_nothing = noClasses()

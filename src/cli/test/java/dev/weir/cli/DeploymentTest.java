@@ -168,7 +168,10 @@ class DeploymentTest {
             assertThat(service.at("/healthcheck/test").size()).as(name).isGreaterThan(1);
         });
         assertThat(dockerfile("FROM"))
-                .allSatisfy(image -> assertThat(image.split(" ", -1)[0]).matches(PINNED));
+                .map(stage -> stage.split(" ", -1)[0])
+                .filteredOn(image -> !image.equals("base"))
+                .hasSize(2)
+                .allSatisfy(image -> assertThat(image).matches(PINNED));
         assertThat(dockerfile("FROM").get(1)).matches("eclipse-temurin:(17|21)\\.[0-9._]+-jre-.*");
     }
 
@@ -391,7 +394,7 @@ class DeploymentTest {
                 .contains(
                         "--from=build /weir/src/deploy/bin/weir /opt/weir/bin/weir",
                         "--from=build /weir/target/weir.jar /weir/target/bom.json /opt/weir/lib/");
-        assertThat(dockerfile("RUN").get(2))
+        assertThat(dockerfile("RUN").get(3))
                 .startsWith("java ")
                 .contains("-XX:ArchiveClassesAtExit=/opt/weir/lib/weir.jsa -jar /opt/weir/lib/weir.jar");
         assertThat(Files.readString(DEPLOY.resolve("bin/weir"))).contains("beside=${jar%.jar}.jsa\n");
@@ -403,7 +406,8 @@ class DeploymentTest {
         assertThat(lines)
                 .contains(
                         "USER 10001",
-                        "EXPOSE " + WeirConfig.Service.DEFAULT_PORT + " " + WeirConfig.Service.DEFAULT_HEALTH_PORT);
+                        "EXPOSE " + WeirConfig.Service.DEFAULT_PORT + " " + WeirConfig.Service.DEFAULT_HEALTH_PORT,
+                        "EXPOSE " + GatewayConfig.DEFAULT_HTTP_PORT + " " + GatewayConfig.DEFAULT_GRPC_PORT);
         lines.stream()
                 .filter(line -> line.startsWith("COPY ") && !line.contains("--from"))
                 .forEach(line -> assertThat(Path.of(line.split(" ", -1)[1])).exists());

@@ -1,7 +1,7 @@
 package dev.weir.fault;
 
 /**
- * An exception because of what somebody wrote: an option, a file, a setting or a request. Its message is for that
- * person. Repeating the action unchanged fails again. A command exits with code 2.
+ * An exception caused by an invalid option, file, setting or request. Its message names the place. A retry with the same
+ * input fails again. A command exits with code 2.
  */
 public interface BadInput {}

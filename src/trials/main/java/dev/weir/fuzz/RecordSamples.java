@@ -16,21 +16,12 @@ import dev.weir.wire.OutputFormat;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestCodec;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
-import org.apache.avro.Schema;
-import org.apache.avro.generic.GenericData;
-import org.apache.avro.generic.GenericRecord;
-import org.apache.avro.generic.GenericRecordBuilder;
-import org.apache.avro.message.BinaryMessageEncoder;
 
 /** Valid records of each topic, in the current and the earlier schemas. */
 final class RecordSamples {
@@ -47,19 +38,6 @@ final class RecordSamples {
         for (int i = 0; i < MANY; i++) {
             records.add(new RequestCodec().encode(request(random)));
         }
-        records.add(earlier(
-                "RequestEvent.1",
-                Map.of(
-                        "requestId",
-                        "r1",
-                        "client",
-                        "alice",
-                        "kind",
-                        "CONSUME",
-                        "cost",
-                        2L,
-                        "attributes",
-                        Map.of("a", "b"))));
         requestLines()
                 .forEach(line -> records.add(line.replaceAll(",\"(timestamp|partition|offset)\":\\d+", "")
                         .getBytes(StandardCharsets.UTF_8)));
@@ -83,37 +61,9 @@ final class RecordSamples {
                 new Decision.Identity("r2", "bob", SOURCE),
                 new Decision.Status(Outcome.ALLOWED, Reason.NO_POLICY, 200),
                 Decision.Timing.passed(5_200));
-        Map<String, Object> fields = Map.of(
-                "requestId",
-                "r1",
-                "client",
-                "c",
-                "outcome",
-                "DENIED",
-                "reason",
-                "LIMIT_EXCEEDED",
-                "observed",
-                true,
-                "shadowBanned",
-                true,
-                "httpStatus",
-                429,
-                "decidedAt",
-                1_000L,
-                "sourcePartition",
-                1,
-                "sourceOffset",
-                2L);
         DecisionCodec avro = new DecisionCodec();
         DecisionCodec json = new DecisionCodec(Optional.empty(), "decisions", OutputFormat.JSON);
-        return List.of(
-                avro.encode(denied),
-                avro.encode(free),
-                json.encode(denied),
-                json.encode(free),
-                earlier("Decision.1", fields),
-                earlier("Decision.2", fields),
-                earlier("Decision.3", fields));
+        return List.of(avro.encode(denied), avro.encode(free), json.encode(denied), json.encode(free));
     }
 
     static List<byte[]> admissions() {
@@ -134,19 +84,6 @@ final class RecordSamples {
                             random.nextBoolean() ? List.of() : headers,
                             DecisionContext.UNKNOWN)));
         }
-        records.add(earlier(
-                "Admission.1",
-                Map.of(
-                        "request",
-                        ByteBuffer.wrap(requests().get(0)),
-                        "timestamp",
-                        1_000L,
-                        "sourcePartition",
-                        1,
-                        "sourceOffset",
-                        2L,
-                        "queue",
-                        "sms")));
         return records;
     }
 
@@ -169,8 +106,7 @@ final class RecordSamples {
                 avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 3, DEFINITION, 1_000)),
                 avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 4, later, 1_000)
                         .withBefore(List.of(before))),
-                avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 5, null, 1_000)),
-                earlier("PolicyRecord.1", Map.of("id", "p", "version", 2L, "definition", DEFINITION, "appliedAt", 1L)));
+                avro.encode(new PolicyAvro.Applied(PolicyAvro.Kind.POLICY, "p", 5, null, 1_000)));
     }
 
     static List<String> requestLines() {
@@ -181,28 +117,5 @@ final class RecordSamples {
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"CANCEL\",\"queue\":\"sms\",\"tier\":null,\"payload\":null}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"limitOverride\":{\"limit\":9,\"windowMs\":60000}}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\"}");
-    }
-
-    private static byte[] earlier(String name, Map<String, Object> fields) {
-        try {
-            Schema schema = new Schema.Parser()
-                    .parse(Path.of("schemas", "earlier", name + ".avsc").toFile());
-            GenericRecordBuilder record = new GenericRecordBuilder(schema);
-            fields.forEach((field, value) -> {
-                Schema type = schema.getField(field).schema();
-                record.set(
-                        field,
-                        type.getType() == Schema.Type.ENUM
-                                ? new GenericData.EnumSymbol(type, String.valueOf(value))
-                                : value);
-            });
-            ByteBuffer bytes =
-                    new BinaryMessageEncoder<GenericRecord>(GenericData.get(), schema).encode(record.build());
-            byte[] array = new byte[bytes.remaining()];
-            bytes.get(array);
-            return array;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }
