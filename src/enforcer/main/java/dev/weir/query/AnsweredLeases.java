@@ -34,7 +34,11 @@ final class AnsweredLeases implements HeldLeases {
      * @param answers the answers of the ledgers so far
      */
     AnsweredLeases(
-            HeldLeases leases, String holder, long cost, Map<LedgerQuestion, LeaseResponse.Checked> answers, long nowMs) {
+            HeldLeases leases,
+            String holder,
+            long cost,
+            Map<LedgerQuestion, LeaseResponse.Checked> answers,
+            long nowMs) {
         this.leases = leases;
         this.holder = holder;
         this.cost = Math.max(1, cost);

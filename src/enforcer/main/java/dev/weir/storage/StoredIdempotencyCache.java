@@ -24,7 +24,10 @@ public final class StoredIdempotencyCache {
         IdempotencyCache.Storage kept = new IdempotencyCache.Storage(
                 new StoredTable<>(store, KeyCodec::encode, codec::encode, codec::decodeEntry),
                 new StoredTable<>(
-                        store, KeyCodec::encodeNumber, IdempotentAnswerCodec::encode, IdempotentAnswerCodec::decodeEvictionEntry),
+                        store,
+                        KeyCodec::encodeNumber,
+                        IdempotentAnswerCodec::encode,
+                        IdempotentAnswerCodec::decodeEvictionEntry),
                 oldest,
                 next);
         return new IdempotencyCache(
@@ -33,7 +36,9 @@ public final class StoredIdempotencyCache {
 
     private static long first(KeyValueIterator<Bytes, byte[]> evictions, long ifNone) {
         try (evictions) {
-            return evictions.hasNext() ? KeyCodec.decodeNumber(evictions.next().key.get()) : ifNone;
+            return evictions.hasNext()
+                    ? KeyCodec.decodeNumber(evictions.next().key.get())
+                    : ifNone;
         }
     }
 }

@@ -102,7 +102,10 @@ public final class StoredQueues implements Shaper.Tables {
                         QueueCodec::encode,
                         QueueCodec::decodePlace),
                 new StoredTable<>(
-                        expiryTimers, timer -> QueueKeys.expiryTimer(bucket, timer), QueueCodec::encode, QueueCodec::decodePlace));
+                        expiryTimers,
+                        timer -> QueueKeys.expiryTimer(bucket, timer),
+                        QueueCodec::encode,
+                        QueueCodec::decodePlace));
     }
 
     @Override

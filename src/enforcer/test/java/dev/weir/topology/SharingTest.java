@@ -697,15 +697,18 @@ class SharingTest {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
         request("alice", 1);
         TestRecord<byte[], byte[]> leaseRequest = asksOut.readRecord();
-        long number = new LeaseRequestAvro().decode(leaseRequest.value()).request().number();
+        long number =
+                new LeaseRequestAvro().decode(leaseRequest.value()).request().number();
         LeaseResponse granted = new LeaseResponse.Granted(number, 1, 10, nowMs, nowMs, nowMs + 5_000, 1);
         for (String another : List.of("another", "p0", "another/0", "weir/1")) {
             grantsIn.pipeInput(
-                    leaseRequest.key(), new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, another, 0)));
+                    leaseRequest.key(),
+                    new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, another, 0)));
         }
         assertThat(decided()).isEmpty();
         grantsIn.pipeInput(
-                leaseRequest.key(), new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, "weir/0", 0)));
+                leaseRequest.key(),
+                new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, "weir/0", 0)));
         assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
     }
 

@@ -102,10 +102,13 @@ final class ReplayOrder {
                 && !decisions.mayBeDeleted(replayRequest.request().source());
         if (mayComeLater) {
             keepWaiting(replayRequest);
-        } else if (replayRequest.firstDecision() == null || replayRequest.firstDecision().order() == null) {
+        } else if (replayRequest.firstDecision() == null
+                || replayRequest.firstDecision().order() == null) {
             handler.handle(
                     replayRequest,
-                    replayRequest.firstDecision() == null && replayRequest.canWait() ? PositionStatus.UNKNOWN : PositionStatus.KNOWN);
+                    replayRequest.firstDecision() == null && replayRequest.canWait()
+                            ? PositionStatus.UNKNOWN
+                            : PositionStatus.KNOWN);
         } else {
             schedule(replayRequest);
         }
@@ -135,7 +138,9 @@ final class ReplayOrder {
     private void schedule(ReplayRequest replayRequest) {
         DecisionOrder order = replayRequest.firstDecision().order();
         boolean isOwn = replayRequest.request().source().partition() == partition;
-        if (order.step() < 1 || (isOwn && order.afterOffset() < replayRequest.offset()) || scheduled.containsKey(order)) {
+        if (order.step() < 1
+                || (isOwn && order.afterOffset() < replayRequest.offset())
+                || scheduled.containsKey(order)) {
             handler.handle(replayRequest, PositionStatus.IMPOSSIBLE);
         } else if (order.compareTo(position) <= 0) {
             handler.handle(replayRequest, PositionStatus.UNKNOWN);
@@ -201,7 +206,8 @@ final class ReplayOrder {
      */
     boolean hasInScope(AuditScope scope) {
         return scheduled.values().stream()
-                .anyMatch(replayRequest -> scope.isInScope(replayRequest.request().source()));
+                .anyMatch(
+                        replayRequest -> scope.isInScope(replayRequest.request().source()));
     }
 
     /** Replays all remaining requests at the end of the log. */

@@ -106,7 +106,8 @@ final class DecisionCheck {
             }
         }
         due.forEach((source, requested) -> {
-            Violation.unless(mayWait(requested), ANSWERED_ONCE, source + " is committed without a decision: " + requested);
+            Violation.unless(
+                    mayWait(requested), ANSWERED_ONCE, source + " is committed without a decision: " + requested);
             waited.add(source);
         });
     }
@@ -136,7 +137,8 @@ final class DecisionCheck {
     void checkWaiting(SimulatedTask task) {
         if (task.slot.role() == SimulatedTaskSlot.Role.DECIDE) {
             long without = due.values().stream()
-                    .filter(requested -> requested instanceof Requested of && partition(of.request) == task.slot.partition())
+                    .filter(requested ->
+                            requested instanceof Requested of && partition(of.request) == task.slot.partition())
                     .count();
             int waiting = task.state().store(Stores.WAITING_REQUESTS).size();
             Violation.unless(
@@ -261,7 +263,10 @@ final class DecisionCheck {
             Decision decision = read(() -> DECISION.decode(entry.value()));
             Object requested = take(decision.source());
             SimulatedTask.Used used = cluster.takeUsed(decision.source());
-            compare(decision.source(), decision, requested instanceof Requested of ? decide(of, decision, used) : requested);
+            compare(
+                    decision.source(),
+                    decision,
+                    requested instanceof Requested of ? decide(of, decision, used) : requested);
             decisions.add(decision);
             limits.decided(decision, rulebook.isShared(((Requested) requested).request));
         } else if (topic.equals(SimulatedTaskSlot.TOPICS.admissions())) {

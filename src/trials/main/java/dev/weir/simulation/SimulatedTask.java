@@ -438,7 +438,8 @@ final class SimulatedTask {
             return QUEUE_MESSAGE.encode(message);
         }
         if (value instanceof LeaseRequestAvro.Addressed question) {
-            return ASK.encode(new LeaseRequestAvro.Addressed(flaw.leaseRequest(question.request()), question.partition()));
+            return ASK.encode(
+                    new LeaseRequestAvro.Addressed(flaw.leaseRequest(question.request()), question.partition()));
         }
         if (value instanceof LeaseResponseAvro.Addressed answer) {
             return GRANT.encode(new LeaseResponseAvro.Addressed(

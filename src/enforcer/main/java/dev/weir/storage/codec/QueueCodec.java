@@ -73,7 +73,12 @@ public final class QueueCodec {
         ExpiryTimer expiryTimer = (flags & EXPIRY_TIMER) == 0 ? null : new ExpiryTimer(in.read(), in.read());
         try {
             return new Slot.Waiting(
-                    admissions.decode(in.readBytes()), number, enqueuedAtMs, expiresAtMs, (flags & TICKET) != 0, expiryTimer);
+                    admissions.decode(in.readBytes()),
+                    number,
+                    enqueuedAtMs,
+                    expiresAtMs,
+                    (flags & TICKET) != 0,
+                    expiryTimer);
         } catch (UnreadableException e) {
             throw new IllegalStateException("the admission of a waiting request cannot be decoded", e);
         }

@@ -83,7 +83,8 @@ class BucketCodecTest {
                 new BucketState(ID, 1, 1_000, 1, OUTFLOW, null, List.of()),
                 new BucketState(ID, Long.MAX_VALUE, 1, 1L << 40, OUTFLOW, BucketContents.EMPTY, timers),
                 new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
-                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, expiryTimers), timers),
+                new BucketState(
+                        ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, expiryTimers), timers),
                 new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, expiryTimers), List.of()))) {
             assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
         }

@@ -152,7 +152,8 @@ class QueueCodecTest {
                         QueueKeys.ticket(Q, new Ticket("ab", "c")),
                         QueueKeys.ticket(new BucketId("qa", List.of()), new Ticket("b", "c"))))
                 .doesNotHaveDuplicates();
-        assertThat(QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 2))).isNotEqualTo(QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 1)));
+        assertThat(QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 2)))
+                .isNotEqualTo(QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 1)));
         List<byte[]> timers = new ArrayList<>(List.of(
                 QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 0)),
                 QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 300)),
