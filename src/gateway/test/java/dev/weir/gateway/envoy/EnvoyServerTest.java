@@ -250,7 +250,7 @@ class EnvoyServerTest {
         assertThat(response.get(20, TimeUnit.SECONDS).getOverallCode())
                 .as("it has a decision, which was not waited for")
                 .isEqualTo(Code.OK);
-        assertThat(decider.calls()).singleElement().satisfies(call -> assertThat(call.timeout())
+        assertThat(decider.calls()).singleElement().satisfies(decided -> assertThat(decided.timeout())
                 .isEqualTo(Duration.ofMillis(1)));
     }
 
