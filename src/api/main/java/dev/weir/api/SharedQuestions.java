@@ -53,12 +53,12 @@ final class SharedQuestions {
      */
     CompletableFuture<Map<LedgerQuestion, LeaseResponse.Checked>> ask(
             InstanceQueries queries, Set<LedgerQuestion> questions) {
-        Map<LedgerQuestion, CompletableFuture<LeaseResponse.Checked>> asked = new LinkedHashMap<>();
-        questions.forEach(question -> asked.put(question, ask(queries, question)));
-        return CompletableFuture.allOf(asked.values().toArray(CompletableFuture[]::new))
+        Map<LedgerQuestion, CompletableFuture<LeaseResponse.Checked>> pending = new LinkedHashMap<>();
+        questions.forEach(question -> pending.put(question, ask(queries, question)));
+        return CompletableFuture.allOf(pending.values().toArray(CompletableFuture[]::new))
                 .thenApply(all -> {
                     Map<LedgerQuestion, LeaseResponse.Checked> answers = new HashMap<>();
-                    asked.forEach((question, answer) -> answers.put(question, answer.join()));
+                    pending.forEach((question, answer) -> answers.put(question, answer.join()));
                     return answers;
                 });
     }

@@ -28,23 +28,23 @@ final class FixedAnswers implements InstanceQueries {
 
     volatile Result<SortedMap<String, QueueView>> draining = new Result.Partial<>(new TreeMap<>(), Set.of());
 
-    final AtomicReference<Map<String, String>> askedKey = new AtomicReference<>();
+    final AtomicReference<Map<String, String>> requestedKey = new AtomicReference<>();
 
     /** The answers of ledgers to the last check. */
     final AtomicReference<Map<LedgerQuestion, LeaseResponse.Checked>> answered = new AtomicReference<>();
 
     /** The last request. */
-    final AtomicReference<Request> asked = new AtomicReference<>();
+    final AtomicReference<Request> request = new AtomicReference<>();
 
     @Override
     public Result<List<PolicyUsage>> usage(Request request, Supplier<List<Request>> others) {
-        asked.set(request);
+        this.request.set(request);
         return usage;
     }
 
     @Override
     public Result<Decision> check(Request request, Map<LedgerQuestion, LeaseResponse.Checked> ledgers) {
-        asked.set(request);
+        this.request.set(request);
         answered.set(ledgers);
         return check.apply(request);
     }
@@ -66,7 +66,7 @@ final class FixedAnswers implements InstanceQueries {
 
     @Override
     public Result<QueueView> key(String id, Map<String, String> key) {
-        askedKey.set(key);
+        requestedKey.set(key);
         return queue;
     }
 }

@@ -117,17 +117,17 @@ class InstancesTest {
                         && answeredBy(first) + answeredBy(second) == CLIENTS);
         send();
 
-        for (Running asked : List.of(first, second)) {
+        for (Running running : List.of(first, second)) {
             for (int i = 0; i < CLIENTS; i++) {
-                awaitUsage(asked, i);
-                Reply check = asked.caller()
+                awaitUsage(running, i);
+                Reply check = running.caller()
                         .post("/v1/peek", "{\"client\":\"client " + i + "\",\"attributes\":{\"endpoint\":\"/a\"}}");
                 assertThat(check.json().get("remaining").asInt()).isEqualTo(10 - used(i) - 1);
             }
-            await("one request is released", PATIENCE, () -> waiting(asked) == 2);
-            assertThat(asked.caller().get("/v1/queues/nowhere").detail()).isEqualTo("there is no queue 'nowhere'");
-            askOfKeys(asked);
-            awaitLimited(asked, CLIENTS, "[]");
+            await("one request is released", PATIENCE, () -> waiting(running) == 2);
+            assertThat(running.caller().get("/v1/queues/nowhere").detail()).isEqualTo("there is no queue 'nowhere'");
+            askOfKeys(running);
+            awaitLimited(running, CLIENTS, "[]");
         }
         seeAll();
 
@@ -160,39 +160,39 @@ class InstancesTest {
      * Each client has sent one request more than its number to a queue with key fields. One request of each has
      * been released.
      */
-    private static void askOfKeys(Running asked) throws Exception {
+    private static void askOfKeys(Running running) throws Exception {
         int all = CLIENTS * (CLIENTS - 1) / 2;
         await(
                 "one request of each key is released",
                 PATIENCE,
-                () -> asked.caller()
+                () -> running.caller()
                                 .get("/v1/queues/hooks")
                                 .json()
                                 .at("/state/waiting")
                                 .asInt()
                         == all);
-        JsonNode queue = asked.caller().get("/v1/queues/hooks").json();
+        JsonNode queue = running.caller().get("/v1/queues/hooks").json();
         assertThat(queue.get("missing")).isEmpty();
         assertThat(queue.at("/state/keys").asInt()).isEqualTo(CLIENTS);
         assertThat(queue.at("/state/longest")).hasSize(CLIENTS - 1); // no request of the first client waits
         assertThat(queue.at("/state/longest/0/key/client").asText()).isEqualTo("client " + (CLIENTS - 1));
         assertThat(queue.at("/state/longest/0/waiting").asInt()).isEqualTo(CLIENTS - 1);
         for (int i = 0; i < CLIENTS; i++) {
-            JsonNode key = asked.caller()
+            JsonNode key = running.caller()
                     .get("/v1/queues/hooks/keys/client=client+" + i)
                     .json();
             assertThat(key.at("/state/waiting").asInt()).isEqualTo(i);
             assertThat(key.at("/state/released").asInt()).isEqualTo(1);
         }
-        Reply unused = asked.caller().get("/v1/queues/hooks/keys/client=nobody");
+        Reply unused = running.caller().get("/v1/queues/hooks/keys/client=nobody");
         assertThat(unused.status()).isEqualTo(200);
         assertThat(unused.json().at("/state/waiting").asInt(-1)).isZero();
     }
 
     /** Waits until an instance lists the limited clients of all instances that respond. */
-    private static void awaitLimited(Running asked, int clients, String missing) throws Exception {
+    private static void awaitLimited(Running running, int clients, String missing) throws Exception {
         await("the limited clients", PATIENCE, () -> {
-            JsonNode limited = asked.caller()
+            JsonNode limited = running.caller()
                     .get("/v1/live/limited?minutes=60&policy=blocked&most=100")
                     .json();
             return limited.get("clients").size() == clients
@@ -236,9 +236,9 @@ class InstancesTest {
         return client % 9;
     }
 
-    private static void awaitUsage(Running asked, int client) throws Exception {
+    private static void awaitUsage(Running running, int client) throws Exception {
         await("the usage of client " + client, PATIENCE, () -> {
-            Reply usage = asked.caller().get("/v1/usage/client%20" + client + "?attribute.endpoint=/a");
+            Reply usage = running.caller().get("/v1/usage/client%20" + client + "?attribute.endpoint=/a");
             return usage.status() == 200
                     && usage.json().at("/usage/0/limits/0/used").asInt(-1) == used(client);
         });
@@ -274,8 +274,8 @@ class InstancesTest {
         }
     }
 
-    private static int waiting(Running asked) throws IOException {
-        JsonNode waiting = asked.caller().get("/v1/queues/slow").json().at("/state/waiting");
+    private static int waiting(Running running) throws IOException {
+        JsonNode waiting = running.caller().get("/v1/queues/slow").json().at("/state/waiting");
         return waiting.asInt(-1);
     }
 

@@ -119,7 +119,7 @@ class WeirServiceTest {
             answers.usage = new Result.NotReady<>("the state is being restored");
             answers.check = request -> new Result.NotReady<>("the state is being restored");
             answers.queue = new Result.NotReady<>("the state is being restored");
-            answers.asked.set(null);
+            answers.request.set(null);
         }
     }
 
@@ -433,7 +433,7 @@ class WeirServiceTest {
         assertThat(all.get("released").isNull()).isTrue();
         HERE.queue = new Result.Local<>(new QueueView(rules, false, 1, 1, List.of(), 5_000L, 9L, null, 0));
         Reply one = caller.get("/v1/queues/hooks/keys/tenant=a%26b%2F%3D+%C3%A9&mod%65l=");
-        assertThat(HERE.askedKey.get()).isEqualTo(Map.of("tenant", "a&b/= é", "model", ""));
+        assertThat(HERE.requestedKey.get()).isEqualTo(Map.of("tenant", "a&b/= é", "model", ""));
         assertThat(one.json().get("key").toString()).isEqualTo("{\"model\":\"\",\"tenant\":\"a&b/= é\"}");
         assertThat(one.json().get("id").asText()).isEqualTo("hooks");
         assertThat(one.json().at("/state/released").asInt()).isEqualTo(9);
@@ -618,11 +618,11 @@ class WeirServiceTest {
         assertThat(usage.json().get("client").asText()).isEqualTo("a/b é");
         assertThat(usage.json().at("/usage/0/key").toString()).isEqualTo("{\"client\":\"a/b é\",\"endpoint\":\"/a\"}");
         assertThat(usage.json().at("/usage/0/limits/0/used").asInt()).isEqualTo(2);
-        Request asked = HERE.asked.get();
-        assertThat(asked.client()).isEqualTo("a/b é");
-        assertThat(asked.tier()).isEqualTo("free");
-        assertThat(asked.attributes()).isEqualTo(Map.of("endpoint", "/a&b", "x", ""));
-        assertThat(asked.timestampMs()).isEqualTo(usage.json().get("at").asLong());
+        Request request = HERE.request.get();
+        assertThat(request.client()).isEqualTo("a/b é");
+        assertThat(request.tier()).isEqualTo("free");
+        assertThat(request.attributes()).isEqualTo(Map.of("endpoint", "/a&b", "x", ""));
+        assertThat(request.timestampMs()).isEqualTo(usage.json().get("at").asLong());
         assertThat(caller.get("/v1/usage/%2E%2E").json().get("client").asText()).isEqualTo("..");
         for (String path :
                 List.of("alice?teir=free", "alice?tier=a&tier=b", "x".repeat(257), "alice?tier=" + "x".repeat(257))) {
@@ -674,12 +674,12 @@ class WeirServiceTest {
         assertThat(checked.status()).isEqualTo(200);
         assertThat(checked.json().get("requestId").asText()).isEqualTo("peek");
         assertThat(checked.json().get("outcome").asText()).isEqualTo("ALLOWED");
-        assertThat(HERE.asked.get().attributes()).isEqualTo(Map.of("endpoint", "/a"));
-        assertThat(HERE.asked.get().timestampMs()).isPositive();
+        assertThat(HERE.request.get().attributes()).isEqualTo(Map.of("endpoint", "/a"));
+        assertThat(HERE.request.get().timestampMs()).isPositive();
         Reply yaml =
                 caller.send("POST", "/v1/peek", "client: bob\nrequestId: r7\ncost: 3\n", YAML, "Accept: text/yaml");
         assertThat(yaml.text()).contains("requestId: \"r7\"");
-        assertThat(HERE.asked.get().cost()).isEqualTo(3);
+        assertThat(HERE.request.get().cost()).isEqualTo(3);
         for (String body : List.of(
                 "",
                 "{",
@@ -747,11 +747,11 @@ class WeirServiceTest {
         assertThat(caller.get("/v1/usage/a%2Fb?attribute.x=%26", "Accept: text/yaml")
                         .contentType())
                 .isEqualTo("application/yaml");
-        assertThat(THERE.asked.get().client()).isEqualTo("a/b");
-        assertThat(THERE.asked.get().attributes()).isEqualTo(Map.of("x", "&"));
+        assertThat(THERE.request.get().client()).isEqualTo("a/b");
+        assertThat(THERE.request.get().attributes()).isEqualTo(Map.of("x", "&"));
         assertThat(caller.get("/v1/usage/a'(b)?attribute.x={|}\"").status()).isEqualTo(200);
-        assertThat(THERE.asked.get().client()).isEqualTo("a'(b)");
-        assertThat(THERE.asked.get().attributes()).isEqualTo(Map.of("x", "{|}\""));
+        assertThat(THERE.request.get().client()).isEqualTo("a'(b)");
+        assertThat(THERE.request.get().attributes()).isEqualTo(Map.of("x", "{|}\""));
         Reply missing = caller.get("/v1/queues/nowhere");
         assertThat(missing.status()).isEqualTo(404);
         assertThat(missing.detail()).isEqualTo("there is no queue 'nowhere'");
@@ -779,13 +779,13 @@ class WeirServiceTest {
             ExecutorService thread = Executors.newSingleThreadExecutor();
             try {
                 Future<Reply> reply = thread.submit(() -> caller.get("/v1/usage/alice"));
-                try (Socket asked = endless.accept()) {
-                    asked.getOutputStream()
+                try (Socket socket = endless.accept()) {
+                    socket.getOutputStream()
                             .write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{"
                                     .getBytes(StandardCharsets.US_ASCII));
                     assertThat(reply.get().status()).isEqualTo(503);
-                    asked.setSoTimeout(5_000);
-                    asked.getInputStream().readAllBytes(); // times out unless the service closes the connection
+                    socket.setSoTimeout(5_000);
+                    socket.getInputStream().readAllBytes(); // times out unless the service closes the connection
                 }
             } finally {
                 thread.shutdown();

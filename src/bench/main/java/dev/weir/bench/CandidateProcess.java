@@ -42,7 +42,7 @@ final class CandidateProcess {
     private final WeirConfig config;
     private final Topics topics;
     private final PolicyRegistry policies = new PolicyRegistry();
-    private final EnforcerMetrics counts = new EnforcerMetrics();
+    private final EnforcerMetrics metrics = new EnforcerMetrics();
     private KafkaStreams streams;
 
     private CandidateProcess(Candidate.CandidateKind kind, WeirConfig config) {
@@ -80,7 +80,7 @@ final class CandidateProcess {
             case DECIDE -> startDeciding();
             case SHARE -> {
                 startStreams(
-                        WeirTopology.shaping(config, policies, new QueueRegistry(), counts),
+                        WeirTopology.shaping(config, policies, new QueueRegistry(), metrics),
                         StreamsSettings.shaping(config));
                 yield startDeciding();
             }
@@ -88,7 +88,7 @@ final class CandidateProcess {
             case SHAPE -> {
                 startDeciding();
                 yield startStreams(
-                        WeirTopology.shaping(config, policies, new QueueRegistry(), counts),
+                        WeirTopology.shaping(config, policies, new QueueRegistry(), metrics),
                         StreamsSettings.shaping(config));
             }
         };
@@ -98,7 +98,7 @@ final class CandidateProcess {
     private KafkaStreams startDeciding() throws InterruptedException {
         int partitions = config.topics().partitions();
         return startStreams(
-                WeirTopology.deciding(config, partitions, policies, counts), StreamsSettings.deciding(config));
+                WeirTopology.deciding(config, partitions, policies, metrics), StreamsSettings.deciding(config));
     }
 
     /** Starts an application and waits until it runs. It is paused only then, because a paused one does not restore. */
@@ -130,10 +130,10 @@ final class CandidateProcess {
                 return System.nanoTime() + " " + processedRecords();
             }
             case "admitted" -> {
-                return String.valueOf(sum(counts.queued()));
+                return String.valueOf(sum(metrics.queued()));
             }
             case "lent" -> {
-                return sum(counts.waitedForQuota()) + " " + sum(counts.leasing());
+                return sum(metrics.waitedForQuota()) + " " + sum(metrics.leasing());
             }
             case "rules" -> {
                 return String.valueOf(policies.changes());

@@ -33,7 +33,7 @@ final class RocksQueues implements AutoCloseable {
 
     /** Opens the stores. */
     StoredQueues open() {
-        stores = Stream.of("states", "slots", "tickets", "alarms", "timers")
+        stores = Stream.of("states", "slots", "tickets", "expiry-timers", "timers")
                 .map(name -> new RocksStore(name, directory, SETTINGS))
                 .toList();
         StoredQueues.Parts parts =

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.yaml.snakeyaml.Yaml;
 import picocli.CommandLine;
 
-/** What Docker Compose starts fits together, as far as that can be seen without it. */
+/** Checks, without running Docker, that the files for Docker Compose are consistent with each other. */
 class DeploymentTest {
 
     private static final Path DEPLOY = Path.of("src/deploy");
@@ -37,7 +37,7 @@ class DeploymentTest {
     private static final Pattern VARIABLE = Pattern.compile("\\$\\{([A-Z_]+):-([^}]*)}");
     private static final Pattern MEBIBYTES = Pattern.compile("([0-9]+)m");
 
-    /** What a JVM takes beside its heap and RocksDB, as {@code weir doctor} reckons. */
+    /** The memory of a JVM besides its heap and RocksDB, as {@code weir doctor} computes it. */
     private static final long BESIDE_MIB = 256;
 
     private static final String BROKERS = "kafka-1:9092,kafka-2:9092,kafka-3:9092";
@@ -50,7 +50,7 @@ class DeploymentTest {
     @TempDir
     Path directory;
 
-    /** With the anchors merged, which Jackson does not do. */
+    /** Reads the Compose file with SnakeYAML, because Jackson does not merge anchors. */
     @BeforeAll
     static void read() throws IOException {
         Object merged = new Yaml().load(Files.readString(Path.of("docker-compose.yml")));
@@ -71,14 +71,14 @@ class DeploymentTest {
         return content(config, Map.of());
     }
 
-    /** As compose fills it in by these variables. */
+    /** Returns the content of a Compose config with its variables replaced from an environment, or by their defaults. */
     private static String content(String config, Map<String, String> environment) {
         return VARIABLE.matcher(compose.at("/configs/" + config + "/content").asText())
                 .replaceAll(variable ->
                         Matcher.quoteReplacement(environment.getOrDefault(variable.group(1), variable.group(2))));
     }
 
-    /** Of the lines of the Dockerfile that begin with an instruction, the rest. */
+    /** Returns the arguments of each line of the Dockerfile that has an instruction. */
     private static List<String> dockerfile(String instruction) throws IOException {
         return Files.readAllLines(DEPLOY.resolve("Dockerfile")).stream()
                 .filter(line -> line.startsWith(instruction + " "))
@@ -102,7 +102,7 @@ class DeploymentTest {
         return Long.parseLong(limit.group(1));
     }
 
-    /** Where a service has what, by its path in the container. */
+    /** Returns the mounts of a service: the source by the path in the container. */
     private static Map<String, String> mounts(JsonNode service) {
         Map<String, String> mounts = new TreeMap<>();
         service.path("volumes").forEach(volume -> {
@@ -142,7 +142,7 @@ class DeploymentTest {
                 }));
     }
 
-    /** Two services of a profile would need the same port of this machine. */
+    /** Otherwise two services of a profile would need the same port of this machine. */
     @ParameterizedTest
     @ValueSource(strings = {"dev", "full", "full registry", "dev gateway", "full gateway"})
     void services_publish_different_ports_on_loopback_only(String profiles) {

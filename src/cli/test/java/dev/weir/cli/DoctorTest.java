@@ -330,9 +330,9 @@ class DoctorTest {
             assertThat(refused.out())
                     .contains("Commit it there? [y/N]", "Abort it there? [y/N]", "0 ended, 2 left")
                     .doesNotContain(requests);
-            CapturedRun asked = fix("y\ny\n");
-            assertThat(asked.exit()).as(asked.out()).isZero();
-            assertThat(asked.out())
+            CapturedRun run = fix("y\ny\n");
+            assertThat(run.exit()).as(run.out()).isZero();
+            assertThat(run.out())
                     .containsPattern(name + "\\.decisions-0 since offset 0: committed")
                     .containsPattern(name + "\\.releases-0 since offset 0: aborted")
                     .contains("2 ended, 0 left");
@@ -347,9 +347,9 @@ class DoctorTest {
     @Test
     void a_transaction_that_may_be_running_is_left_alone() throws Exception {
         hang(name + ".decisions", config("").applicationId() + "-2", End.NOT_REPORTED);
-        CapturedRun asked = fix("y\n");
-        assertThat(asked.exit()).isEqualTo(1);
-        assertThat(asked.out())
+        CapturedRun run = fix("y\n");
+        assertThat(run.exit()).isEqualTo(1);
+        assertThat(run.out())
                 .contains(
                         "it may still be running: no coordinator reports its transactional id",
                         "left alone, since a transaction can run for 15m",

@@ -623,7 +623,7 @@ class SecuredClusterTest {
         assertThat(untrusting.exit()).isEqualTo(1);
     }
 
-    /** With these settings, a command waits longer for a slow login than by default. */
+    /** Returns settings with a longer time-out, so that a slow login succeeds and no warning is printed. */
     private static Map<String, String> patient(Map<String, String> client) {
         Map<String, String> settings = new HashMap<>(client);
         settings.put("default.api.timeout.ms", "60000");

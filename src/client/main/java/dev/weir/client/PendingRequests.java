@@ -23,7 +23,7 @@ final class PendingRequests implements AutoCloseable {
     private int nextMark; // guarded by marks
     private final Map<Long, PendingRequest> byNumber = new ConcurrentHashMap<>();
     private final int max;
-    private final Semaphore room;
+    private final Semaphore permits;
     private final long maxWaitNanos;
     private final ScheduledThreadPoolExecutor timer;
     private volatile boolean closed;
@@ -36,7 +36,7 @@ final class PendingRequests implements AutoCloseable {
      */
     PendingRequests(int max, Duration maxWait) {
         this.max = max;
-        room = new Semaphore(max);
+        permits = new Semaphore(max);
         maxWaitNanos = TimeUnit.NANOSECONDS.convert(maxWait);
         timer = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, "weir-client-timeouts");
@@ -53,13 +53,13 @@ final class PendingRequests implements AutoCloseable {
 
     /** Reserves room for a request that is {@linkplain #add added} next. Returns false if there is none. */
     boolean tryReserve() {
-        return room.tryAcquire();
+        return permits.tryAcquire();
     }
 
     /** Reserves room like {@link #tryReserve}, and waits for it. Returns false if the thread is interrupted. */
     boolean reserve() {
         try {
-            return room.tryAcquire() || room.tryAcquire(maxWaitNanos, TimeUnit.NANOSECONDS);
+            return permits.tryAcquire() || permits.tryAcquire(maxWaitNanos, TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return false;
@@ -102,7 +102,7 @@ final class PendingRequests implements AutoCloseable {
     PendingRequest remove(long number) {
         PendingRequest request = byNumber.remove(number);
         if (request != null) {
-            room.release();
+            permits.release();
             request.cancelTimeout();
         }
         return request;

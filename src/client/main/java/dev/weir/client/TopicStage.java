@@ -69,7 +69,7 @@ final class TopicStage implements RequestStage {
         if (!admission.admit(request)) {
             return;
         }
-        decisions.asked(System.nanoTime());
+        decisions.requested(System.nanoTime());
         InWindow wait = new InWindow(window(request.request()));
         admission.begin(request, wait);
         if (!pending.contains(request)) {

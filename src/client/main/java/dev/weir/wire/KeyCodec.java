@@ -11,13 +11,14 @@ import java.util.List;
 /**
  * Encodes the keys of state stores as bytes whose unsigned order is the order of the keys. A state's key is the client,
  * the policy and the further values; the key of one of its segments adds the id of its log and its number. A store of
- * idempotent answers contains notes, ordered by number, before answers, ordered by client, kind and requestId.
+ * idempotent answers contains first the eviction entries, ordered by number, and then the answers, ordered by client,
+ * kind and requestId.
  *
  * <p>A text ends with the byte 0, and a 0 inside a text is followed by 255, with which no text begins.
  */
 public final class KeyCodec {
 
-    private static final byte NOTE = 0;
+    private static final byte NUMBER = 0;
     private static final byte ANSWER = 1;
 
     private KeyCodec() {}
@@ -136,23 +137,24 @@ public final class KeyCodec {
     }
 
     /**
-     * Returns the key of the note of an idempotent answer.
+     * Encodes the key of an entry that is ordered by its number alone: an eviction entry of an idempotency cache, or a
+     * request that waits for a lease.
      *
-     * @param number the number of the note, 0 or more
+     * @param number the number of the entry, 0 or more
      * @return the bytes
      */
-    public static byte[] note(long number) {
-        return ByteBuffer.allocate(1 + Long.BYTES).put(NOTE).putLong(number).array();
+    public static byte[] encodeNumber(long number) {
+        return ByteBuffer.allocate(1 + Long.BYTES).put(NUMBER).putLong(number).array();
     }
 
     /**
-     * Returns whether a key is that of a note, and not of an answer.
+     * Returns whether a key is a number, and not that of an answer.
      *
-     * @param key the key of a note or an answer
-     * @return whether it is that of a note
+     * @param key the key of an entry of an idempotency cache
+     * @return whether it is a number
      */
-    public static boolean isNote(byte[] key) {
-        return key[0] == NOTE;
+    public static boolean isNumber(byte[] key) {
+        return key[0] == NUMBER;
     }
 
     /**
@@ -166,12 +168,12 @@ public final class KeyCodec {
     }
 
     /**
-     * Decodes the key of a note.
+     * Decodes the key of an entry that is ordered by its number.
      *
-     * @param key bytes from {@link #note}
-     * @return the number of the note
+     * @param key bytes from {@link #encodeNumber}
+     * @return the number
      */
-    public static long readNote(byte[] key) {
+    public static long decodeNumber(byte[] key) {
         return ByteBuffer.wrap(key).getLong(1);
     }
 

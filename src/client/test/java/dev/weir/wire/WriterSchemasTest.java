@@ -28,7 +28,7 @@ class WriterSchemasTest {
     private static final class OneSchema implements SchemaRegistry {
 
         final List<String> texts;
-        int asked;
+        int calls;
         boolean isEmpty;
 
         OneSchema(String... texts) {
@@ -42,7 +42,7 @@ class WriterSchemasTest {
 
         @Override
         public Optional<List<String>> schema(int id) {
-            asked++;
+            calls++;
             return isEmpty ? Optional.empty() : Optional.of(texts);
         }
     }
@@ -57,7 +57,7 @@ class WriterSchemasTest {
         assertThat(HexFormat.of().formatHex(bytes)).isEqualTo("000a0b0c0d0272026300000200000000" + "000000");
         assertThat(avro.decode(bytes, 7, SOURCE)).isEqualTo(request);
         assertThat(avro.decode(bytes, 7, SOURCE)).isEqualTo(request);
-        assertThat(registry.asked).isOne();
+        assertThat(registry.calls).isOne();
     }
 
     @Test
@@ -77,7 +77,7 @@ class WriterSchemasTest {
         for (int i = 0; i < 100; i++) {
             assertThatThrownBy(() -> schemas.of(new byte[20])).hasMessage("the registry has no schema 0");
         }
-        assertThat(registry.asked).isOne();
+        assertThat(registry.calls).isOne();
         registry.isEmpty = false;
         nanos.set(WriterSchemas.MISSING_NANOS - 1);
         assertThatThrownBy(() -> schemas.of(new byte[20])).hasMessage("the registry has no schema 0");
@@ -93,7 +93,7 @@ class WriterSchemasTest {
             assertThatThrownBy(() -> avro.decode(new byte[20], 0, SOURCE))
                     .hasMessage("schema 0 is not compatible with dev.weir.avro.RequestEvent");
         }
-        assertThat(registry.asked).isOne();
+        assertThat(registry.calls).isOne();
     }
 
     @ParameterizedTest

@@ -65,20 +65,20 @@ record BindingLimit(Policy policy, Reason reason, LimitStatus limit, Long retryA
      */
     static BindingLimit leastRemaining(PolicyCheck[] checks, Reason reason) {
         PolicyCheck least = null;
-        int leastRank = Integer.MAX_VALUE;
+        int leastUnknown = Integer.MAX_VALUE;
         int index = 0;
         long remaining = 0;
         for (PolicyCheck check : checks) {
             for (int i = 0; i < check.size(); i++) {
                 if (check.mayBind(i) && !isUnlimited(check, i)) {
                     Long of = check.remaining(i);
-                    int rank = of == null ? 1 : 0;
+                    int unknown = of == null ? 1 : 0;
                     long known = of == null ? 0 : of;
-                    int order = least == null ? -1 : Integer.compare(rank, leastRank);
+                    int order = least == null ? -1 : Integer.compare(unknown, leastUnknown);
                     order = order == 0 ? Long.compare(known, remaining) : order;
                     if (order < 0 || (order == 0 && check.waitMs(i) > least.waitMs(index))) {
                         least = check;
-                        leastRank = rank;
+                        leastUnknown = unknown;
                         index = i;
                         remaining = known;
                     }

@@ -156,9 +156,9 @@ record Evaluation(PolicyCheck[] checks, long nowMs, long leaseTimeMs, Throttling
     }
 
     /**
-     * Returns the first time from {@code startMs} on at which all enforcing limits permit the request that are counted
-     * here and do not throttle, if some of them have charges of delayed requests, between which the request could pass;
-     * otherwise {@code startMs}.
+     * Returns the first time from {@code startMs} on at which the request is permitted by all enforcing limits that are
+     * counted here and do not throttle. If no enforcing limit has charges of delayed requests, there is no gap
+     * between such charges to find, and {@code startMs} is returned.
      */
     long nextPermittedMs(long startMs) {
         boolean anyDelayed = false;

@@ -29,7 +29,7 @@ public final class LeasedPolicyDecider {
     /** @param longest the timing of leases for long windows */
     public LeasedPolicyDecider(Policy policy, LeaseTerms longest) {
         this.policy = policy;
-        terms = policy.terms(longest);
+        terms = policy.leaseTerms(longest);
         version = policy.versionId();
         Policy.Term tightest = policy.terms().get(policy.tightestIndex());
         term = tightest.limit() instanceof Unlimited ? null : tightest;

@@ -5,9 +5,9 @@ import dev.weir.policy.Policy;
 /**
  * The limit that explains a decision, and its values after that decision. Times are whole milliseconds, rounded up.
  *
- * @param label {@link Policy.Term#label}, {@code max-size}, {@code idempotency} or {@code refund}; for a queue
- *     {@code capacity}, {@code total.capacity}, {@code max-wait}, {@code deadline}, {@code cost}, or the key field that
- *     the request lacks; for a RESET of a policy that does not apply, the id of the policy
+ * @param label for a policy, {@link Policy.Term#label}, {@code max-size}, {@code idempotency} or {@code refund}. For a
+ *     queue, {@code capacity}, {@code total.capacity}, {@code max-wait}, {@code deadline}, {@code cost}, or the key field
+ *     that the request lacks. For a RESET of a policy that does not apply, the id of the policy
  * @param limit the most that can be used at once; null if there is no such number
  * @param windowMs the window, or the time to refill an empty bucket; null if there is none
  * @param remaining the largest cost that would pass now; null if it is not counted

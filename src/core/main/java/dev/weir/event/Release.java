@@ -10,8 +10,8 @@ import java.util.Map;
  * @param tier the client's tier, null if it has none
  * @param queue the id of the queue
  * @param key the values of the queue's key fields, by name; empty if it has none
- * @param sequence the number of the release among those of the queue, or of the key, from 1 without gaps; for a key, it
- *     starts again at 1 after its bucket has been empty for so long that earlier releases no longer affect its rate
+ * @param sequence the number of the release among those of the queue, or of the key, from 1 without gaps. The numbers of
+ *     a key start again at 1 when its bucket has been empty for so long that earlier releases no longer affect its rate
  * @param enqueuedAtMs when the request was queued, in milliseconds since the epoch
  * @param releaseAtNanos when the request can be processed, in nanoseconds since the epoch
  * @param cost tokens

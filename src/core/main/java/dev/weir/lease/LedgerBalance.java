@@ -5,8 +5,9 @@ import dev.weir.limit.Limit;
 /**
  * What a holder knows of the tokens that its leases do not cover, from the responses of the ledger.
  *
- * @param free tokens that the ledger could lend to this holder, by its last response, plus what the holder has returned
- *     since, less what it has used in excess of its leases since; below 0 if more than the limit is used or lent
+ * @param free tokens that the ledger could lend to this holder: those in its last response, plus those that the holder
+ *     has returned since, less those that it has used in excess of its leases since. Below 0 if more than the limit is
+ *     used or lent
  * @param answeredMs when that response arrived
  * @param untilMs when this is too old to be used
  * @param unseen tokens used in excess of leases since the first message was sent that is not answered: the ledger had

@@ -78,10 +78,10 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     @Override
     public long waitMs(Windows windows, long cost, long nowMs) {
         Windows now = slide(windows, nowMs);
-        long room = limit - cost;
-        long elapsedMs = Math.max(nowMs - now.startMs(), elapsedUntilMs(now.previous(), room - now.current()));
+        long free = limit - cost;
+        long elapsedMs = Math.max(nowMs - now.startMs(), elapsedUntilMs(now.previous(), free - now.current()));
         if (elapsedMs >= perMs) { // in the next window, whose previous window is the current one
-            elapsedMs = perMs + elapsedUntilMs(now.current(), room);
+            elapsedMs = perMs + elapsedUntilMs(now.current(), free);
         }
         return now.startMs() + elapsedMs - nowMs;
     }
@@ -124,17 +124,17 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
         return new Windows(windows.startMs(), windows.previous(), Math.min(mostUsed, windows.current()));
     }
 
-    /** Returns the first elapsed time of a window at which the share of {@code previous} is at most {@code room}. */
-    private long elapsedUntilMs(long previous, long room) {
-        if (room < 0) {
+    /** Returns the first elapsed time of a window at which the share of {@code previous} is at most {@code free}. */
+    private long elapsedUntilMs(long previous, long free) {
+        if (free < 0) {
             return perMs;
         }
-        if (previous <= room) {
+        if (previous <= free) {
             return 0;
         }
         return strict
-                ? perMs - room * perMs / previous // previous · left ≤ room · per
-                : perMs - (((room + 1) * perMs - 1) / previous); // previous · left < (room + 1) · per
+                ? perMs - free * perMs / previous // previous · left ≤ free · per
+                : perMs - (((free + 1) * perMs - 1) / previous); // previous · left < (free + 1) · per
     }
 
     private long share(long previous, long elapsedMs) {

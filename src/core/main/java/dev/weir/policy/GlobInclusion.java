@@ -9,9 +9,9 @@ import java.util.Set;
 
 /**
  * Decides whether each text that one pattern matches is matched by another one. Both are finite automata whose states
- * are the positions before their tokens. One character of the narrower pattern is read at a time, with the set of
- * positions that the wider one can have reached: the narrower is included iff it never ends where no position of that
- * set is the end (subset construction on the fly). Characters that occur in neither pattern behave alike, so one of
+ * are the positions before their tokens. One character of the narrower pattern is read at a time, together with the set
+ * of positions that the wider one can have reached (subset construction on the fly). The narrower pattern is included if
+ * and only if, wherever it ends, that set contains the end. Characters that occur in neither pattern behave alike, so one of
  * them represents all.
  *
  * <pre>

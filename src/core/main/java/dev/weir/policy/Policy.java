@@ -306,7 +306,7 @@ public record Policy(
     }
 
     /** Returns the timing of leases: at most {@code longest}, shortened for the shortest window of the limits. */
-    public LeaseTerms terms(LeaseTerms longest) {
+    public LeaseTerms leaseTerms(LeaseTerms longest) {
         long shortestMs = Long.MAX_VALUE;
         for (Term term : terms) {
             long windowMs = term.limit().windowMs(0);

@@ -28,8 +28,8 @@ final class PolicyCandidates {
             return new PolicyCandidates(
                     inserted(layers, ~at, layer), inserted(bestFirst, ~at, new PolicyCandidate[] {added}));
         }
-        int rank = Arrays.binarySearch(bestFirst[at], added, PolicyCandidate.BEST_FIRST);
-        return replaced(at, inserted(bestFirst[at], ~rank, added));
+        int index = Arrays.binarySearch(bestFirst[at], added, PolicyCandidate.BEST_FIRST);
+        return replaced(at, inserted(bestFirst[at], ~index, added));
     }
 
     /** @param removed one of the candidates */
@@ -38,8 +38,8 @@ final class PolicyCandidates {
         if (bestFirst[at].length == 1) {
             return layers.length == 1 ? NONE : new PolicyCandidates(without(layers, at), without(bestFirst, at));
         }
-        int rank = Arrays.binarySearch(bestFirst[at], removed, PolicyCandidate.BEST_FIRST);
-        return replaced(at, without(bestFirst[at], rank));
+        int index = Arrays.binarySearch(bestFirst[at], removed, PolicyCandidate.BEST_FIRST);
+        return replaced(at, without(bestFirst[at], index));
     }
 
     private PolicyCandidates replaced(int at, PolicyCandidate[] ofLayer) {

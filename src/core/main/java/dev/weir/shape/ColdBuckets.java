@@ -15,9 +15,9 @@ import java.util.function.ObjLongConsumer;
 /**
  * The timers of the cold buckets of a queue, that is, of those that are not on the heap.
  *
- * <p>In a queue with a total, a cold bucket can contend for a slot. Then it has two timers: one in a wheel for the tier
- * of its first request, at the time at which its own pace permits the release; and, if one of its requests expires, one
- * at the time of that expiry.
+ * <p>In a queue with a total, a cold bucket can contend for a slot. Then it has up to two
+ * timers. The first is in a wheel for the tier of its first request, at the time at which its own pace permits the
+ * release. The second is at the time of the next expiry, if one of its requests expires.
  */
 final class ColdBuckets {
 

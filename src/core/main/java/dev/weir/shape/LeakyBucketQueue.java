@@ -68,7 +68,7 @@ final class LeakyBucketQueue {
 
     private final BucketId id;
     private final EffectLog effects;
-    private final WaitingRequests room;
+    private final WaitingRequests waitingRequests;
     private QueueRules rules;
     private Pacing pacing;
     private OutflowState outflow;
@@ -94,7 +94,7 @@ final class LeakyBucketQueue {
         pacing = counted.pacing();
         outflow = state.outflow();
         isSummarized = state.contents() != null;
-        room = new WaitingRequests(rules, pacing, state.contents(), store, backlog);
+        waitingRequests = new WaitingRequests(rules, pacing, state.contents(), store, backlog);
     }
 
     /** Returns the state of a bucket that has released nothing. */
@@ -108,19 +108,19 @@ final class LeakyBucketQueue {
     /** Restores what waits from the slots, if the state that it was created from had no summary of it. */
     void restore(Consumer<BiConsumer<Place, Waiting>> slots) {
         if (!isSummarized) {
-            room.restore(slots);
+            waitingRequests.restore(slots);
         }
     }
 
     /** Returns the state to store. It includes a summary of what waits if that {@linkplain #isSmall is small}. */
     BucketState state() {
-        BucketContents contents = isSmall() ? room.contents() : null;
+        BucketContents contents = isSmall() ? waitingRequests.contents() : null;
         return new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), outflow, contents, List.of());
     }
 
     /** Returns whether the bucket has a key and few enough flows for its state to list them. */
     boolean isSmall() {
-        return id.isKeyed() && room.partCount() <= MAX_LISTED_PARTS;
+        return id.isKeyed() && waitingRequests.partCount() <= MAX_LISTED_PARTS;
     }
 
     BucketId id() {
@@ -129,7 +129,7 @@ final class LeakyBucketQueue {
 
     /** Returns whether nothing waits and past releases no longer matter, so that a new bucket would behave the same. */
     boolean isIdle(long nowNanos) {
-        return room.isEmpty() && idleNanos() <= nowNanos;
+        return waitingRequests.isEmpty() && idleNanos() <= nowNanos;
     }
 
     /** Returns when the bucket becomes idle if nothing else arrives. */
@@ -140,7 +140,7 @@ final class LeakyBucketQueue {
     /** Returns whether {@link #state} has changed since the last call. */
     boolean testAndClearChanged() {
         boolean isSmall = isSmall();
-        boolean changed = room.testAndClearChanged() && isSmall || isSmall != isSummarized || isChanged;
+        boolean changed = waitingRequests.testAndClearChanged() && isSmall || isSmall != isSummarized || isChanged;
         isSummarized = isSmall;
         isChanged = false;
         return changed;
@@ -185,7 +185,7 @@ final class LeakyBucketQueue {
             return;
         }
         adoptRules(newRules);
-        room.setRules(rules, pacing);
+        waitingRequests.setRules(rules, pacing);
         isChanged = true;
     }
 
@@ -213,9 +213,9 @@ final class LeakyBucketQueue {
         advanceTo(nowNanos);
         Decision decision = decisionFor(admission, enqueuedAtMs);
         if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK) {
-            Waiting evicted = room.size() >= rules.capacity() ? removeNewestOfLowest() : null;
+            Waiting evicted = waitingRequests.size() >= rules.capacity() ? removeNewestOfLowest() : null;
             QueueExpiry expiry = QueueExpiry.of(rules, admission.request().deadlineMs(), enqueuedAtMs);
-            room.enter(rules.flowOf(admission.request()), admission, number, enqueuedAtMs, expiry.atMs());
+            waitingRequests.enter(rules.flowOf(admission.request()), admission, number, enqueuedAtMs, expiry.atMs());
             if (evicted != null) { // the time of the next release depends on the new request
                 answer(evicted.admission(), forecast().noRoom(evicted.admission(), Reason.EVICTED));
             }
@@ -231,7 +231,7 @@ final class LeakyBucketQueue {
     }
 
     private QueueForecast forecast() {
-        return new QueueForecast(rules, pacing, outflow, room, clockNanos);
+        return new QueueForecast(rules, pacing, outflow, waitingRequests, clockNanos);
     }
 
     /**
@@ -243,7 +243,7 @@ final class LeakyBucketQueue {
         return simulate(current, nowNanos, () -> {
             if (admission.request().kind() == RequestKind.CANCEL) {
                 return QueueDecisions.cancelResult(
-                        admission, room.find(WaitingRequests.ticket(admission)) != null, nowMs());
+                        admission, waitingRequests.find(WaitingRequests.ticket(admission)) != null, nowMs());
             }
             return decisionFor(admission, nowMs());
         });
@@ -261,14 +261,14 @@ final class LeakyBucketQueue {
                 () -> new QueueView(
                         rules,
                         isDeleted,
-                        room.size(),
-                        room.occupancy().tokens(),
+                        waitingRequests.size(),
+                        waitingRequests.occupancy().tokens(),
                         tiers(),
                         oldestWaitMs(),
                         outflow.sequence(),
-                        room.isEmpty() || rules.total() != null
+                        waitingRequests.isEmpty() || rules.total() != null
                                 ? null
-                                : (Long) turnNanos(room.next().headCost()),
+                                : (Long) turnNanos(waitingRequests.next().headCost()),
                         forecast().drainMs()));
     }
 
@@ -280,29 +280,29 @@ final class LeakyBucketQueue {
                 () -> new QueueView.KeyView(
                         id.values(),
                         waiting(),
-                        room.occupancy().tokens(),
+                        waitingRequests.occupancy().tokens(),
                         oldestWaitMs(),
                         forecast().drainMs()));
     }
 
     /** Returns the number of waiting requests. */
     long waiting() {
-        return room.size();
+        return waitingRequests.size();
     }
 
     /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
     Long oldestEnqueuedAtMs() {
-        return room.oldestEnqueuedAtMs();
+        return waitingRequests.oldestEnqueuedAtMs();
     }
 
     private Long oldestWaitMs() {
-        Long sinceMs = room.oldestEnqueuedAtMs();
+        Long sinceMs = waitingRequests.oldestEnqueuedAtMs();
         return sinceMs == null ? null : (Long) Math.max(0, nowMs() - sinceMs);
     }
 
     private List<QueueView.TierView> tiers() {
         Map<String, Long> waiting = new HashMap<>();
-        QueueOccupancy occupancy = room.occupancy();
+        QueueOccupancy occupancy = waitingRequests.occupancy();
         occupancy.tiers().forEach(tier -> waiting.put(tier, occupancy.size(tier)));
         return QueueView.tiers(rules, waiting);
     }
@@ -336,11 +336,11 @@ final class LeakyBucketQueue {
     /** Withdraws the request with the same requestId and client, the newest if there are several. Answers both. */
     void cancel(Admission cancel, long nowNanos) {
         advanceTo(nowNanos);
-        Place place = room.find(WaitingRequests.ticket(cancel));
+        Place place = waitingRequests.find(WaitingRequests.ticket(cancel));
         answer(cancel, QueueDecisions.cancelResult(cancel, place != null, nowMs()));
         if (place != null) {
-            Waiting waiting = room.get(place);
-            room.leave(place, waiting);
+            Waiting waiting = waitingRequests.get(place);
+            waitingRequests.leave(place, waiting);
             answer(waiting.admission(), QueueDecisions.cancelled(waiting.admission(), nowMs()));
         }
     }
@@ -361,14 +361,14 @@ final class LeakyBucketQueue {
      * deleted queue, becomes {@linkplain #isIdle idle}, and {@link Long#MAX_VALUE} for others.
      */
     long dueNanos() {
-        if (room.isEmpty()) {
+        if (waitingRequests.isEmpty()) {
             return id.isKeyed() || isDeleted ? idleNanos() : Long.MAX_VALUE;
         }
-        FlowQueue next = room.next();
+        FlowQueue next = waitingRequests.next();
         long turnNanos = turnNanos(next.headCost());
         boolean hopeless = turnNanos > nanos(next.headExpiresAtMs());
         long releaseNanos = hopeless ? Long.MAX_VALUE : turnNanos - lookAheadNanos();
-        return Math.min(releaseNanos, nanos(room.nextExpiryMs()));
+        return Math.min(releaseNanos, nanos(waitingRequests.nextExpiryMs()));
     }
 
     /** Returns the latest time at which the bucket was used. */
@@ -377,21 +377,21 @@ final class LeakyBucketQueue {
     }
 
     boolean isEmpty() {
-        return room.isEmpty();
+        return waitingRequests.isEmpty();
     }
 
     /** Returns the flow of the request that leaves next. */
     Flow headFlow() {
-        return room.next().flow();
+        return waitingRequests.next().flow();
     }
 
     long headCost() {
-        return room.next().headCost();
+        return waitingRequests.next().headCost();
     }
 
     /** Returns when the request that leaves next expires; {@link Long#MAX_VALUE} if it never does. */
     long headExpiryNanos() {
-        return nanos(room.next().headExpiresAtMs());
+        return nanos(waitingRequests.next().headExpiresAtMs());
     }
 
     /**
@@ -399,7 +399,7 @@ final class LeakyBucketQueue {
      * {@link Long#MAX_VALUE} if it expires before.
      */
     long headTurnNanos() {
-        FlowQueue next = room.next();
+        FlowQueue next = waitingRequests.next();
         long paceNanos = pacing.earliestNanos(outflow.arrival(), next.headCost(), outflow.lastNanos());
         long enqueuedNanos = Math.min(clockNanos, next.headEnqueuedAtMs() * NANOS_PER_MS); // unless time was set back
         long turnNanos = Math.max(paceNanos, enqueuedNanos);
@@ -408,12 +408,12 @@ final class LeakyBucketQueue {
 
     /** Returns when the next request expires if none leaves before; {@link Long#MAX_VALUE} if none ever does. */
     long nextExpiryNanos() {
-        return nanos(room.nextExpiryMs());
+        return nanos(waitingRequests.nextExpiryMs());
     }
 
     /** Returns the total cost of what waits, with each cost capped. */
     long waitingTokens() {
-        return room.occupancy().tokens();
+        return waitingRequests.occupancy().tokens();
     }
 
     /**
@@ -432,40 +432,40 @@ final class LeakyBucketQueue {
     /** Releases the next request at a time that is not before its turn. */
     void releaseHead(long atNanos, long nowNanos) {
         advanceTo(nowNanos);
-        release(room.next(), atNanos);
+        release(waitingRequests.next(), atNanos);
     }
 
     /** Expires what has to expire, without releasing anything. */
     void expire(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
-        for (Place place = room.nextExpired(nowMs(), budget);
+        for (Place place = waitingRequests.nextExpired(nowMs(), budget);
                 place != null;
-                place = room.nextExpired(nowMs(), budget)) {
+                place = waitingRequests.nextExpired(nowMs(), budget)) {
             expire(place);
         }
     }
 
     private void release(WorkBudget budget) {
         long horizonNanos = clockNanos + lookAheadNanos();
-        while (!room.isEmpty()) {
-            FlowQueue line = room.next();
-            long atNanos = turnNanos(line.headCost());
-            boolean hopeless = atNanos > nanos(line.headExpiresAtMs());
-            boolean isDue = hopeless ? line.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
+        while (!waitingRequests.isEmpty()) {
+            FlowQueue next = waitingRequests.next();
+            long atNanos = turnNanos(next.headCost());
+            boolean hopeless = atNanos > nanos(next.headExpiresAtMs());
+            boolean isDue = hopeless ? next.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
             if (!isDue || !budget.trySpend()) {
                 return;
             }
             if (hopeless) {
-                expire(line.head());
+                expire(next.head());
             } else {
-                release(line, atNanos);
+                release(next, atNanos);
             }
         }
     }
 
-    private void release(FlowQueue line, long atNanos) {
-        Waiting waiting = room.get(line.head());
-        room.serve(line, waiting);
+    private void release(FlowQueue flow, long atNanos) {
+        Waiting waiting = waitingRequests.get(flow.head());
+        waitingRequests.serve(flow, waiting);
         outflow = new OutflowState(
                 pacing.released(outflow.arrival(), waiting.cost(), atNanos),
                 atNanos,
@@ -490,9 +490,9 @@ final class LeakyBucketQueue {
     }
 
     private void expire(Place place) {
-        Waiting waiting = room.get(place);
+        Waiting waiting = waitingRequests.get(place);
         Admission admission = waiting.admission();
-        room.leave(place, waiting);
+        waitingRequests.leave(place, waiting);
         boolean isDeadline =
                 Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
         Long retryAfterMs = isDeadline || isDeleted ? null : forecast().retryAfterMs(admission.request(), true);
@@ -504,7 +504,7 @@ final class LeakyBucketQueue {
 
     /** Returns whether a request waits whose priority is lower than this one. */
     boolean holdsBelow(int priority) {
-        return !isEmpty() && room.occupancy().lowestPriority() < priority;
+        return !isEmpty() && waitingRequests.occupancy().lowestPriority() < priority;
     }
 
     /** Evicts the newest request of the lowest priority, because of a limit beyond this bucket. There must be one. */
@@ -515,9 +515,9 @@ final class LeakyBucketQueue {
     }
 
     private Waiting removeNewestOfLowest() {
-        Place place = room.occupancy().newestOfLowest().tail();
-        Waiting waiting = room.get(place);
-        room.leave(place, waiting);
+        Place place = waitingRequests.occupancy().newestOfLowest().tail();
+        Waiting waiting = waitingRequests.get(place);
+        waitingRequests.leave(place, waiting);
         return waiting;
     }
 

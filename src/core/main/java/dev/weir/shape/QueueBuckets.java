@@ -32,10 +32,17 @@ import java.util.function.LongConsumer;
  *   run = adopt the rules in force, work, then: forget it if it is idle, otherwise schedule it
  * </pre>
  *
- * <p>Laws, after each operation: every bucket in which requests wait, or whose past releases matter, is either hot or
- * cold; a hot one is scheduled for when it has something to do, or contends for a slot; a cold one has a timer no later
- * than that, and its state lists what waits; the stored state of each is that of its last run. After a change of rules
- * or a step of the time, those that have not been run since are outdated: {@link #catchUp} runs them.
+ * <p>Laws, after each operation:
+ *
+ * <ul>
+ *   <li>Every bucket in which requests wait, or whose past releases matter, is either hot or cold.
+ *   <li>A hot one is scheduled for the time of its next work, or contends for a slot.
+ *   <li>A cold one has a timer no later than its next work, and its state lists the waiting requests.
+ *   <li>The stored state of each is that of its last run.
+ * </ul>
+ *
+ * <p>After a change of rules or a step of the time, buckets that have not been run since are outdated. {@link #catchUp}
+ * runs them.
  *
  * <p>The bucket of a queue without key is hot as long as the queue exists. A queue that was deleted, or has got another
  * key, drains and is removed with its last bucket. So the buckets of a queue always have the same key fields.

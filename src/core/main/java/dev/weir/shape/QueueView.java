@@ -27,10 +27,11 @@ import java.util.TreeSet;
  *     nanoseconds since the epoch; null if none waits, if there are several buckets, or with a total
  * @param keys the number of buckets in use, null if the queue has only one
  * @param hotKeys the number of these that are on the heap, null if the queue has only one
- * @param drainMs how long until all waiting requests have left if nothing else arrives and nothing expires, rounded up;
- *     0 if none waits. It is too long by the amount by which the last request's cost exceeds the burst. For several
- *     buckets, it is that of the slowest of {@code longest} or, if longer, the time that the total takes. With a total,
- *     it can take longer, since buckets wait for each other
+ * @param drainMs how long until all waiting requests have left, in milliseconds, rounded up; 0 if none waits. This
+ *     assumes that nothing else arrives and nothing expires. If the last request costs more than the burst, the value is
+ *     too high by the time for the difference. For several buckets, it is the time of the slowest of {@code longest} or
+ *     the time that the total takes, whichever is longer. With a total, buckets wait for each other, so the actual time
+ *     can be longer
  * @param longest the buckets with the most waiting requests and those with the longest wait, most waiting first; empty
  *     if the queue has only one
  */

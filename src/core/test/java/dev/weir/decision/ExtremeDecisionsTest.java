@@ -136,8 +136,8 @@ class ExtremeDecisionsTest {
         }
         if (refused || settles) {
             BigInteger mostDebt = refused ? oracle.capacity() : big(place.term().maxDebt());
-            BigInteger room = mostDebt.add(oracle.available(big(nowMs)));
-            charged = cost.min(room.max(BigInteger.ZERO));
+            BigInteger available = mostDebt.add(oracle.available(big(nowMs)));
+            charged = cost.min(available.max(BigInteger.ZERO));
         }
         if (charged.signum() != 0) {
             oracle.charge(charged, big(nowMs));

@@ -95,7 +95,7 @@ class LeasedPolicyDeciderTest {
                 found.add(search.policy(i));
                 long amount = 1L + random.nextInt(6);
                 StateKey key = found.get(i).stateKey(request);
-                terms.put(key, found.get(i).terms(TERMS));
+                terms.put(key, found.get(i).leaseTerms(TERMS));
                 long free = random.nextInt(3);
                 books.put(key, LeaseBooks.plus(LeaseBook.empty(), amount, free, NOW, 60_000));
             }

@@ -55,10 +55,10 @@ class SharedDeciderTest {
     private final MapStates states = new MapStates();
     private final Map<StateKey, LeaseBook> books = new HashMap<>();
     private final Map<StateKey, Long> missed = new HashMap<>();
-    private final Map<StateKey, Long> asked = new HashMap<>();
+    private final Map<StateKey, Long> requested = new HashMap<>();
     private final Set<StateKey> resets = new HashSet<>();
     private final Set<StateKey> awaited = new HashSet<>();
-    private final WritableLeases held = new WritableLeases() {
+    private final WritableLeases leases = new WritableLeases() {
         @Override
         public LeaseBook book(StateKey key) {
             return books.getOrDefault(key, LeaseBook.empty());
@@ -76,7 +76,7 @@ class SharedDeciderTest {
 
         @Override
         public void recordQuestion(StateKey key, long cost) {
-            asked.merge(key, cost, Long::sum);
+            requested.merge(key, cost, Long::sum);
         }
 
         @Override
@@ -106,15 +106,15 @@ class SharedDeciderTest {
     };
 
     private DecisionResult first(Request request, Policy... policies) {
-        return new Decider(states, new LeaseContext(held, NOW, true, true)).decide(request, table(policies));
+        return new Decider(states, new LeaseContext(leases, NOW, true, true)).decide(request, table(policies));
     }
 
     private DecisionResult last(Request request, Policy... policies) {
-        return new Decider(states, new LeaseContext(held, NOW, false, false)).decide(request, table(policies));
+        return new Decider(states, new LeaseContext(leases, NOW, false, false)).decide(request, table(policies));
     }
 
-    private Decision decided(DecisionResult ruling) {
-        return (Decision) ruling;
+    private Decision decided(DecisionResult result) {
+        return (Decision) result;
     }
 
     private void grant(StateKey key, long amount) {
@@ -129,14 +129,14 @@ class SharedDeciderTest {
 
     private void refuse(StateKey key, long retryAfterMs, boolean isLent) {
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
-        LeaseBook asked = books.get(key)
+        LeaseBook book = books.get(key)
                 .nextMessage(session, LeaseBook.Needs.of(1), TERMS, NOW)
                 .book();
-        LeaseResponse refused = new LeaseResponse.Refused(asked.request().number(), NOW, 0, retryAfterMs, isLent);
-        books.put(key, asked.withResponse(refused, TERMS, NOW));
+        LeaseResponse refused = new LeaseResponse.Refused(book.request().number(), NOW, 0, retryAfterMs, isLent);
+        books.put(key, book.withResponse(refused, TERMS, NOW));
     }
 
-    private long held(StateKey key) {
+    private long remaining(StateKey key) {
         return LeaseBooks.available(books.get(key), NOW);
     }
 
@@ -171,7 +171,7 @@ class SharedDeciderTest {
     void a_read_only_decider_changes_no_lease() {
         grant(ofAll, 10);
         LeaseBook before = books.get(ofAll);
-        Decider readOnly = Decider.readOnly(states, new LeaseContext(held, NOW, true, true));
+        Decider readOnly = Decider.readOnly(states, new LeaseContext(leases, NOW, true, true));
         assertThat(decided(readOnly.decide(request("alice", 3, NOW), table(all)))
                         .outcome())
                 .isEqualTo(Outcome.ALLOWED);
@@ -206,7 +206,7 @@ class SharedDeciderTest {
             assertThat(decided(first(request("alice", cost, NOW), idempotent)).reason())
                     .isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
         }
-        assertThat(held(ofAll)).isEqualTo(2);
+        assertThat(remaining(ofAll)).isEqualTo(2);
         assertThat(missed).isEmpty();
     }
 
@@ -214,7 +214,7 @@ class SharedDeciderTest {
     void leases_and_local_limits_are_charged_together() {
         grant(ofAll, 3);
         assertThat(decided(first(request("alice", 2, NOW), own, all)).outcome()).isEqualTo(Outcome.ALLOWED);
-        assertThat(held(ofAll)).isEqualTo(1);
+        assertThat(remaining(ofAll)).isEqualTo(1);
         assertThat(ownUsed()).isEqualTo(2);
         assertThat(missed).isEmpty();
     }
@@ -237,7 +237,7 @@ class SharedDeciderTest {
         grant(ofAll, 5);
         assertThat(decided(last(request("alice", 2, NOW), once)).repeated()).isFalse();
         assertThat(decided(first(request("alice", 2, NOW), once)).repeated()).isTrue();
-        assertThat(held(ofAll)).isEqualTo(3);
+        assertThat(remaining(ofAll)).isEqualTo(3);
     }
 
     @Test
@@ -308,12 +308,12 @@ class SharedDeciderTest {
         StateKey ofOther = other.stateKey(request("alice", 1, NOW));
         grant(ofAll, 3);
         assertThat(first(request("alice", 1, NOW), all, other)).isEqualTo(new AwaitLease(ofOther, 100));
-        assertThat(held(ofAll)).isEqualTo(3);
+        assertThat(remaining(ofAll)).isEqualTo(3);
         grant(ofOther, 1);
         assertThat(decided(first(request("alice", 1, NOW), all, other)).outcome())
                 .isEqualTo(Outcome.ALLOWED);
-        assertThat(held(ofAll)).isEqualTo(2);
-        assertThat(held(ofOther)).isZero();
+        assertThat(remaining(ofAll)).isEqualTo(2);
+        assertThat(remaining(ofOther)).isZero();
     }
 
     @Test
@@ -344,11 +344,11 @@ class SharedDeciderTest {
     void a_used_up_limit_is_exceeded_although_a_lease_request_is_pending() {
         first(request("alice", 1, NOW), all);
         LeaseSession session = new LeaseSession("me", 1, () -> 0);
-        LeaseBook asked = books.get(ofAll)
+        LeaseBook book = books.get(ofAll)
                 .nextMessage(session, LeaseBook.Needs.of(1), TERMS, NOW - 100)
                 .book();
-        LeaseResponse refusal = new LeaseResponse.Refused(asked.request().number(), NOW, 0, 100, false);
-        LeaseBook refused = asked.withResponse(refusal, TERMS, NOW - 100);
+        LeaseResponse refusal = new LeaseResponse.Refused(book.request().number(), NOW, 0, 100, false);
+        LeaseBook refused = book.withResponse(refusal, TERMS, NOW - 100);
         books.put(
                 ofAll,
                 refused.nextMessage(session, LeaseBook.Needs.of(1), TERMS, NOW).book());
@@ -403,8 +403,8 @@ class SharedDeciderTest {
                 new Request.Source(0, 0));
     }
 
-    private static void assertRefundDenied(DecisionResult ruling) {
-        assertThat((Decision) ruling)
+    private static void assertRefundDenied(DecisionResult result) {
+        assertThat((Decision) result)
                 .returns(Outcome.DENIED, Decision::outcome)
                 .returns(Reason.SHARED_LIMIT_REFUND, Decision::reason)
                 .returns(422, Decision::httpStatus)

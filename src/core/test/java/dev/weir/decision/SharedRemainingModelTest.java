@@ -144,7 +144,7 @@ class SharedRemainingModelTest {
         Holder(Model model, String name) {
             this.model = model;
             session = new LeaseSession(name, 1, () -> 0);
-            holder = LeaseHolder.empty(session, model.policy.terms(LeaseTerms.DEFAULTS));
+            holder = LeaseHolder.empty(session, model.policy.leaseTerms(LeaseTerms.DEFAULTS));
         }
 
         /** Delivers messages in both directions after random delays. */
@@ -155,7 +155,7 @@ class SharedRemainingModelTest {
                 long atMs = model.nowMs + AHEAD_MS;
                 model.settle(this, request.settled()); // what leases do not cover
                 PolicyLedger.Result result =
-                        model.ledger.handle(request, model.policy, model.policy.terms(LeaseTerms.DEFAULTS), atMs);
+                        model.ledger.handle(request, model.policy, model.policy.leaseTerms(LeaseTerms.DEFAULTS), atMs);
                 model.ledger = result.ledger();
                 if (request.isReset()) {
                     model.reset(this, message.useNumber);

@@ -185,8 +185,8 @@ class ThrottleTest {
         Policy waits = inLayer("queues", onExceed(new OnExceed.Shape("sms"), policy("waits", new Blocked())));
         int queued = 0;
         for (int i = 0; i < 6; i++) {
-            DecisionResult ruling = Decider.local(states).decide(consume(1, 50L * i), table(slow, waits));
-            if (ruling instanceof Decision denied) {
+            DecisionResult result = Decider.local(states).decide(consume(1, 50L * i), table(slow, waits));
+            if (result instanceof Decision denied) {
                 assertThat(denied)
                         .returns(Outcome.DENIED, Decision::outcome)
                         .returns(Reason.LIMIT_EXCEEDED, Decision::reason)

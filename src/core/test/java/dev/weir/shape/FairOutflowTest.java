@@ -224,7 +224,7 @@ class FairOutflowTest {
                 Checked queue = new Checked(rules);
                 boolean byTenant = fairBy.equals("tenant");
                 int largest = 1 + random.nextInt(20);
-                long asked = 0;
+                long requested = 0;
                 for (int n = 0; n < 500; n++) {
                     long nowMs = n * 10L * (1 + largest) / 2; // at the mean cost, one such request leaves in this time
                     for (int i = 0; i < 2; i++) {
@@ -234,16 +234,16 @@ class FairOutflowTest {
                     }
                     if (random.nextInt(5) < 2) {
                         long cost = 1 + random.nextInt(largest);
-                        asked += cost;
+                        requested += cost;
                         queue.offer("s" + n, "steady", null, cost, tenant("steady"), "steady", nowMs);
                     }
                 }
-                String context = "seed " + seed + ", by " + fairBy + ", " + queue.released("steady") + " of " + asked;
+                String context = "seed " + seed + ", by " + fairBy + ", " + queue.released("steady") + " of " + requested;
                 assertThat(queue.bound.violations()).as(context).isEmpty();
                 if (byTenant) {
-                    assertThat(queue.released("steady")).as(context).isGreaterThan(asked * 95 / 100);
+                    assertThat(queue.released("steady")).as(context).isGreaterThan(requested * 95 / 100);
                 } else { // a share for each name, but a share
-                    assertThat(queue.released("steady")).as(context).isBetween(asked / 100, asked / 2);
+                    assertThat(queue.released("steady")).as(context).isBetween(requested / 100, requested / 2);
                 }
             }
         }

@@ -26,9 +26,10 @@ import org.junit.jupiter.api.Test;
 /**
  * Tests the laws of {@link FairScheduler} over many seeds, and that unfair orders violate them.
  *
- * <p>In the laws, c is the largest cost of a member's requests so far, w its weight, and its lead bounds how far its tag
- * lies ahead of the virtual time: by the last cost that it was served, or by that of the request with which it began to
- * wait, divided by its weight at that time. A tag of a member that waits never lies behind the virtual time. Tags are
+ * <p>In the laws, c is the largest cost of a member's requests so far, and w is its weight. The lead of a member bounds
+ * how far its tag lies ahead of the virtual time. It is a cost divided by the weight at that time: the cost that was
+ * served last, or the cost of the request with which the member began to wait. The tag of a member that waits never lies
+ * behind the virtual time. Tags are
  * rounded up when a member begins to wait or its weight changes, by at most 1 / ROUNDING.
  */
 class FairnessTest {

@@ -290,7 +290,7 @@ class LeakyBucketQueueTest {
                         org.assertj.core.groups.Tuple.tuple("soon", 12_250L, "deadline"),
                         org.assertj.core.groups.Tuple.tuple("later", 13_000L, "deadline"));
         assertThat(queue.takeReleases()).endsWith("never@20000", "last@21000");
-        assertThat(queue.alarms.entries).isEmpty();
+        assertThat(queue.expiryTimers.entries).isEmpty();
         assertThat(queue.slots.entries).isEmpty();
     }
 
@@ -467,7 +467,7 @@ class LeakyBucketQueueTest {
     }
 
     private static long calls(QueueHarness queue) {
-        return queue.slots.calls + queue.tickets.calls + queue.alarms.calls;
+        return queue.slots.calls + queue.tickets.calls + queue.expiryTimers.calls;
     }
 
     @Test
@@ -500,6 +500,6 @@ class LeakyBucketQueueTest {
         assertThat(callsARelease(queue, 11)).isLessThanOrEqualTo(8);
         assertThat(queue.shaper.dueNanos()).isEqualTo(Long.MAX_VALUE);
         assertThat(queue.slots.entries).isEmpty();
-        assertThat(queue.alarms.entries).isEmpty();
+        assertThat(queue.expiryTimers.entries).isEmpty();
     }
 }

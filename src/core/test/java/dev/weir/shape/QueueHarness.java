@@ -35,11 +35,11 @@ public final class QueueHarness {
     public final Map<String, QueueRules> rules = new HashMap<>();
     final HeapQueueStore<Place, Slot> slots = new HeapQueueStore<>();
     final HeapQueueStore<Ticket, Place> tickets = new HeapQueueStore<>();
-    final HeapQueueStore<ExpiryTimer, Place> alarms = new HeapQueueStore<>();
+    final HeapQueueStore<ExpiryTimer, Place> expiryTimers = new HeapQueueStore<>();
 
     /** The store of the queue without key is the first one. */
     final Map<BucketId, QueueStore> stores =
-            new HashMap<>(Map.of(new BucketId("q", List.of()), new QueueStore(slots, tickets, alarms)));
+            new HashMap<>(Map.of(new BucketId("q", List.of()), new QueueStore(slots, tickets, expiryTimers)));
 
     final IdempotencyCache idempotencyCache = IdempotencyCache.inMemory(100, 0);
     final List<Decision> decisions = new ArrayList<>();

@@ -90,7 +90,7 @@ class QueueLawsTest {
         assertThat(waiting).as(context).isEmpty();
         assertThat(queue.slots.entries).as(context).isEmpty();
         assertThat(queue.tickets.entries).as(context).isEmpty();
-        assertThat(queue.alarms.entries).as(context).isEmpty();
+        assertThat(queue.expiryTimers.entries).as(context).isEmpty();
         assertThat(allReleases).hasSizeGreaterThan(200);
         assertConforming(rules);
     }
@@ -207,6 +207,6 @@ class QueueLawsTest {
     }
 
     private static long calls(QueueHarness queue) {
-        return queue.slots.calls + queue.tickets.calls + queue.alarms.calls;
+        return queue.slots.calls + queue.tickets.calls + queue.expiryTimers.calls;
     }
 }

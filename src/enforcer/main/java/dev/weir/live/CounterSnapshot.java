@@ -16,17 +16,17 @@ record CounterSnapshot(
         Map<String, Long> released,
         Map<EnforcerMetrics.Line, Histogram.Reading> waitsMs) {
 
-    static CounterSnapshot of(EnforcerMetrics counts) {
+    static CounterSnapshot of(EnforcerMetrics metrics) {
         return new CounterSnapshot(
-                counts.decisions(),
-                counts.evaluations(),
-                counts.deadLetters().values().stream()
+                metrics.decisions(),
+                metrics.evaluations(),
+                metrics.deadLetters().values().stream()
                         .mapToLong(Long::longValue)
                         .sum(),
-                counts.latenciesMs(),
-                counts.queued(),
-                counts.released(),
-                counts.waitsMs());
+                metrics.latenciesMs(),
+                metrics.queued(),
+                metrics.released(),
+                metrics.waitsMs());
     }
 
     CounterSnapshot minus(CounterSnapshot earlier) {

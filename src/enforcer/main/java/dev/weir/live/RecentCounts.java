@@ -17,7 +17,7 @@ final class RecentCounts {
     private static final int SLOTS = 6;
     private static final int SECONDS_PER_SLOT = 10;
 
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final Deque<CounterSnapshot> slots = new ArrayDeque<>(); // the counts at the beginning of each ten seconds
     private CounterSnapshot now;
     private CounterSnapshot lastMinute;
@@ -25,9 +25,9 @@ final class RecentCounts {
     private long recent;
     private int seconds;
 
-    RecentCounts(EnforcerMetrics counts) {
-        this.counts = counts;
-        now = CounterSnapshot.of(counts);
+    RecentCounts(EnforcerMetrics metrics) {
+        this.metrics = metrics;
+        now = CounterSnapshot.of(metrics);
         lastMinute = now.minus(now);
         slots.add(now);
     }
@@ -39,7 +39,7 @@ final class RecentCounts {
      */
     CounterSnapshot nextSecond(long atMs) {
         CounterSnapshot before = now;
-        now = CounterSnapshot.of(counts);
+        now = CounterSnapshot.of(metrics);
         if (++seconds % SECONDS_PER_SLOT == 0) {
             slots.addLast(before);
             if (slots.size() > SLOTS) {
@@ -47,7 +47,7 @@ final class RecentCounts {
             }
         }
         lastMinute = now.minus(slots.getFirst());
-        addRecent(counts.recent().since(recent), atMs);
+        addRecent(metrics.recent().since(recent), atMs);
         return now.minus(before);
     }
 

@@ -80,8 +80,8 @@ public final class Sampler implements AutoCloseable {
         this.source = source;
         this.address = address;
         partitionStatus = new PartitionStatus(source.applications(), policiesTopic);
-        recentCounts = new RecentCounts(source.counts());
-        limited = source.counts().limited().since(Long.MAX_VALUE).added();
+        recentCounts = new RecentCounts(source.metrics());
+        limited = source.metrics().limited().since(Long.MAX_VALUE).added();
         now = new InstanceStatus(address, health(), PROCESS, List.of(), 0, List.of(), 0, List.of(), List.of());
         thread = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread sampling = new Thread(task, "live");
@@ -175,7 +175,7 @@ public final class Sampler implements AutoCloseable {
     }
 
     private void addLimited(long secondMs, CounterSnapshot done) {
-        RecentRing.Snapshot<LimitedRequest> look = source.counts().limited().since(limited);
+        RecentRing.Snapshot<LimitedRequest> look = source.metrics().limited().since(limited);
         limitedHistory.add(secondMs, look, look.added() - limited, done.evaluations());
         limited = look.added();
     }

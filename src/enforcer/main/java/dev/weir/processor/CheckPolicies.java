@@ -23,7 +23,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 public final class CheckPolicies implements Processor<byte[], byte[], byte[], byte[]> {
 
     private final PolicyAvro avro = new PolicyAvro();
-    private final EnforcerMetrics counts;
+    private final EnforcerMetrics metrics;
     private final String storeName;
     private final Outlets outlets;
     private ProcessorContext<byte[], byte[]> context;
@@ -34,8 +34,8 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     public record Outlets(String policies, String deadLetters) {}
 
     /** @param storeName the store of the last good value of each key */
-    public CheckPolicies(EnforcerMetrics counts, String storeName, Outlets outlets) {
-        this.counts = counts;
+    public CheckPolicies(EnforcerMetrics metrics, String storeName, Outlets outlets) {
+        this.metrics = metrics;
         this.storeName = storeName;
         this.outlets = outlets;
     }
@@ -43,7 +43,7 @@ public final class CheckPolicies implements Processor<byte[], byte[], byte[], by
     @Override
     public void init(ProcessorContext<byte[], byte[]> processorContext) {
         context = processorContext;
-        rejections = new DeadLetterForwarder(context, counts, outlets.deadLetters);
+        rejections = new DeadLetterForwarder(context, metrics, outlets.deadLetters);
         lastGood = context.getStateStore(storeName);
     }
 

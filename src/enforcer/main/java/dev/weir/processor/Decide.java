@@ -58,14 +58,14 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
      */
     public Decide(
             PolicyRegistry policies,
-            EnforcerMetrics counts,
+            EnforcerMetrics metrics,
             WeirConfig config,
             StoreNames stores,
             Outlets outlets,
             ReplyPartitions replies,
             LongSupplier clockSteps) {
         this.policies = policies;
-        this.metrics = counts;
+        this.metrics = metrics;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;

@@ -136,9 +136,9 @@ final class LeaseStore implements WritableLeases {
         try (KeyValueIterator<Bytes, byte[]> all = waiting.all()) {
             while (all.hasNext()) {
                 KeyValue<Bytes, byte[]> stored = all.next();
-                long number = KeyCodec.readNote(stored.key.get());
+                long number = KeyCodec.decodeNumber(stored.key.get());
                 Waiter waiter = codec.decode(stored.value);
-                setAlarm(place(waiter, number, nowMs + waiter.maxWaitMs()), nowMs);
+                setTimer(place(waiter, number, nowMs + waiter.maxWaitMs()), nowMs);
                 nextNumber = number + 1;
             }
         }
@@ -161,7 +161,7 @@ final class LeaseStore implements WritableLeases {
         PolicyTable table = policies.get();
         if (entry.termsOf != table) {
             Policy policy = table.latest(entry.key.policyId());
-            entry.holder.setTerms(policy == null ? terms : policy.terms(terms));
+            entry.holder.setTerms(policy == null ? terms : policy.leaseTerms(terms));
             entry.termsOf = table;
         }
     }
@@ -246,7 +246,7 @@ final class LeaseStore implements WritableLeases {
 
     private void parkUntil(Waiter waiter, long untilMs) {
         long number = nextNumber++;
-        waiting.put(Bytes.wrap(KeyCodec.note(number)), codec.encode(waiter));
+        waiting.put(Bytes.wrap(KeyCodec.encodeNumber(number)), codec.encode(waiter));
         touch(place(waiter, number, untilMs).key);
     }
 
@@ -280,10 +280,10 @@ final class LeaseStore implements WritableLeases {
     void wake(long nowMs) {
         session.checkClock();
         while (dueMs() <= nowMs) {
-            Timer alarm = timers.remove();
-            if (alarm.entry.timerMs == alarm.atMs) {
-                alarm.entry.timerMs = Long.MAX_VALUE;
-                served.add(touch(alarm.entry.key));
+            Timer timer = timers.remove();
+            if (timer.entry.timerMs == timer.atMs) {
+                timer.entry.timerMs = Long.MAX_VALUE;
+                served.add(touch(timer.entry.key));
             }
         }
     }
@@ -308,7 +308,7 @@ final class LeaseStore implements WritableLeases {
     }
 
     private static Bytes stored(Place place) {
-        return Bytes.wrap(KeyCodec.note(place.number));
+        return Bytes.wrap(KeyCodec.encodeNumber(place.number));
     }
 
     /** Removes the request that {@link #nextReady} returned last, because it was decided. */
@@ -352,11 +352,11 @@ final class LeaseStore implements WritableLeases {
             entry.isChanged = true;
             changed.add(entry);
         }
-        setAlarm(entry, entry.holder.dueAtMs(nowMs));
+        setTimer(entry, entry.holder.dueAtMs(nowMs));
         return message;
     }
 
-    private void setAlarm(Entry entry, long atMs) {
+    private void setTimer(Entry entry, long atMs) {
         if (entry.timerMs != atMs) {
             entry.timerMs = atMs;
             if (atMs != Long.MAX_VALUE) {

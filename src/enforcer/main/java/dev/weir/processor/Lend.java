@@ -38,9 +38,9 @@ public final class Lend implements Processor<byte[], byte[], byte[], Object> {
     public record Outlets(String leaseResponses, String deadLetters) {}
 
     public Lend(
-            PolicyRegistry policies, EnforcerMetrics counts, WeirConfig config, StoreNames stores, Outlets outlets) {
+            PolicyRegistry policies, EnforcerMetrics metrics, WeirConfig config, StoreNames stores, Outlets outlets) {
         this.policies = policies;
-        this.metrics = counts;
+        this.metrics = metrics;
         this.config = config;
         this.stores = stores;
         this.outlets = outlets;

@@ -68,7 +68,7 @@ final class LendingTask {
             return refuseUnknownPolicy(request, atMs);
         }
         PolicyLedger now = ledger == null ? PolicyLedger.open(policy, nowMs) : ledger.migrateTo(policy, nowMs);
-        PolicyLedger.Result result = now.handle(request, policy, policy.terms(defaultTerms), atMs);
+        PolicyLedger.Result result = now.handle(request, policy, policy.leaseTerms(defaultTerms), atMs);
         boolean isQuestion = !request.requestsLease() && request.settled() == 0;
         if (ledger != null || !isQuestion) { // a question about nothing stores nothing
             store(storeKey, result.ledger());

@@ -27,8 +27,8 @@ public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[
      * @param next the node that receives responses
      * @param deadLetters the node that receives unreadable records
      */
-    public ReadLeaseResponses(EnforcerMetrics counts, HolderNames holders, String next, String deadLetters) {
-        this.metrics = counts;
+    public ReadLeaseResponses(EnforcerMetrics metrics, HolderNames holders, String next, String deadLetters) {
+        this.metrics = metrics;
         this.holders = holders;
         this.next = next;
         this.deadLetters = deadLetters;

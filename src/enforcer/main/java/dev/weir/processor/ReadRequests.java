@@ -45,12 +45,12 @@ public final class ReadRequests implements Processor<byte[], byte[], byte[], Obj
             RequestReader reader,
             RequestPlacement placement,
             Duration maxAhead,
-            EnforcerMetrics counts,
+            EnforcerMetrics metrics,
             Outlets outlets) {
         this.reader = reader;
         this.placement = placement;
         maxAheadMs = maxAhead.toMillis();
-        this.metrics = counts;
+        this.metrics = metrics;
         this.outlets = outlets;
     }
 

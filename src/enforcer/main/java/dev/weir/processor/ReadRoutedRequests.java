@@ -42,12 +42,12 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
     public ReadRoutedRequests(
             RequestReader reader,
             RequestPlacement placement,
-            EnforcerMetrics counts,
+            EnforcerMetrics metrics,
             String requests,
             Outlets outlets) {
         this.reader = reader;
         this.placement = placement;
-        this.metrics = counts;
+        this.metrics = metrics;
         this.requests = requests;
         this.outlets = outlets;
     }

@@ -14,7 +14,7 @@ import org.apache.kafka.streams.KafkaStreams;
  * The sources of an enforcer's metrics.
  *
  * @param applications the Kafka Streams applications by name ({@code deciding}, {@code shaping})
- * @param counts the counters of the processors
+ * @param metrics the counters of the processors
  * @param policies the policies and queues in force
  * @param memory the budget of the caches
  * @param queues returns the current views of this process's queues
@@ -23,7 +23,7 @@ import org.apache.kafka.streams.KafkaStreams;
  */
 public record MetricSource(
         Map<String, KafkaStreams> applications,
-        EnforcerMetrics counts,
+        EnforcerMetrics metrics,
         PolicyRegistry policies,
         CacheBudget memory,
         Supplier<List<QueueView>> queues,

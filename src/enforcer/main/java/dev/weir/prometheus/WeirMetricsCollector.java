@@ -23,17 +23,17 @@ final class WeirMetricsCollector implements MultiCollector {
 
     @Override
     public MetricSnapshots collect() {
-        EnforcerMetrics counts = source.counts();
+        EnforcerMetrics metrics = source.metrics();
         List<QueueView> queues = source.queues().get();
         return MetricSnapshots.of(
-                decisions(counts),
-                observed(counts),
+                decisions(metrics),
+                observed(metrics),
                 new MetricFamily("weir_decision_latency_seconds", "Age of a request's record when it is decided")
-                        .addHistogram(counts.latenciesMs())
+                        .addHistogram(metrics.latenciesMs())
                         .histogram(),
-                deadLetters(counts),
+                deadLetters(metrics),
                 new MetricFamily("weir_requests_misplaced", "Requests that were not in the partition of their client")
-                        .add((double) counts.misplacedRequests())
+                        .add((double) metrics.misplacedRequests())
                         .counter(),
                 new MetricFamily("weir_request_partitions", "Partitions of the request topic")
                         .add((double) source.partitions().requests())
@@ -42,16 +42,16 @@ final class WeirMetricsCollector implements MultiCollector {
                         .add((double) source.partitions().state())
                         .gauge(),
                 new MetricFamily("weir_replies_ignored", "Decisions whose reply partition does not exist")
-                        .add((double) counts.repliesIgnored())
+                        .add((double) metrics.repliesIgnored())
                         .counter(),
-                quotaWaits(counts),
-                leasing(counts),
-                keyFieldsMissing(counts),
-                waits(counts),
+                quotaWaits(metrics),
+                leasing(metrics),
+                keyFieldsMissing(metrics),
+                waits(metrics),
                 new MetricFamily(
                                 "weir_release_lateness_seconds",
                                 "Delay of a release: time from its releaseAt until it is written")
-                        .addHistogram(counts.latenessMs())
+                        .addHistogram(metrics.latenessMs())
                         .histogram(),
                 waiting(queues),
                 oldest(queues),
@@ -67,9 +67,9 @@ final class WeirMetricsCollector implements MultiCollector {
                 health());
     }
 
-    private static MetricSnapshot decisions(EnforcerMetrics counts) {
+    private static MetricSnapshot decisions(EnforcerMetrics metrics) {
         MetricFamily decisions = new MetricFamily("weir_decisions", "Decisions", "policy", "outcome", "reason");
-        counts.decisions()
+        metrics.decisions()
                 .forEach((kind, count) -> decisions.add(
                         count,
                         kind.policy(),
@@ -78,49 +78,49 @@ final class WeirMetricsCollector implements MultiCollector {
         return decisions.counter();
     }
 
-    private static MetricSnapshot observed(EnforcerMetrics counts) {
+    private static MetricSnapshot observed(EnforcerMetrics metrics) {
         MetricFamily observed =
                 new MetricFamily("weir_observed", "Requests that an observing policy would have denied", "policy");
-        counts.observed().forEach((policy, count) -> observed.add(count, policy));
+        metrics.observed().forEach((policy, count) -> observed.add(count, policy));
         return observed.counter();
     }
 
-    private static MetricSnapshot deadLetters(EnforcerMetrics counts) {
+    private static MetricSnapshot deadLetters(EnforcerMetrics metrics) {
         MetricFamily letters = new MetricFamily("weir_dead_letters", "Rejected records (dead letters)", "reason");
         for (Rejection reason : Rejection.values()) {
             letters.add(0, reason.name()); // Prometheus sees no increase if a series begins with its first dead letter
         }
-        counts.deadLetters().forEach((reason, count) -> letters.add(count, reason.name()));
+        metrics.deadLetters().forEach((reason, count) -> letters.add(count, reason.name()));
         return letters.counter();
     }
 
-    private static MetricSnapshot quotaWaits(EnforcerMetrics counts) {
+    private static MetricSnapshot quotaWaits(EnforcerMetrics metrics) {
         MetricFamily waits =
                 new MetricFamily("weir_quota_waits", "Requests that waited for a lease of a shared limit", "policy");
-        counts.waitedForQuota().forEach((policy, count) -> waits.add(count, policy));
+        metrics.waitedForQuota().forEach((policy, count) -> waits.add(count, policy));
         return waits.counter();
     }
 
-    private static MetricSnapshot leasing(EnforcerMetrics counts) {
+    private static MetricSnapshot leasing(EnforcerMetrics metrics) {
         MetricFamily messages = new MetricFamily(
                 "weir_lease_messages", "Messages between lease holders and ledgers", "policy", "message");
-        counts.leasing()
+        metrics.leasing()
                 .forEach((of, count) ->
                         messages.add(count, of.policy(), of.message().name()));
         return messages.counter();
     }
 
-    private static MetricSnapshot keyFieldsMissing(EnforcerMetrics counts) {
+    private static MetricSnapshot keyFieldsMissing(EnforcerMetrics metrics) {
         MetricFamily missing = new MetricFamily(
                 "weir_key_field_missing", "Requests that lacked a key field of a policy", "policy", "field");
-        counts.keyFieldsMissing().forEach((of, count) -> missing.add(count, of.policy(), of.field()));
+        metrics.keyFieldsMissing().forEach((of, count) -> missing.add(count, of.policy(), of.field()));
         return missing.counter();
     }
 
-    private static MetricSnapshot waits(EnforcerMetrics counts) {
+    private static MetricSnapshot waits(EnforcerMetrics metrics) {
         MetricFamily waits =
                 new MetricFamily("weir_release_wait_seconds", "Time from admission to release", "queue", "tier");
-        counts.waitsMs().forEach((line, wait) -> waits.addHistogram(wait, line.queue(), line.tier()));
+        metrics.waitsMs().forEach((line, wait) -> waits.addHistogram(wait, line.queue(), line.tier()));
         return waits.histogram();
     }
 

@@ -20,7 +20,7 @@ import java.util.Set;
  */
 final class AnsweredLeases implements HeldLeases {
 
-    private final HeldLeases held;
+    private final HeldLeases leases;
     private final String holder;
     private final long cost;
     private final Map<LedgerQuestion, LeaseResponse.Checked> answers;
@@ -34,8 +34,12 @@ final class AnsweredLeases implements HeldLeases {
      * @param answers the answers of the ledgers so far
      */
     AnsweredLeases(
-            HeldLeases held, String holder, long cost, Map<LedgerQuestion, LeaseResponse.Checked> answers, long nowMs) {
-        this.held = held;
+            HeldLeases leases,
+            String holder,
+            long cost,
+            Map<LedgerQuestion, LeaseResponse.Checked> answers,
+            long nowMs) {
+        this.leases = leases;
         this.holder = holder;
         this.cost = Math.max(1, cost);
         this.answers = answers;
@@ -77,7 +81,7 @@ final class AnsweredLeases implements HeldLeases {
     }
 
     private long available(StateKey key) {
-        LeaseBook book = held.book(key);
+        LeaseBook book = leases.book(key);
         return book.available(nowMs, book.decisionTimeMs(nowMs));
     }
 
@@ -88,7 +92,7 @@ final class AnsweredLeases implements HeldLeases {
 
     @Override
     public LeaseTerms terms(StateKey key) {
-        return held.terms(key);
+        return leases.terms(key);
     }
 
     @Override

@@ -100,7 +100,7 @@ public final class QueryService implements InstanceQueries {
             List<PolicyUsage> usages = new ArrayList<>();
             for (UsageReport.Subject subject : UsageReport.subjects(requests, table, stored)) {
                 if (subject.policy().isShared()) {
-                    usages.add(held(subject, partition));
+                    usages.add(leasedUsage(subject, partition));
                     continue;
                 }
                 Optional<PolicyUsage> usage =
@@ -123,30 +123,30 @@ public final class QueryService implements InstanceQueries {
         return clients.answer(Stores.POLICY_STATES, request.client(), partition -> {
             RulesInForce rules = policies.inForce();
             AnsweredLeases leases = new AnsweredLeases(
-                    held(partition), holders.name(partition), request.cost(), ledgers, clock.millis());
-            Optional<DecisionResult> ruling = snapshots(partition)
+                    leases(partition), holders.name(partition), request.cost(), ledgers, clock.millis());
+            Optional<DecisionResult> result = snapshots(partition)
                     .attempt(
                             states -> Decider.readOnly(states, leases.context()).decide(request, rules.policies()));
-            if (ruling.isEmpty()) {
+            if (result.isEmpty()) {
                 return changesTooFast();
             }
             if (!leases.unanswered().isEmpty()) {
                 return new Result.Dependent<>(leases.unanswered());
             }
-            return ruling.get() instanceof Admission admission
+            return result.get() instanceof Admission admission
                     ? place(admission, rules)
-                    : new Result.Local<>((Decision) ruling.get());
+                    : new Result.Local<>((Decision) result.get());
         });
     }
 
-    private PolicyUsage held(UsageReport.Subject subject, int partition) {
-        LeaseBook book = held(partition).book(subject.key());
+    private PolicyUsage leasedUsage(UsageReport.Subject subject, int partition) {
+        LeaseBook book = leases(partition).book(subject.key());
         long nowMs = clock.millis();
-        long held = book.available(nowMs, book.decisionTimeMs(nowMs));
-        return new PolicyUsage(subject.policy(), subject.key().namesAndValues(), null, List.of(), held);
+        long available = book.available(nowMs, book.decisionTimeMs(nowMs));
+        return new PolicyUsage(subject.policy(), subject.key().namesAndValues(), null, List.of(), available);
     }
 
-    private SnapshotLeases held(int partition) {
+    private SnapshotLeases leases(int partition) {
         return new SnapshotLeases(store(clients, Stores.LEASE_BOOKS, partition), policies.table(), terms);
     }
 
@@ -169,7 +169,7 @@ public final class QueryService implements InstanceQueries {
                                 new UsageReport.Subject(policy, of),
                                 ledger,
                                 LeaseRequest.check(question.holder(), question.cost()),
-                                policy.terms(terms)))
+                                policy.leaseTerms(terms)))
                 .<Result<SharedPolicyUsage>>map(Result.Local::new)
                 .orElseGet(QueryService::changesTooFast));
     }

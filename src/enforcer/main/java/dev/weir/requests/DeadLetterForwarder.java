@@ -20,9 +20,9 @@ public final class DeadLetterForwarder {
 
     /** @param deadLetters the node that receives dead letters */
     public DeadLetterForwarder(
-            ProcessorContext<byte[], ? super byte[]> context, EnforcerMetrics counts, String deadLetters) {
+            ProcessorContext<byte[], ? super byte[]> context, EnforcerMetrics metrics, String deadLetters) {
         this.context = context;
-        this.metrics = counts;
+        this.metrics = metrics;
         this.deadLetters = deadLetters;
     }
 

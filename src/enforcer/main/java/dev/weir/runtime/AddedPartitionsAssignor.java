@@ -80,16 +80,16 @@ public final class AddedPartitionsAssignor extends StreamsPartitionAssignor {
     /** Returns the members without the added partitions that they own. These follow the others of their task. */
     private GroupSubscription withoutAdded(GroupSubscription members) {
         Map<String, Subscription> all = new HashMap<>();
-        members.groupSubscription().forEach((member, asked) -> {
+        members.groupSubscription().forEach((member, subscription) -> {
             Subscription copy = new Subscription(
-                    asked.topics(),
-                    asked.userData(),
-                    asked.ownedPartitions().stream()
+                    subscription.topics(),
+                    subscription.userData(),
+                    subscription.ownedPartitions().stream()
                             .filter(partition -> hasState(partition.partition()))
                             .toList(),
-                    asked.generationId().orElse(UNKNOWN_GENERATION),
-                    asked.rackId());
-            copy.setGroupInstanceId(asked.groupInstanceId());
+                    subscription.generationId().orElse(UNKNOWN_GENERATION),
+                    subscription.rackId());
+            copy.setGroupInstanceId(subscription.groupInstanceId());
             all.put(member, copy);
         });
         return new GroupSubscription(all);

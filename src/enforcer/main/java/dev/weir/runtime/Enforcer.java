@@ -98,7 +98,7 @@ public final class Enforcer implements AutoCloseable {
         policies = new PolicyRegistry();
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config).map(RetryingRegistry::new);
         QueueRegistry queues = new QueueRegistry();
-        EnforcerMetrics counts = new EnforcerMetrics();
+        EnforcerMetrics enforcerMetrics = new EnforcerMetrics();
         CacheBudget memory = new CacheBudget(config.state().hotMemoryBytes());
         RestoreProgress restores = new RestoreProgress();
         ClockStepDetector steps = new ClockStepDetector();
@@ -114,7 +114,7 @@ public final class Enforcer implements AutoCloseable {
                         config,
                         new WeirTopology.TopicPartitions(requests, replies),
                         policies,
-                        counts,
+                        enforcerMetrics,
                         memory,
                         registry,
                         () -> steps.observe(System::nanoTime, System::currentTimeMillis)),
@@ -123,7 +123,7 @@ public final class Enforcer implements AutoCloseable {
         try {
             shaping = new StreamsApplication(
                     "shaping",
-                    WeirTopology.shaping(config, replies, policies, queues, counts, registry),
+                    WeirTopology.shaping(config, replies, policies, queues, enforcerMetrics, registry),
                     of(id, address, StreamsSettings.shaping(config)));
         } catch (RuntimeException e) {
             deciding.close(STOPS_WITHIN);
@@ -142,7 +142,7 @@ public final class Enforcer implements AutoCloseable {
                 Clock.systemUTC());
         MetricSource source = new MetricSource(
                 Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
-                counts,
+                enforcerMetrics,
                 policies,
                 memory,
                 () -> queues.views(MOST_QUEUES, PATIENCE),

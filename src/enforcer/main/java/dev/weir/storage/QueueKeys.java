@@ -14,11 +14,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Encodes the keys of the queues' stores so that the order of the bytes is the order of the keys. A key starts with the
- * queue and, except for timers, the bucket's key. Then follow, for a slot, its flow's tier and value, and its position;
- * for a ticket, its client and request id; for an expiry timer, its tenth of a second and index; for a timer, its tier,
- * epoch, start, width and index. Texts are encoded as in {@link KeyCodec}. The key of a bucket starts with the number
- * of its texts in one byte.
+ * Encodes the keys of the queues' stores so that the order of the bytes is the order of the keys. Texts are
+ * encoded as in {@link KeyCodec}. The key of a bucket starts with the number of its texts in one byte.
+ *
+ * <pre>
+ *   slot           queue  key of the bucket  tier of the flow  value of the flow  position
+ *   ticket         queue  key of the bucket  client  request id
+ *   expiry timer   queue  key of the bucket  tenth of a second  index
+ *   timer          queue  tier  epoch  start  width  index
+ * </pre>
  */
 public final class QueueKeys {
 
@@ -102,10 +106,10 @@ public final class QueueKeys {
         return out.toByteArray();
     }
 
-    public static byte[] alarm(BucketId bucket, ExpiryTimer alarm) {
+    public static byte[] expiryTimer(BucketId bucket, ExpiryTimer timer) {
         ByteArrayOutputStream out = start(bucket);
-        write(out, alarm.bucket());
-        write(out, alarm.index());
+        write(out, timer.bucket());
+        write(out, timer.index());
         return out.toByteArray();
     }
 

@@ -37,7 +37,7 @@ public record SnapshotLeases(ReadOnlyKeyValueStore<Bytes, byte[]> books, PolicyT
     @Override
     public LeaseTerms terms(StateKey key) {
         Policy policy = policies.latest(key.policyId());
-        return policy == null ? terms : policy.terms(terms);
+        return policy == null ? terms : policy.leaseTerms(terms);
     }
 
     @Override

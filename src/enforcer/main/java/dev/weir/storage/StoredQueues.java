@@ -33,12 +33,12 @@ public final class StoredQueues implements Shaper.Tables {
      * @param states the states of queues, buckets and ledgers
      * @param slots the waiting requests
      * @param tickets the place of each waiting request by client and request id
-     * @param alarms the expiry timers of requests that can expire before others ahead of them
+     * @param expiryTimers the expiry timers of requests that can expire before others ahead of them
      * @param timers the due times of buckets that are not on the heap
      * @param answers the queues' idempotency cache
      */
     public record StoreNames(
-            String states, String slots, String tickets, String alarms, String timers, String answers) {}
+            String states, String slots, String tickets, String expiryTimers, String timers, String answers) {}
 
     /**
      * The stores.
@@ -46,14 +46,14 @@ public final class StoredQueues implements Shaper.Tables {
      * @param states the states of queues, buckets and ledgers
      * @param slots the waiting requests
      * @param tickets the place of each waiting request by client and request id
-     * @param alarms the expiry timers of requests that can expire before others ahead of them
+     * @param expiryTimers the expiry timers of requests that can expire before others ahead of them
      * @param timers the due times of buckets that are not on the heap
      */
     public record Parts(
             KeyValueStore<Bytes, byte[]> states,
             KeyValueStore<Bytes, byte[]> slots,
             KeyValueStore<Bytes, byte[]> tickets,
-            KeyValueStore<Bytes, byte[]> alarms,
+            KeyValueStore<Bytes, byte[]> expiryTimers,
             KeyValueStore<Bytes, byte[]> timers) {}
 
     private static final Bytes END = Bytes.wrap(QueueKeys.end());
@@ -62,7 +62,7 @@ public final class StoredQueues implements Shaper.Tables {
     private final KeyValueStore<Bytes, byte[]> states;
     private final KeyValueStore<Bytes, byte[]> slots;
     private final KeyValueStore<Bytes, byte[]> tickets;
-    private final KeyValueStore<Bytes, byte[]> alarms;
+    private final KeyValueStore<Bytes, byte[]> expiryTimers;
     private final KeyValueTable<TimerKey, BucketId> timerTable;
     private final IdempotencyCache idempotencyCache;
     private final boolean isExact;
@@ -73,7 +73,7 @@ public final class StoredQueues implements Shaper.Tables {
         states = parts.states;
         slots = parts.slots;
         tickets = parts.tickets;
-        alarms = parts.alarms;
+        expiryTimers = parts.expiryTimers;
         timerTable = new StoredTable<>(parts.timers, QueueKeys::timer, QueueKeys::bucket, QueueKeys::readBucket);
         this.idempotencyCache = idempotencyCache;
         this.isExact = isExact;
@@ -84,7 +84,7 @@ public final class StoredQueues implements Shaper.Tables {
                 context.getStateStore(names.states()),
                 context.getStateStore(names.slots()),
                 context.getStateStore(names.tickets()),
-                context.getStateStore(names.alarms()),
+                context.getStateStore(names.expiryTimers()),
                 context.getStateStore(names.timers()));
         boolean isExact = !StreamsConfig.AT_LEAST_ONCE.equals(
                 context.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
@@ -102,7 +102,10 @@ public final class StoredQueues implements Shaper.Tables {
                         QueueCodec::encode,
                         QueueCodec::decodePlace),
                 new StoredTable<>(
-                        alarms, alarm -> QueueKeys.alarm(bucket, alarm), QueueCodec::encode, QueueCodec::decodePlace));
+                        expiryTimers,
+                        timer -> QueueKeys.expiryTimer(bucket, timer),
+                        QueueCodec::encode,
+                        QueueCodec::decodePlace));
     }
 
     @Override

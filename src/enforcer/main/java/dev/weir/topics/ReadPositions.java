@@ -106,11 +106,11 @@ public final class ReadPositions {
 
     private static Map<TopicPartition, Long> offsets(Admin admin, List<TopicPartition> of, OffsetSpec which)
             throws ExecutionException, InterruptedException, TimeoutException {
-        Map<TopicPartition, OffsetSpec> asked = new HashMap<>();
-        of.forEach(partition -> asked.put(partition, which));
+        Map<TopicPartition, OffsetSpec> specs = new HashMap<>();
+        of.forEach(partition -> specs.put(partition, which));
         Map<TopicPartition, Long> offsets = new HashMap<>();
         for (Map.Entry<TopicPartition, ListOffsetsResultInfo> answer :
-                await(admin.listOffsets(asked).all()).entrySet()) {
+                await(admin.listOffsets(specs).all()).entrySet()) {
             offsets.put(answer.getKey(), answer.getValue().offset());
         }
         return offsets;

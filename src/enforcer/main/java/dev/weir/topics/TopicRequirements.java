@@ -36,7 +36,7 @@ public final class TopicRequirements {
             Stores.QUEUE_STATES,
             Stores.QUEUE_SLOTS,
             Stores.QUEUE_TICKETS,
-            Stores.QUEUE_ALARMS,
+            Stores.QUEUE_EXPIRY_TIMERS,
             Stores.QUEUE_TIMERS,
             Stores.QUEUE_IDEMPOTENCY);
 

@@ -44,7 +44,7 @@ public final class Stores {
     public static final String QUEUE_TICKETS = "queue-tickets";
 
     /** The expiry timers of requests that can expire before others ahead of them. */
-    public static final String QUEUE_ALARMS = "queue-alarms";
+    public static final String QUEUE_EXPIRY_TIMERS = "queue-expiry-timers";
 
     /** The due times of buckets that are not on the heap. */
     public static final String QUEUE_TIMERS = "queue-timers";

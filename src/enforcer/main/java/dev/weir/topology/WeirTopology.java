@@ -81,7 +81,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-states)
  *                                         ├── (queue-slots)
  *                                         ├── (queue-tickets)
- *                                         ├── (queue-alarms)
+ *                                         ├── (queue-expiry-timers)
  *                                         ├── (queue-timers)
  *                                         ├── (queue-idempotency)
  *                                         ├──▶ weir.releases
@@ -117,9 +117,9 @@ public final class WeirTopology {
     private static final String LEASE_RESPONSES_IN = "lease-responses";
     private static final String READ_LEASE_RESPONSES = "read-leases";
     private static final String LEASE_REQUESTS_OUT = "lease-requests";
-    private static final String LEASE_REQUESTS_IN = "asked";
+    private static final String LEASE_REQUESTS_IN = "lease-requests";
     private static final String LEND = "lend";
-    private static final String LEASE_RESPONSES_OUT = "granted";
+    private static final String LEASE_RESPONSES_OUT = "lease-responses";
     private static final String POLICIES = "policies";
     private static final String UPDATE_POLICIES = "update-policies";
     private static final String CHECK_POLICIES = "check-policies";
@@ -184,10 +184,10 @@ public final class WeirTopology {
 
     /** Returns the deciding topology without a schema registry and with a wall clock that is never stepped. */
     public static Topology deciding(
-            WeirConfig config, int partitions, PolicyRegistry policies, EnforcerMetrics counts) {
+            WeirConfig config, int partitions, PolicyRegistry policies, EnforcerMetrics metrics) {
         CacheBudget memory = new CacheBudget(config.state().hotMemoryBytes());
         TopicPartitions both = new TopicPartitions(new RequestPartitions(partitions, partitions), replies(config));
-        return deciding(config, both, policies, counts, memory, Optional.empty(), () -> 0);
+        return deciding(config, both, policies, metrics, memory, Optional.empty(), () -> 0);
     }
 
     /**
@@ -206,7 +206,7 @@ public final class WeirTopology {
             WeirConfig config,
             TopicPartitions partitions,
             PolicyRegistry policies,
-            EnforcerMetrics counts,
+            EnforcerMetrics metrics,
             CacheBudget memory,
             Optional<SchemaRegistry> registry,
             LongSupplier clockSteps) {
@@ -229,7 +229,7 @@ public final class WeirTopology {
                                 requests(config, registry),
                                 placement,
                                 config.requests().maxAhead(),
-                                counts,
+                                metrics,
                                 new ReadRequests.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
                         REQUESTS)
                 .addSource(AS_THE_CONSUMER, ROUTED, ORIGINAL_TIME, BYTES_IN, BYTES_IN, topics.routedRequests())
@@ -238,7 +238,7 @@ public final class WeirTopology {
                         () -> new ReadRoutedRequests(
                                 requests(config, registry),
                                 placement,
-                                counts,
+                                metrics,
                                 topics.requests(),
                                 new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS)),
                         ROUTED)
@@ -246,13 +246,13 @@ public final class WeirTopology {
                 .addProcessor(
                         READ_LEASE_RESPONSES,
                         () -> new ReadLeaseResponses(
-                                counts, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
+                                metrics, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
                         LEASE_RESPONSES_IN)
                 .addProcessor(
                         DECIDE,
                         () -> new Decide(
                                 policies,
-                                counts,
+                                metrics,
                                 config,
                                 new Decide.StoreNames(
                                         Stores.POLICY_STATES,
@@ -299,8 +299,8 @@ public final class WeirTopology {
      * without a schema registry.
      */
     public static Topology shaping(
-            WeirConfig config, PolicyRegistry policies, QueueRegistry queues, EnforcerMetrics counts) {
-        return shaping(config, replies(config), policies, queues, counts, Optional.empty());
+            WeirConfig config, PolicyRegistry policies, QueueRegistry queues, EnforcerMetrics metrics) {
+        return shaping(config, replies(config), policies, queues, metrics, Optional.empty());
     }
 
     /**
@@ -319,7 +319,7 @@ public final class WeirTopology {
             ReplyPartitions replies,
             PolicyRegistry policies,
             QueueRegistry queues,
-            EnforcerMetrics counts,
+            EnforcerMetrics metrics,
             Optional<SchemaRegistry> registry) {
         Topics topics = Topics.of(config);
         return new Topology()
@@ -327,7 +327,7 @@ public final class WeirTopology {
                 .addProcessor(
                         CHECK_POLICIES,
                         () -> new CheckPolicies(
-                                counts,
+                                metrics,
                                 Stores.GOOD_POLICIES,
                                 new CheckPolicies.Outlets(RESTORED_POLICIES, BAD_POLICIES)),
                         POLICIES)
@@ -340,13 +340,13 @@ public final class WeirTopology {
                         () -> new Shape(
                                 policies,
                                 queues,
-                                counts,
+                                metrics,
                                 config,
                                 new StoredQueues.StoreNames(
                                         Stores.QUEUE_STATES,
                                         Stores.QUEUE_SLOTS,
                                         Stores.QUEUE_TICKETS,
-                                        Stores.QUEUE_ALARMS,
+                                        Stores.QUEUE_EXPIRY_TIMERS,
                                         Stores.QUEUE_TIMERS,
                                         Stores.QUEUE_IDEMPOTENCY),
                                 new Shape.Outlets(DECISIONS, REPLIES, RELEASES, QUEUE_MESSAGES, DEAD_LETTERS),
@@ -355,7 +355,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
-                .addStateStore(Stores.persistent(Stores.QUEUE_ALARMS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_EXPIRY_TIMERS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TIMERS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_IDEMPOTENCY), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), SHAPE)
@@ -367,7 +367,7 @@ public final class WeirTopology {
                         LEND,
                         () -> new Lend(
                                 policies,
-                                counts,
+                                metrics,
                                 config,
                                 new Lend.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
                                 new Lend.Outlets(LEASE_RESPONSES_OUT, DEAD_LETTERS)),

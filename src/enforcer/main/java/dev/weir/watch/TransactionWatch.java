@@ -246,9 +246,9 @@ final class TransactionWatch {
 
     /** Returns the ends of partitions, as far as they are known. */
     private Map<TopicPartition, Long> offsets(Set<TopicPartition> partitions, IsolationLevel level) {
-        Map<TopicPartition, OffsetSpec> asked =
+        Map<TopicPartition, OffsetSpec> specs =
                 partitions.stream().collect(Collectors.toMap(one -> one, one -> OffsetSpec.latest()));
-        ListOffsetsResult answers = admin.listOffsets(asked, new ListOffsetsOptions(level));
+        ListOffsetsResult answers = admin.listOffsets(specs, new ListOffsetsOptions(level));
         Map<TopicPartition, Long> ends = new HashMap<>();
         for (TopicPartition partition : partitions) {
             try {

@@ -103,13 +103,13 @@ class KafkaSettingsTest {
     @Test
     void consumers_have_their_own_auto_offset_reset() {
         PolicyRegistry policies = new PolicyRegistry();
-        EnforcerMetrics counts = new EnforcerMetrics();
+        EnforcerMetrics metrics = new EnforcerMetrics();
         assertThat(startsOfConsumers(
-                        WeirTopology.deciding(WeirConfig.DEFAULTS, 4, policies, counts),
+                        WeirTopology.deciding(WeirConfig.DEFAULTS, 4, policies, metrics),
                         StreamsSettings.deciding(WeirConfig.DEFAULTS)))
                 .containsExactly("earliest");
         assertThat(startsOfConsumers(
-                        WeirTopology.shaping(WeirConfig.DEFAULTS, policies, new QueueRegistry(), counts),
+                        WeirTopology.shaping(WeirConfig.DEFAULTS, policies, new QueueRegistry(), metrics),
                         StreamsSettings.shaping(WeirConfig.DEFAULTS)))
                 .containsExactly("earliest");
     }

@@ -11,12 +11,12 @@ class RecentCountsTest {
 
     private static final int A_MINUTE = 60;
 
-    private final EnforcerMetrics counts = new EnforcerMetrics();
+    private final EnforcerMetrics metrics = new EnforcerMetrics();
     private long at;
 
     private void deny(String client, int times) {
         for (int i = 0; i < times; i++) {
-            Counting.decide(counts, client, "p", Outcome.DENIED);
+            Counting.decide(metrics, client, "p", Outcome.DENIED);
         }
     }
 
@@ -29,7 +29,7 @@ class RecentCountsTest {
     @Test
     void earlier_counts_are_not_part_of_the_first_second() {
         deny("early", 3);
-        RecentCounts recently = new RecentCounts(counts);
+        RecentCounts recently = new RecentCounts(metrics);
         deny("late", 2);
         assertThat(recently.nextSecond(at += 1_000).decisions().values()).containsExactly(2L);
         assertThat(recently.nextSecond(at += 1_000).decisions().values()).containsExactly(0L);
@@ -37,12 +37,12 @@ class RecentCountsTest {
 
     @Test
     void the_clients_of_the_last_decisions_are_kept_the_latest_first() {
-        RecentCounts recently = new RecentCounts(counts);
+        RecentCounts recently = new RecentCounts(metrics);
         for (int i = 0; i < Sampler.MAX_RECENT + 5; i++) {
-            Counting.decide(counts, "client " + i, "p", Outcome.ALLOWED);
+            Counting.decide(metrics, "client " + i, "p", Outcome.ALLOWED);
             recently.nextSecond(at += 1_000);
         }
-        Counting.decide(counts, "client 9", "p", Outcome.ALLOWED);
+        Counting.decide(metrics, "client 9", "p", Outcome.ALLOWED);
         recently.nextSecond(at += 1_000);
         pass(recently, 2 * A_MINUTE);
         assertThat(recently.recentClients())

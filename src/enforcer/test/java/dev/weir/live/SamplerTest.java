@@ -31,12 +31,12 @@ class SamplerTest {
         RUNNING
     }
 
-    private final EnforcerMetrics counts = new EnforcerMetrics();
+    private final EnforcerMetrics metrics = new EnforcerMetrics();
     private final List<QueueView> queues = new ArrayList<>();
     private final Sampler sampler = new Sampler(
             new MetricSource(
                     Map.of(),
-                    counts,
+                    metrics,
                     new PolicyRegistry(),
                     new CacheBudget(0),
                     () -> List.copyOf(queues),
@@ -64,9 +64,9 @@ class SamplerTest {
 
     @Test
     void limited_clients_and_the_results_of_policies_are_reported() {
-        Counting.decide(counts, "alice", "p", Outcome.DENIED);
-        Counting.decide(counts, "bob", "p", Outcome.ALLOWED);
-        Counting.evaluate(counts, "q", Outcome.ALLOWED);
+        Counting.decide(metrics, "alice", "p", Outcome.DENIED);
+        Counting.decide(metrics, "bob", "p", Outcome.ALLOWED);
+        Counting.evaluate(metrics, "q", Outcome.ALLOWED);
         long nowMs = System.currentTimeMillis() + HOUR_MS;
         sampler.sample(nowMs);
         LimitedReport.Selection all =

@@ -14,7 +14,7 @@ class EnforcerMetricsTest {
     private static final int MANY = EnforcerMetrics.MOST + 500;
     private static final long NANOS_PER_MS = 1_000_000;
 
-    private final EnforcerMetrics counts = new EnforcerMetrics();
+    private final EnforcerMetrics metrics = new EnforcerMetrics();
     private QueueRules rules =
             new QueueRules("q", 1, 1, 1, 1, 1, QueueRules.NO_MAX_WAIT, 0, Map.of("gold", new TierShare(1, 1)));
 
@@ -25,11 +25,11 @@ class EnforcerMetricsTest {
     private void release(String queue, String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
         Release release =
                 new Release("r", "c", tier, queue, 1, enqueuedAtMs, releaseAtMs * NANOS_PER_MS, 1, Map.of(), null);
-        counts.released(release, rules, nowMs);
+        metrics.released(release, rules, nowMs);
     }
 
     private long releases(String queue, String tier) {
-        return counts.waitsMs().get(new EnforcerMetrics.Line(queue, tier)).count();
+        return metrics.waitsMs().get(new EnforcerMetrics.Line(queue, tier)).count();
     }
 
     @Test
@@ -39,7 +39,7 @@ class EnforcerMetricsTest {
         }
         release("gold", 0, 5, 5);
         release(null, 0, 5, 5);
-        assertThat(counts.waitsMs()).hasSize(3);
+        assertThat(metrics.waitsMs()).hasSize(3);
         assertThat(releases("q", EnforcerMetrics.OTHER)).isEqualTo(MANY);
         assertThat(releases("q", "gold")).isEqualTo(1);
         assertThat(releases("q", EnforcerMetrics.NONE)).isEqualTo(1);
@@ -69,9 +69,9 @@ class EnforcerMetricsTest {
         for (int i = 0; i < 2 * MANY; i++) {
             release("queue " + i, "gold", 0, 5, 5);
         }
-        assertThat(counts.waitsMs()).hasSize(2 * EnforcerMetrics.MOST + 1);
+        assertThat(metrics.waitsMs()).hasSize(2 * EnforcerMetrics.MOST + 1);
         assertThat(releases(EnforcerMetrics.OTHER, EnforcerMetrics.OTHER)).isPositive();
-        assertThat(counts.waitsMs().values().stream()
+        assertThat(metrics.waitsMs().values().stream()
                         .mapToLong(Histogram.Reading::count)
                         .sum())
                 .isEqualTo(2 * MANY);
@@ -81,10 +81,10 @@ class EnforcerMetricsTest {
     void a_release_counts_by_its_wait_and_by_how_late_it_is() {
         release(null, 1_000, 1_050, 1_030);
         release(null, 1_000, 1_500, 1_502);
-        Histogram.Reading waits = counts.waitsMs().get(new EnforcerMetrics.Line("q", EnforcerMetrics.NONE));
+        Histogram.Reading waits = metrics.waitsMs().get(new EnforcerMetrics.Line("q", EnforcerMetrics.NONE));
         assertThat(waits.counts().subList(0, 6)) // up to 10, 20, 50, 100, 200, 500 ms
                 .isEqualTo(List.of(0L, 0L, 1L, 0L, 0L, 1L));
         assertThat(waits.sum()).isEqualTo(550);
-        assertThat(counts.latenessMs().counts().subList(0, 3)).isEqualTo(List.of(1L, 1L, 0L)); // up to 1, 2, 5 ms
+        assertThat(metrics.latenessMs().counts().subList(0, 3)).isEqualTo(List.of(1L, 1L, 0L)); // up to 1, 2, 5 ms
     }
 }

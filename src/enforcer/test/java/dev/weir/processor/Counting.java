@@ -13,18 +13,18 @@ public final class Counting {
     private Counting() {}
 
     /** Counts a decision by one policy. */
-    public static void decide(EnforcerMetrics counts, String client, String policy, Outcome outcome) {
+    public static void decide(EnforcerMetrics metrics, String client, String policy, Outcome outcome) {
         Reason reason = outcome == Outcome.DENIED ? Reason.LIMIT_EXCEEDED : Reason.WITHIN_LIMITS;
-        counts.decided(new Decision(
+        metrics.decided(new Decision(
                         new Decision.Identity("r", client, new Request.Source(0, 0)),
                         new Decision.Status(outcome, reason, 200),
                         Decision.Timing.never(0))
                 .withLimit(new PolicyVersion(policy, 1), null));
-        evaluate(counts, policy, outcome);
+        evaluate(metrics, policy, outcome);
     }
 
     /** Counts the result of one of the policies that were evaluated for a request. */
-    public static void evaluate(EnforcerMetrics counts, String policy, Outcome result) {
-        counts.evaluated(policy, result);
+    public static void evaluate(EnforcerMetrics metrics, String policy, Outcome result) {
+        metrics.evaluated(policy, result);
     }
 }

@@ -58,7 +58,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ShapeTest {
 
     private static final StoredQueues.StoreNames STORES =
-            new StoredQueues.StoreNames("states", "slots", "tickets", "alarms", "timers", "answers");
+            new StoredQueues.StoreNames("states", "slots", "tickets", "expiry-timers", "timers", "answers");
     private static final QueueMessageCodec CODEC = new QueueMessageCodec();
     private static final Shape.Outlets OUTLETS =
             new Shape.Outlets("decisions", "replies", "releases", "messages", "dead-letters");
@@ -84,7 +84,7 @@ class ShapeTest {
                 STORES.states(),
                 STORES.slots(),
                 STORES.tickets(),
-                STORES.alarms(),
+                STORES.expiryTimers(),
                 STORES.timers(),
                 STORES.answers())) {
             stores.add(open(name, opening));

@@ -92,7 +92,7 @@ class SnapshotStatesTest {
         assertThat(Decider.local(task).decide(request, policies)).isEqualTo(first);
         assertThat(foretell(request(RequestKind.CONSUME, 1, 5_000), policies))
                 .contains(first.asRepeated(new Request.Source(0, 0)));
-        assertThat(answers.approximateNumEntries()).isEqualTo(2); // the answer and its eviction note
+        assertThat(answers.approximateNumEntries()).isEqualTo(2); // the answer and its eviction entry
     }
 
     /** The segments, with an action of the task before each read. */

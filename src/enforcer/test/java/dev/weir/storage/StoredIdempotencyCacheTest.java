@@ -77,12 +77,12 @@ class StoredIdempotencyCacheTest {
         return new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", id), null);
     }
 
-    private int notes() {
-        return size(KeyCodec.note(0), KeyCodec.note(Long.MAX_VALUE));
+    private int evictionEntries() {
+        return size(KeyCodec.encodeNumber(0), KeyCodec.encodeNumber(Long.MAX_VALUE));
     }
 
     private int answers() {
-        return size(KeyCodec.note(Long.MAX_VALUE), null);
+        return size(KeyCodec.encodeNumber(Long.MAX_VALUE), null);
     }
 
     private int size(byte[] from, byte[] to) {
@@ -103,7 +103,7 @@ class StoredIdempotencyCacheTest {
             assertThat(memory.get(key(i)).number()).isEqualTo(i);
         }
         assertThat(answers()).isEqualTo(MOST);
-        assertThat(notes()).isEqualTo(MOST);
+        assertThat(evictionEntries()).isEqualTo(MOST);
         IdempotencyCache memory = open();
         assertThat(memory.get(key(699))).isNull();
         assertThat(memory.get(key(700)).answer()).isEqualTo(answer(700));
@@ -122,7 +122,7 @@ class StoredIdempotencyCacheTest {
         }
         assertThat(memory.get(key(0))).isNull();
         assertThat(answers()).isEqualTo(20);
-        assertThat(notes()).isEqualTo(MOST);
+        assertThat(evictionEntries()).isEqualTo(MOST);
     }
 
     @Test

@@ -79,7 +79,7 @@ class RoutingTest {
             assertThat(decided.key()).isEqualTo(bytes(HERE));
             assertThat(decision(decided).source()).isEqualTo(new Request.Source(0, 0));
             assertThat(weir.routed.isEmpty()).isTrue();
-            assertThat(weir.counts.misplacedRequests()).isZero();
+            assertThat(weir.metrics.misplacedRequests()).isZero();
         }
     }
 
@@ -98,7 +98,7 @@ class RoutingTest {
             String origin = "weir.origin=0:1:1000"
                     + (written == NO_KEY ? "" : ":" + new String(written, StandardCharsets.UTF_8));
             assertThat(texts(routed.headers())).containsExactly("mine=1", origin);
-            assertThat(weir.counts.misplacedRequests()).isEqualTo(1);
+            assertThat(weir.metrics.misplacedRequests()).isEqualTo(1);
             assertThat(weir.decisions.isEmpty()).isTrue();
         }
     }
@@ -272,7 +272,7 @@ class RoutingTest {
             assertThat(text(dead, "weir.detail"))
                     .matches("the client belongs in partition [123]; set partitioner=murmur2_random in the producer"
                             + " and use the client as the key");
-            assertThat(weir.counts.misplacedRequests()).isEqualTo(1);
+            assertThat(weir.metrics.misplacedRequests()).isEqualTo(1);
             weir.send(bytes("another"), request("r", HERE), new RecordHeaders(), 1_000);
             assertThat(decision(weir.decisions.readRecord()).client()).isEqualTo(HERE);
             assertThat(weir.routed.isEmpty()).isTrue();
@@ -293,7 +293,7 @@ class RoutingTest {
     }
 
     private final class Weir implements AutoCloseable {
-        final EnforcerMetrics counts = new EnforcerMetrics();
+        final EnforcerMetrics metrics = new EnforcerMetrics();
         final TopologyTestDriver driver;
         final TestInputTopic<byte[], byte[]> requests;
         final TestInputTopic<byte[], byte[]> routedIn;
@@ -318,7 +318,7 @@ class RoutingTest {
                     .kafka(from.kafka())
                     .build();
             driver = new TopologyTestDriver(
-                    WeirTopology.deciding(config, partitions, new PolicyRegistry(), counts),
+                    WeirTopology.deciding(config, partitions, new PolicyRegistry(), metrics),
                     StreamsSettings.deciding(config),
                     TopologyHarness.CLOCK);
             Topics topics = Topics.of(config);

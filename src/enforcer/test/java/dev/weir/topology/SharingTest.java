@@ -63,7 +63,7 @@ class SharingTest {
     private Path directory;
 
     private final PolicyRegistry live = new PolicyRegistry();
-    private final EnforcerMetrics counts = new EnforcerMetrics();
+    private final EnforcerMetrics metrics = new EnforcerMetrics();
     private final RequestCodec requestCodec = new RequestCodec();
     private final DecisionCodec decisionCodec = new DecisionCodec();
     private TopologyTestDriver deciding;
@@ -83,9 +83,9 @@ class SharingTest {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
         Topics topics = Topics.of("weir.", "weir");
         deciding = new TopologyTestDriver(
-                WeirTopology.deciding(config, 1, live, counts), StreamsSettings.deciding(config), START);
+                WeirTopology.deciding(config, 1, live, metrics), StreamsSettings.deciding(config), START);
         lending = new TopologyTestDriver(
-                WeirTopology.shaping(config, live, new QueueRegistry(), counts),
+                WeirTopology.shaping(config, live, new QueueRegistry(), metrics),
                 StreamsSettings.shaping(config),
                 START);
         requests = in(deciding, topics.requests());
@@ -696,16 +696,19 @@ class SharingTest {
     void responses_to_other_holders_are_ignored() throws Exception {
         apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 10, per: 1h}]}", 1);
         request("alice", 1);
-        TestRecord<byte[], byte[]> asked = asksOut.readRecord();
-        long number = new LeaseRequestAvro().decode(asked.value()).request().number();
+        TestRecord<byte[], byte[]> leaseRequest = asksOut.readRecord();
+        long number =
+                new LeaseRequestAvro().decode(leaseRequest.value()).request().number();
         LeaseResponse granted = new LeaseResponse.Granted(number, 1, 10, nowMs, nowMs, nowMs + 5_000, 1);
         for (String another : List.of("another", "p0", "another/0", "weir/1")) {
             grantsIn.pipeInput(
-                    asked.key(), new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, another, 0)));
+                    leaseRequest.key(),
+                    new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, another, 0)));
         }
         assertThat(decided()).isEmpty();
         grantsIn.pipeInput(
-                asked.key(), new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, "weir/0", 0)));
+                leaseRequest.key(),
+                new LeaseResponseAvro().encode(new LeaseResponseAvro.Addressed(granted, "weir/0", 0)));
         assertThat(outcomes()).containsExactly(Outcome.ALLOWED);
     }
 
@@ -788,7 +791,7 @@ class SharingTest {
             byte[] key = KeyCodec.encode(new StateKey(StateKey.NO_CLIENT, policy, List.of()));
             asksIn.pipeInput(key, new LeaseRequestAvro().encode(new LeaseRequestAvro.Addressed(request, 0)));
         }
-        assertThat(counts.leasing())
+        assertThat(metrics.leasing())
                 .containsExactly(
                         Map.entry(new EnforcerMetrics.Leasing("(other)", EnforcerMetrics.LeaseMessage.REFUSED), 2L));
     }

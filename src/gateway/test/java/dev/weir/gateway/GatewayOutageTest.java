@@ -229,18 +229,18 @@ class GatewayOutageTest {
 
     /** Sends calls of all kinds at once, and returns their answers. */
     private static Map<Kind, List<Answer>> askAll(String client, int each) throws Exception {
-        Map<Kind, List<Future<Answer>>> asked = new EnumMap<>(Kind.class);
+        Map<Kind, List<Future<Answer>>> pending = new EnumMap<>(Kind.class);
         for (int i = 0; i < each; i++) {
             String id = client + "-" + i;
             for (Kind kind : Kind.values()) {
                 Callable<Answer> call = () -> kind.ask(client, kind + id);
-                asked.computeIfAbsent(kind, any -> new ArrayList<>()).add(callers.submit(call));
+                pending.computeIfAbsent(kind, any -> new ArrayList<>()).add(callers.submit(call));
             }
         }
         Map<Kind, List<Answer>> answers = new EnumMap<>(Kind.class);
         for (Kind kind : Kind.values()) {
             List<Answer> ofKind = new ArrayList<>();
-            for (Future<Answer> answer : asked.get(kind)) {
+            for (Future<Answer> answer : pending.get(kind)) {
                 ofKind.add(answer.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
             }
             answers.put(kind, ofKind);

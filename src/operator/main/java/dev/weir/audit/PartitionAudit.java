@@ -189,10 +189,10 @@ public final class PartitionAudit {
         }
     }
 
-    private void replay(ReplayRequest asked, PositionStatus placing) {
-        Request request = asked.request();
-        LoggedDecision first = asked.firstDecision();
-        if (first == null && mayStillWait(asked)) {
+    private void replay(ReplayRequest replayRequest, PositionStatus placing) {
+        Request request = replayRequest.request();
+        LoggedDecision first = replayRequest.firstDecision();
+        if (first == null && mayStillWait(replayRequest)) {
             verdicts.addUnverified(request.source(), UnverifiedReason.NOT_YET);
             return;
         }
@@ -200,21 +200,21 @@ public final class PartitionAudit {
             verdicts.reportImpossibleOrder(request, first);
         }
         Recomputed recomputed = recomputation.recompute(request, first, placing == PositionStatus.KNOWN);
-        if (asked.isDecidedByLimits()) {
+        if (replayRequest.isDecidedByLimits()) {
             sharedQuotas.add(
                     request, first.decision(), first.place(), first.source().offset(), recomputed.shared());
         }
-        matcher.matchRequest(request, recomputed, asked.decisions(), first, asked.isDeadLetter());
+        matcher.matchRequest(request, recomputed, replayRequest.decisions(), first, replayRequest.isDeadLetter());
     }
 
     /** Returns whether the log ends before the request's longest wait is over. */
-    private boolean mayStillWait(ReplayRequest asked) {
-        return asked.canWait()
-                && !asked.isDeadLetter()
-                && !decisions.mayBeDeleted(asked.request().source())
+    private boolean mayStillWait(ReplayRequest replayRequest) {
+        return replayRequest.canWait()
+                && !replayRequest.isDeadLetter()
+                && !decisions.mayBeDeleted(replayRequest.request().source())
                 && decisions.readToMs()
-                        <= asked.readToMs()
-                                + asked.longestWaitMs()
+                        <= replayRequest.readToMs()
+                                + replayRequest.longestWaitMs()
                                 + scope.range().policyLag().toMillis();
     }
 

@@ -89,10 +89,10 @@ final class Recomputation {
             unjudged = UnverifiedReason.TOO_LATE;
             applicable.forEach(policy -> unknownStates.add(policy.stateKey(request), UnverifiedReason.TOO_LATE));
         }
-        DecisionResult ruling = decide(request, recorded, table);
+        DecisionResult result = decide(request, recorded, table);
         Decision decision = recorded == null || recorded.isByQueue() ? null : recorded.decision();
-        unknownStates.observe(request, applicable, decision, unjudged == null || chargesEqually(ruling, decision));
-        return new Recomputed(ruling, unjudged, shared(request, applicable));
+        unknownStates.observe(request, applicable, decision, unjudged == null || chargesEqually(result, decision));
+        return new Recomputed(result, unjudged, shared(request, applicable));
     }
 
     /** Finds the policies that were in force. Returns why they are unknown; null if they are known. */
@@ -147,9 +147,9 @@ final class Recomputation {
     }
 
     /** Returns whether the recomputed and the recorded decision charge the same. */
-    private static boolean chargesEqually(DecisionResult ruling, Decision recorded) {
+    private static boolean chargesEqually(DecisionResult result, Decision recorded) {
         return recorded != null
-                && ruling instanceof Decision decided
+                && result instanceof Decision decided
                 && decided.outcome() == recorded.outcome()
                 && decided.repeated() == recorded.repeated()
                 && Objects.equals(decided.delayMs(), recorded.delayMs());

@@ -71,7 +71,7 @@ final class ReplayOrder {
 
     /** Replays a request at its position. */
     interface ReplayHandler {
-        void handle(ReplayRequest asked, PositionStatus placing);
+        void handle(ReplayRequest replayRequest, PositionStatus placing);
     }
 
     private final DecisionLog decisions;
@@ -92,67 +92,72 @@ final class ReplayOrder {
     }
 
     /** Replays a request of the task's own partition, now or later. */
-    void addOwn(ReplayRequest asked) {
-        DecisionOrder inOrder = new DecisionOrder(asked.offset(), 0);
+    void addOwn(ReplayRequest replayRequest) {
+        DecisionOrder inOrder = new DecisionOrder(replayRequest.offset(), 0);
         handleBefore(inOrder);
         position = inOrder;
-        boolean mayComeLater = asked.canWait()
-                && asked.decisions().isEmpty()
-                && !asked.isDeadLetter()
-                && !decisions.mayBeDeleted(asked.request().source());
+        boolean mayComeLater = replayRequest.canWait()
+                && replayRequest.decisions().isEmpty()
+                && !replayRequest.isDeadLetter()
+                && !decisions.mayBeDeleted(replayRequest.request().source());
         if (mayComeLater) {
-            keepWaiting(asked);
-        } else if (asked.firstDecision() == null || asked.firstDecision().order() == null) {
+            keepWaiting(replayRequest);
+        } else if (replayRequest.firstDecision() == null
+                || replayRequest.firstDecision().order() == null) {
             handler.handle(
-                    asked,
-                    asked.firstDecision() == null && asked.canWait() ? PositionStatus.UNKNOWN : PositionStatus.KNOWN);
+                    replayRequest,
+                    replayRequest.firstDecision() == null && replayRequest.canWait()
+                            ? PositionStatus.UNKNOWN
+                            : PositionStatus.KNOWN);
         } else {
-            schedule(asked);
+            schedule(replayRequest);
         }
     }
 
     /** Replays a request that was routed from another partition, now or later. */
-    void addRouted(ReplayRequest asked) {
-        schedule(asked);
+    void addRouted(ReplayRequest replayRequest) {
+        schedule(replayRequest);
     }
 
     /** Adds a decision to a request that has not been replayed yet. Returns false if there is no such request. */
     boolean addLateDecision(LoggedDecision recorded) {
-        ReplayRequest asked = waiting.remove(recorded.source());
-        if (asked == null) {
+        ReplayRequest replayRequest = waiting.remove(recorded.source());
+        if (replayRequest == null) {
             ReplayRequest of = scheduledBySource.get(recorded.source());
             return of != null && of.decisions().add(recorded);
         }
-        asked.decisions().add(recorded);
+        replayRequest.decisions().add(recorded);
         if (recorded.order() == null) {
-            handler.handle(asked, PositionStatus.UNKNOWN);
+            handler.handle(replayRequest, PositionStatus.UNKNOWN);
         } else {
-            schedule(asked);
+            schedule(replayRequest);
         }
         return true;
     }
 
-    private void schedule(ReplayRequest asked) {
-        DecisionOrder order = asked.firstDecision().order();
-        boolean isOwn = asked.request().source().partition() == partition;
-        if (order.step() < 1 || (isOwn && order.afterOffset() < asked.offset()) || scheduled.containsKey(order)) {
-            handler.handle(asked, PositionStatus.IMPOSSIBLE);
+    private void schedule(ReplayRequest replayRequest) {
+        DecisionOrder order = replayRequest.firstDecision().order();
+        boolean isOwn = replayRequest.request().source().partition() == partition;
+        if (order.step() < 1
+                || (isOwn && order.afterOffset() < replayRequest.offset())
+                || scheduled.containsKey(order)) {
+            handler.handle(replayRequest, PositionStatus.IMPOSSIBLE);
         } else if (order.compareTo(position) <= 0) {
-            handler.handle(asked, PositionStatus.UNKNOWN);
+            handler.handle(replayRequest, PositionStatus.UNKNOWN);
         } else {
-            scheduled.put(order, asked);
-            scheduledBySource.put(asked.request().source(), asked);
+            scheduled.put(order, replayRequest);
+            scheduledBySource.put(replayRequest.request().source(), replayRequest);
         }
     }
 
-    private void keepWaiting(ReplayRequest asked) {
+    private void keepWaiting(ReplayRequest replayRequest) {
         if (waiting.size() >= MAX_WAITING) {
             Iterator<ReplayRequest> oldest = waiting.values().iterator();
             ReplayRequest left = oldest.next();
             oldest.remove();
             handler.handle(left, PositionStatus.UNKNOWN);
         }
-        waiting.put(asked.request().source(), asked);
+        waiting.put(replayRequest.request().source(), replayRequest);
     }
 
     private void handleBefore(DecisionOrder end) {
@@ -163,10 +168,10 @@ final class ReplayOrder {
 
     private void handleFirst() {
         Map.Entry<DecisionOrder, ReplayRequest> first = scheduled.pollFirstEntry();
-        ReplayRequest asked = first.getValue();
-        scheduledBySource.remove(asked.request().source());
+        ReplayRequest replayRequest = first.getValue();
+        scheduledBySource.remove(replayRequest.request().source());
         position = first.getKey();
-        handler.handle(asked, position.afterOffset() < ownEnd ? PositionStatus.KNOWN : PositionStatus.UNKNOWN);
+        handler.handle(replayRequest, position.afterOffset() < ownEnd ? PositionStatus.KNOWN : PositionStatus.UNKNOWN);
     }
 
     /**
@@ -201,7 +206,8 @@ final class ReplayOrder {
      */
     boolean hasInScope(AuditScope scope) {
         return scheduled.values().stream()
-                .anyMatch(asked -> scope.isInScope(asked.request().source()));
+                .anyMatch(
+                        replayRequest -> scope.isInScope(replayRequest.request().source()));
     }
 
     /** Replays all remaining requests at the end of the log. */
@@ -209,7 +215,7 @@ final class ReplayOrder {
         while (!scheduled.isEmpty()) {
             handleFirst();
         }
-        waiting.values().forEach(asked -> handler.handle(asked, PositionStatus.UNKNOWN));
+        waiting.values().forEach(replayRequest -> handler.handle(replayRequest, PositionStatus.UNKNOWN));
         waiting.clear();
     }
 }

@@ -100,11 +100,11 @@ public final class Backtest {
                 run.check();
                 states.observe(request.timestampMs());
                 run.advanceTo(request.timestampMs());
-                DecisionResult ruling = decider.decide(request, policies);
-                if (ruling instanceof Admission admission) {
+                DecisionResult result = decider.decide(request, policies);
+                if (result instanceof Admission admission) {
                     run.admit(admission);
                 } else {
-                    run.emitDecision(request, (Decision) ruling);
+                    run.emitDecision(request, (Decision) result);
                 }
             }
             run.drain();

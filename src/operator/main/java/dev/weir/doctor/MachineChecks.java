@@ -53,10 +53,10 @@ final class MachineChecks {
 
     /** @param all the memory of the machine or its container */
     static void memory(long heap, long all, State state, FindingCollector notes) {
-        long asked = heap + state.memoryBytes() + JVM_OVERHEAD_BYTES;
+        long configured = heap + state.memoryBytes() + JVM_OVERHEAD_BYTES;
         String sum = "heap " + mib(heap) + ", state.memory " + mib(state.memoryBytes()) + ", about "
-                + mib(JVM_OVERHEAD_BYTES) + " for the JVM: " + mib(asked) + " of " + mib(all);
-        if (asked > all) {
+                + mib(JVM_OVERHEAD_BYTES) + " for the JVM: " + mib(configured) + " of " + mib(all);
+        if (configured > all) {
             long left = all - state.memoryBytes() - JVM_OVERHEAD_BYTES;
             notes.warn(
                     sum + ": the operating system may kill the process",

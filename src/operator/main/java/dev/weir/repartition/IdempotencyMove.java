@@ -11,9 +11,9 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
  * Moves idempotent answers. They have numbers, by which a partition evicts them in order, so each one gets the next
  * number of its new partition.
  *
- * <p>An answer is followed by its note. The note stays where it is, since the numbers of a partition have no gaps; a
- * note without an answer has no effect when its turn comes. Notes are deleted in order, and with their answers, so what
- * is older than the last deleted one is skipped.
+ * <p>An answer is followed by its eviction entry. That entry stays where it is, because the numbers of a partition have
+ * no gaps; without its answer, it has no effect when its turn comes. Eviction entries are deleted in order, together with
+ * their answers, so whatever is older than the last deleted one is skipped.
  */
 final class IdempotencyMove {
 
@@ -48,8 +48,8 @@ final class IdempotencyMove {
     }
 
     private void readNumber(ConsumerRecord<byte[], byte[]> record) {
-        if (KeyCodec.isNote(record.key())) {
-            long number = KeyCodec.readNote(record.key());
+        if (KeyCodec.isNumber(record.key())) {
+            long number = KeyCodec.decodeNumber(record.key());
             int partition = record.partition();
             nextNumber[partition] = Math.max(nextNumber[partition], number + 1);
             if (record.value() == null) {
@@ -60,17 +60,17 @@ final class IdempotencyMove {
 
     private void copy(ConsumerRecord<byte[], byte[]> record) {
         writer.commitIfLate();
-        if (!KeyCodec.isNote(record.key())) {
+        if (!KeyCodec.isNumber(record.key())) {
             answer = record.value() == null ? null : record;
         } else if (record.value() != null) {
-            copy(KeyCodec.readNote(record.key()), record);
+            copy(KeyCodec.decodeNumber(record.key()), record);
         }
     }
 
-    private void copy(long number, ConsumerRecord<byte[], byte[]> note) {
-        EvictionEntry entry = IdempotentAnswerCodec.decodeNote(note.value());
-        OptionalInt target = clients.target(entry.key().client(), note.partition());
-        if (target.isEmpty() || number <= lastDeleted[note.partition()] || answer == null) {
+    private void copy(long number, ConsumerRecord<byte[], byte[]> eviction) {
+        EvictionEntry entry = IdempotentAnswerCodec.decodeEvictionEntry(eviction.value());
+        OptionalInt target = clients.target(entry.key().client(), eviction.partition());
+        if (target.isEmpty() || number <= lastDeleted[eviction.partition()] || answer == null) {
             return;
         }
         Entry stored = codec.decodeEntry(answer.value());
@@ -83,7 +83,7 @@ final class IdempotencyMove {
                 target.getAsInt(),
                 answer.key(),
                 codec.encode(new Entry(next, stored.untilMs(), stored.content(), stored.answer())));
-        writer.copy(note, target.getAsInt(), KeyCodec.note(next), note.value());
+        writer.copy(eviction, target.getAsInt(), KeyCodec.encodeNumber(next), eviction.value());
         moved++;
     }
 
@@ -92,7 +92,7 @@ final class IdempotencyMove {
         for (int partition = 0; partition < store.partitions(); partition++) {
             store.read(partition, record -> {
                 writer.commitIfLate();
-                if (!KeyCodec.isNote(record.key())
+                if (!KeyCodec.isNumber(record.key())
                         && record.value() != null
                         && clients.target(KeyCodec.clientOfAnswer(record.key()), record.partition())
                                 .isPresent()) {

@@ -126,14 +126,14 @@ final class RepartitionTopics {
 
     private Map<TopicPartition, Long> offsets(
             String topic, int partitions, OffsetSpec which, IsolationLevel isolation) {
-        Map<TopicPartition, OffsetSpec> asked = new HashMap<>();
+        Map<TopicPartition, OffsetSpec> specs = new HashMap<>();
         for (int partition = 0; partition < partitions; partition++) {
-            asked.put(new TopicPartition(topic, partition), which);
+            specs.put(new TopicPartition(topic, partition), which);
         }
         Map<TopicPartition, Long> offsets = new HashMap<>();
         for (Map.Entry<TopicPartition, ListOffsetsResultInfo> found : await(
                         "read the offsets of " + topic,
-                        admin.listOffsets(asked, new ListOffsetsOptions(isolation))
+                        admin.listOffsets(specs, new ListOffsetsOptions(isolation))
                                 .all())
                 .entrySet()) {
             offsets.put(found.getKey(), found.getValue().offset());

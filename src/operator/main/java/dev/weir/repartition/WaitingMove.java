@@ -43,7 +43,7 @@ final class WaitingMove {
                 String client = codec.decode(record.value()).request().client();
                 OptionalInt target = clients.target(client, record.partition());
                 if (target.isPresent()) {
-                    byte[] key = KeyCodec.note(nextNumber[target.getAsInt()]++);
+                    byte[] key = KeyCodec.encodeNumber(nextNumber[target.getAsInt()]++);
                     writer.copy(record, target.getAsInt(), key, record.value());
                     writer.delete(record);
                     moved++;
@@ -55,7 +55,7 @@ final class WaitingMove {
     }
 
     private void read(ConsumerRecord<byte[], byte[]> record, Map<Long, ConsumerRecord<byte[], byte[]>> live) {
-        long number = KeyCodec.readNote(record.key());
+        long number = KeyCodec.decodeNumber(record.key());
         nextNumber[record.partition()] = Math.max(nextNumber[record.partition()], number + 1);
         if (record.value() == null) {
             live.remove(number);

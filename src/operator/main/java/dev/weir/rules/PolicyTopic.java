@@ -108,9 +108,9 @@ public final class PolicyTopic implements AutoCloseable {
      *
      * @param prune whether policies and queues that are not in the file are deleted; ignored by deletions
      * @param dryRun whether only to return what would change
-     * @param onlyNewer whether to keep the definitions on the topic that are newer than those to apply: the last change
-     *     was not made with the reason {@value #RUN_FILE}, or the definition to apply is that of one of the last
-     *     versions in the history. Ignored by deletions
+     * @param onlyNewer whether to keep the definitions on the topic that are newer than those to apply. A definition is
+     *     newer if its last change had another reason than {@value #RUN_FILE}, or if the definition to apply equals one of
+     *     the last versions in the history. Ignored by deletions
      * @param warn whether changes of policies have warnings, for which all policies are parsed
      * @param changedBy recorded with each change
      */
@@ -235,11 +235,11 @@ public final class PolicyTopic implements AutoCloseable {
         List<PolicyAvro.Applied> versions = new ArrayList<>();
         Set<String> earlier = new HashSet<>(); // a record has the author of its newest version only
         for (PolicyAvro.Applied applied : read()) {
-            List<PolicyAvro.Applied> held = applied.kind() == PolicyAvro.Kind.QUEUE
+            List<PolicyAvro.Applied> inForce = applied.kind() == PolicyAvro.Kind.QUEUE
                     ? List.of(applied)
                     : PolicyVersions.inForceFrom(applied, nowMs);
-            versions.addAll(held);
-            held.stream()
+            versions.addAll(inForce);
+            inForce.stream()
                     .filter(version -> version.version() != applied.version())
                     .forEach(version -> earlier.add(PolicyHistory.key(version)));
         }

@@ -96,17 +96,17 @@ public final class PolicyVersions {
      * the author of its newest version only.
      */
     public static List<PolicyAvro.Applied> inForceFrom(PolicyAvro.Applied applied, long timestampMs) {
-        List<PolicyAvro.Applied> held = new ArrayList<>();
+        List<PolicyAvro.Applied> inForce = new ArrayList<>();
         for (VersionInForce holding : of(applied)) {
             if (timestampMs < holding.untilMs()) {
                 PolicyAvro.Earlier version = holding.version();
                 PolicyAvro.Applied one = new PolicyAvro.Applied(
                         applied.kind(), applied.id(), version.version(), version.definition(), version.appliedAtMs());
                 boolean isNewest = version.version() == applied.version();
-                held.add(0, isNewest ? one.withChangedBy(applied.changedBy()) : one);
+                inForce.add(0, isNewest ? one.withChangedBy(applied.changedBy()) : one);
             }
         }
-        return held;
+        return inForce;
     }
 
     private static List<PolicyAvro.Earlier> versions(List<VersionInForce> holding) {

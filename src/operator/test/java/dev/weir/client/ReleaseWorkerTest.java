@@ -103,11 +103,11 @@ class ReleaseWorkerTest {
                             note(work);
                         })
                         .start()) {
-            List<CompletableFuture<ClientDecision>> asked = new ArrayList<>();
+            List<CompletableFuture<ClientDecision>> pending = new ArrayList<>();
             for (int i = 0; i < 200; i++) {
-                asked.add(weir.decide(sms("once" + i, "/sms")));
+                pending.add(weir.decide(sms("once" + i, "/sms")));
             }
-            for (CompletableFuture<ClientDecision> answer : asked) {
+            for (CompletableFuture<ClientDecision> answer : pending) {
                 assertThat(answer.get(90, TimeUnit.SECONDS)
                                 .decision()
                                 .orElseThrow()

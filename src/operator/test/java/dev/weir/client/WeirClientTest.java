@@ -89,12 +89,12 @@ class WeirClientTest {
             List<Callable<List<ClientDecision>>> callers = new ArrayList<>();
             for (int thread = 0; thread < threads; thread++) {
                 callers.add(() -> {
-                    List<CompletableFuture<ClientDecision>> asked = new ArrayList<>();
+                    List<CompletableFuture<ClientDecision>> pending = new ArrayList<>();
                     for (int i = 0; i < each; i++) {
-                        asked.add(weir.decide(request("many")));
+                        pending.add(weir.decide(request("many")));
                     }
                     List<ClientDecision> answers = new ArrayList<>();
-                    for (CompletableFuture<ClientDecision> answer : asked) {
+                    for (CompletableFuture<ClientDecision> answer : pending) {
                         answers.add(answer.get(SECONDS, TimeUnit.SECONDS));
                     }
                     return answers;
@@ -137,9 +137,9 @@ class WeirClientTest {
     @Test
     void requests_with_the_same_id_get_one_decision_each() throws Exception {
         try (WeirClient weir = up.client().committed(true).start()) {
-            Map<RequestKind, CompletableFuture<ClientDecision>> asked = new HashMap<>();
+            Map<RequestKind, CompletableFuture<ClientDecision>> pending = new HashMap<>();
             for (RequestKind kind : List.of(RequestKind.CONSUME, RequestKind.SETTLE, RequestKind.PEEK)) {
-                asked.put(
+                pending.put(
                         kind,
                         weir.decide(RequestBuilder.of("alice")
                                 .requestId("r1")
@@ -147,9 +147,9 @@ class WeirClientTest {
                                 .cost(5)
                                 .build()));
             }
-            assertThat(decided(asked.get(RequestKind.SETTLE)).reason()).isEqualTo(Reason.SETTLED);
-            assertThat(decided(asked.get(RequestKind.CONSUME)).reason()).isEqualTo(Reason.WITHIN_LIMITS);
-            assertThat(decided(asked.get(RequestKind.PEEK)).reason()).isEqualTo(Reason.WITHIN_LIMITS);
+            assertThat(decided(pending.get(RequestKind.SETTLE)).reason()).isEqualTo(Reason.SETTLED);
+            assertThat(decided(pending.get(RequestKind.CONSUME)).reason()).isEqualTo(Reason.WITHIN_LIMITS);
+            assertThat(decided(pending.get(RequestKind.PEEK)).reason()).isEqualTo(Reason.WITHIN_LIMITS);
         }
     }
 
@@ -193,9 +193,9 @@ class WeirClientTest {
     void without_an_enforcer_the_fallback_decides_at_the_timeout(Fallback fallback) throws Exception {
         try (WeirClient weir =
                 LiveWeir.ready(down.client().timeout(SHORT).fallback(fallback).noCircuit())) {
-            CompletableFuture<ClientDecision> asked = weir.decide(request("alice"));
+            CompletableFuture<ClientDecision> pending = weir.decide(request("alice"));
             if (fallback == Fallback.FAIL) {
-                assertThatThrownBy(() -> get(asked))
+                assertThatThrownBy(() -> get(pending))
                         .cause()
                         .isInstanceOf(NoDecisionException.class)
                         .hasMessage("no decision arrived within 200ms")
@@ -203,7 +203,7 @@ class WeirClientTest {
                         .extracting(NoDecisionException::reason)
                         .isEqualTo(NoDecisionReason.TIMED_OUT);
             } else {
-                ClientDecision answer = get(asked);
+                ClientDecision answer = get(pending);
                 assertThat(answer.allowed()).isEqualTo(fallback == Fallback.FAIL_OPEN);
                 assertThat(answer.httpStatus()).isEqualTo(answer.allowed() ? 200 : 503);
                 assertThat(answer.decision()).isEmpty();

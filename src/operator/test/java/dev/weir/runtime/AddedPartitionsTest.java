@@ -263,7 +263,7 @@ class AddedPartitionsTest {
                 producer.send(new ProducerRecord<>(
                                 waiting,
                                 partition,
-                                KeyCodec.note(i),
+                                KeyCodec.encodeNumber(i),
                                 new WaiterCodec().encode(new WaiterCodec.Waiter(lease, 1, waits, List.of()))))
                         .get();
             }

@@ -260,11 +260,11 @@ class LiveShapingTest {
     private static void awaitRefusal(
             QueueHistory history, RequestSender sender, String when, String endpoint, Reason reason) {
         long before = history.poll().decided(reason);
-        int[] asked = {0};
+        int[] requested = {0};
         history.await("a decision with reason " + reason, PATIENCE, audit -> {
             boolean answered = audit.decided(reason) > before;
             if (!answered && audit.unanswered() == 0) {
-                sender.send(request(when + endpoint + asked[0]++, endpoint));
+                sender.send(request(when + endpoint + requested[0]++, endpoint));
                 sender.flush();
             }
             return answered;

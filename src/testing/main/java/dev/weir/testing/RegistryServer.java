@@ -115,17 +115,17 @@ public final class RegistryServer implements AutoCloseable {
     }
 
     private void search(HttpExchange exchange, String body) throws IOException {
-        Map<String, String> asked = new HashMap<>();
+        Map<String, String> parameters = new HashMap<>();
         for (String pair : exchange.getRequestURI().getQuery().split("&", -1)) {
             String[] parts = pair.split("=", 2);
-            asked.put(parts[0], parts[1]);
+            parameters.put(parts[0], parts[1]);
         }
-        Content content = artifacts.get(asked.get("groupId") + "/" + asked.get("artifactId"));
+        Content content = artifacts.get(parameters.get("groupId") + "/" + parameters.get("artifactId"));
         boolean isThere = content != null && content.text.equals(body);
         ObjectNode found = JSON.createObjectNode().put("count", isThere ? 1 : 0);
         ArrayNode versions = found.putArray("versions");
         if (isThere) {
-            versions.add(version(FIRST_ID + contents.indexOf(content), asked.get("groupId"), asked.get("artifactId")));
+            versions.add(version(FIRST_ID + contents.indexOf(content), parameters.get("groupId"), parameters.get("artifactId")));
         }
         reply(exchange, 200, found);
     }

@@ -156,12 +156,12 @@ class ReleaseConsumerLiveTest {
     }
 
     private static Map<TopicPartition, Long> ends(String topic) throws Exception {
-        Map<TopicPartition, OffsetSpec> asked = new HashMap<>();
+        Map<TopicPartition, OffsetSpec> specs = new HashMap<>();
         for (int i = 0; i < PARTITIONS; i++) {
-            asked.put(new TopicPartition(topic, i), OffsetSpec.latest());
+            specs.put(new TopicPartition(topic, i), OffsetSpec.latest());
         }
         Map<TopicPartition, Long> ends = new HashMap<>();
-        admin.listOffsets(asked).all().get().forEach((partition, end) -> ends.put(partition, end.offset()));
+        admin.listOffsets(specs).all().get().forEach((partition, end) -> ends.put(partition, end.offset()));
         return ends;
     }
 

@@ -18,28 +18,28 @@ class AwaitTest {
     private static final Duration LONG = Duration.ofMinutes(1);
     private static final Duration SHORT = Duration.ofMillis(200);
 
-    private final AtomicInteger asked = new AtomicInteger();
+    private final AtomicInteger calls = new AtomicInteger();
 
     @Test
     void it_asks_on_the_callers_thread_until_the_condition_holds() {
         Set<Thread> threads = new HashSet<>();
         await("the third time", LONG, () -> {
             threads.add(Thread.currentThread());
-            return asked.incrementAndGet() == 3;
+            return calls.incrementAndGet() == 3;
         });
         assertThat(threads).containsOnly(Thread.currentThread());
-        assertThat(asked).hasValue(3);
+        assertThat(calls).hasValue(3);
     }
 
     @Test
     void it_returns_the_first_value() {
-        assertThat(awaitValue("a value", LONG, () -> asked.incrementAndGet() < 3 ? null : asked.get()))
+        assertThat(awaitValue("a value", LONG, () -> calls.incrementAndGet() < 3 ? null : calls.get()))
                 .isEqualTo(3);
     }
 
     @Test
     void what_takes_too_long_is_named_as_it_is_then() {
-        assertThatThrownBy(() -> await(() -> "after " + (asked.get() > 1), SHORT, () -> asked.incrementAndGet() < 0))
+        assertThatThrownBy(() -> await(() -> "after " + (calls.get() > 1), SHORT, () -> calls.incrementAndGet() < 0))
                 .isInstanceOf(ConditionTimeoutException.class)
                 .hasMessage("not within 200 ms: after true");
         assertThatThrownBy(() -> awaitValue("a value", SHORT, () -> null)).hasMessage("not within 200 ms: a value");

@@ -270,9 +270,9 @@ public final class AttackSuite implements Callable<Integer> {
         private int failed;
         private long slowestMs;
 
-        GoodCaller(URI asked) {
-            super("calls " + asked);
-            question = HttpRequest.newBuilder(asked).timeout(PATIENCE).build();
+        GoodCaller(URI uri) {
+            super("calls " + uri);
+            question = HttpRequest.newBuilder(uri).timeout(PATIENCE).build();
         }
 
         @Override

@@ -49,13 +49,13 @@ public final class CoreRun {
     public void emitDecision(Request request, int task, DecisionContext context, long nowMs) {
         long nowNanos = nowMs * NANOS_PER_MS;
         tick(nowNanos);
-        DecisionResult ruling = tasks.computeIfAbsent(task, any -> new CoreRecomputation(policies, config))
+        DecisionResult result = tasks.computeIfAbsent(task, any -> new CoreRecomputation(policies, config))
                 .decide(request);
-        if (ruling instanceof Admission admission) {
+        if (result instanceof Admission admission) {
             Admission keyed = QueueRules.withKey(admission, queues.get(admission.queue()));
             carryOut(shaper.admit(keyed.withHeadersAndContext(List.of(), context), admitted++, nowMs, nowNanos));
         } else {
-            decisions.add(((Decision) ruling).withContext(context));
+            decisions.add(((Decision) result).withContext(context));
         }
     }
 

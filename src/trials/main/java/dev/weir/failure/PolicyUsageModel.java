@@ -95,9 +95,9 @@ final class PolicyUsageModel {
     /**
      * Records a cost that is charged whether it fits or not. A refund is ignored if nothing is in use.
      *
-     * @param asked the terms of the request
+     * @param requested the terms of the request
      */
-    void correct(int limit, PolicyTerms asked, long cost, boolean isDenial, long requestMs, long atMs) {
+    void correct(int limit, PolicyTerms requested, long cost, boolean isDenial, long requestMs, long atMs) {
         PolicyTerms terms = version.limits().get(limit);
         refundedMs = cost < 0 ? Math.max(refundedMs, requestMs) : refundedMs;
         if (cost == 0 || (cost < 0 && (tallies.isEmpty() || tallies.get(limit).isUnused(atMs)))) {
@@ -105,7 +105,7 @@ final class PolicyUsageModel {
         }
         open(atMs);
         boolean counts = terms.counts();
-        long mostUsed = counts ? asked.capacity() + (isDenial ? asked : terms).capacity() : Long.MAX_VALUE;
+        long mostUsed = counts ? requested.capacity() + (isDenial ? requested : terms).capacity() : Long.MAX_VALUE;
         boolean isBounded = counts && !(isDenial && terms.algorithm().equals("sliding-window-log"));
         LimitOracle tally = tallies.get(limit);
         // the usage is rounded down, so one token less may be charged than by the enforcer
@@ -119,9 +119,9 @@ final class PolicyUsageModel {
     /**
      * Records an admitted cost. Returns by how much the usage exceeds the limit; 0 or less if it does not.
      *
-     * @param asked the terms of the request, which differ from those of the policy in a window's limit at most
+     * @param requested the terms of the request, which differ from those of the policy in a window's limit at most
      */
-    long admit(int limit, PolicyTerms asked, long cost, long requestMs, long atMs) {
+    long admit(int limit, PolicyTerms requested, long cost, long requestMs, long atMs) {
         if (cost == 0) {
             return 0;
         }
@@ -130,7 +130,7 @@ final class PolicyUsageModel {
         if (version.limits().get(limit).counts()) {
             advance(requestMs, atMs);
         }
-        long more = asked.limit() - version.limits().get(limit).limit(); // only limits of windows can be overridden
+        long more = requested.limit() - version.limits().get(limit).limit(); // only limits of windows can be overridden
         return cost > 0 ? tallies.get(limit).excess(atMs) - more : 0;
     }
 

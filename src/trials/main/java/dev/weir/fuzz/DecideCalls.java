@@ -106,11 +106,11 @@ final class DecideCalls {
             checkLines(target, body.lines().toList(), reply);
         } else if (type.equals(JSON) && body.stripLeading().startsWith("[")) {
             if (reply.status() == 200) {
-                List<JsonNode> asked = new ArrayList<>();
-                Json.read(body).forEach(asked::add);
+                List<JsonNode> requests = new ArrayList<>();
+                Json.read(body).forEach(requests::add);
                 List<JsonNode> answers = new ArrayList<>();
                 reply.json().forEach(answers::add);
-                requireAnswers(asked, answers);
+                requireAnswers(requests, answers);
             } else if (reply.status() == 400) {
                 assertThat(reply.detail()).matches(NAMES_A_PLACE);
             }

@@ -80,7 +80,7 @@ final class DecisionCheck {
     }
 
     /** A request whose offset is committed. */
-    private record Asked(Request request, List<Admission.Header> headers) {}
+    private record Requested(Request request, List<Admission.Header> headers) {}
 
     /** Returns the requests whose offsets are committed, each partition in order. */
     List<Request> requests() {
@@ -105,16 +105,17 @@ final class DecisionCheck {
                 answer(entry);
             }
         }
-        due.forEach((source, asked) -> {
-            Violation.unless(mayWait(asked), ANSWERED_ONCE, source + " is committed without a decision: " + asked);
+        due.forEach((source, requested) -> {
+            Violation.unless(
+                    mayWait(requested), ANSWERED_ONCE, source + " is committed without a decision: " + requested);
             waited.add(source);
         });
     }
 
-    private boolean mayWait(Object asked) {
-        boolean waits = asked instanceof Asked of
+    private boolean mayWait(Object requested) {
+        boolean waits = requested instanceof Requested of
                 && (of.request.kind() == RequestKind.CONSUME || of.request.kind() == RequestKind.PEEK);
-        return waits && rulebook.isShared(((Asked) asked).request);
+        return waits && rulebook.isShared(((Requested) requested).request);
     }
 
     /** Returns the number of requests that were not decided when their offset was committed. */
@@ -136,7 +137,8 @@ final class DecisionCheck {
     void checkWaiting(SimulatedTask task) {
         if (task.slot.role() == SimulatedTaskSlot.Role.DECIDE) {
             long without = due.values().stream()
-                    .filter(asked -> asked instanceof Asked of && partition(of.request) == task.slot.partition())
+                    .filter(requested ->
+                            requested instanceof Requested of && partition(of.request) == task.slot.partition())
                     .count();
             int waiting = task.state().store(Stores.WAITING_REQUESTS).size();
             Violation.unless(
@@ -158,21 +160,21 @@ final class DecisionCheck {
 
     private void received(Entry entry) {
         Request.Source source = new Request.Source(entry.partition().number, entry.offset());
-        Object asked = asked(entry, source);
-        if (asked instanceof Asked of && partition(of.request) != source.partition()) {
+        Object requested = requested(entry, source);
+        if (requested instanceof Requested of && partition(of.request) != source.partition()) {
             misplaced++;
-            underWay.put(source, asked);
+            underWay.put(source, requested);
         } else {
-            due.put(source, asked);
+            due.put(source, requested);
         }
     }
 
     /** Handles a routed record. The misplaced request must be decided when the offset of this record is committed. */
     private void routed(Entry entry) {
         Request.Source source = RecordOrigin.read(entry.headers()).orElseThrow().source();
-        Object asked = underWay.remove(source);
-        Violation.unless(asked != null, ANSWERED_ONCE, source + " is routed, but not committed, or routed before");
-        due.put(source, asked);
+        Object requested = underWay.remove(source);
+        Violation.unless(requested != null, ANSWERED_ONCE, source + " is routed, but not committed, or routed before");
+        due.put(source, requested);
     }
 
     /** Returns the partition that decides a request. */
@@ -180,7 +182,7 @@ final class DecisionCheck {
         return BuiltInPartitioner.partitionForKey(request.client().getBytes(StandardCharsets.UTF_8), plan.partitions());
     }
 
-    private Object asked(Entry entry, Request.Source source) {
+    private Object requested(Entry entry, Request.Source source) {
         Request request;
         try {
             request = REQUEST.decode(entry.value(), entry.timestampMs(), source);
@@ -189,23 +191,23 @@ final class DecisionCheck {
         }
         requests.add(request);
         if (request.kind() == RequestKind.CONSUME) {
-            limits.asked(request);
+            limits.requested(request);
         }
-        return new Asked(request, headers(entry.headers()));
+        return new Requested(request, headers(entry.headers()));
     }
 
     /** Recomputes a decision. The available shared quota is that which the recorded decision shows. */
-    private DecisionResult decide(Asked asked, DecisionResult answer, SimulatedTask.Used used) {
-        Request request = flaw.seen(asked.request);
+    private DecisionResult decide(Requested requested, DecisionResult answer, SimulatedTask.Used used) {
+        Request request = flaw.seen(requested.request);
         PolicyTable table = plan.changesFromATime() ? rulebook.table() : used.policies();
         MapStates own = states.computeIfAbsent(partition(request), p -> neverExpiring());
-        DecisionResult ruling = new Decider(own, AvailableQuota.context(request, answer)).decide(request, table);
-        leases.answered(asked.request, ruling, table, used.nowMs(), plan.skewMs() == 0);
+        DecisionResult result = new Decider(own, AvailableQuota.context(request, answer)).decide(request, table);
+        leases.answered(requested.request, result, table, used.nowMs(), plan.skewMs() == 0);
         DecisionContext context = context(answer);
-        checkContext(asked.request, context, used);
-        return ruling instanceof Admission admission
-                ? admission.withHeadersAndContext(asked.headers, context)
-                : ruling instanceof Decision decision ? decision.withContext(context) : ruling;
+        checkContext(requested.request, context, used);
+        return result instanceof Admission admission
+                ? admission.withHeadersAndContext(requested.headers, context)
+                : result instanceof Decision decision ? decision.withContext(context) : result;
     }
 
     private static DecisionContext context(DecisionResult answer) {
@@ -259,16 +261,19 @@ final class DecisionCheck {
             compare(source, DEAD, take(source));
         } else if (topic.equals(SimulatedTaskSlot.TOPICS.decisions())) {
             Decision decision = read(() -> DECISION.decode(entry.value()));
-            Object asked = take(decision.source());
+            Object requested = take(decision.source());
             SimulatedTask.Used used = cluster.takeUsed(decision.source());
-            compare(decision.source(), decision, asked instanceof Asked of ? decide(of, decision, used) : asked);
+            compare(
+                    decision.source(),
+                    decision,
+                    requested instanceof Requested of ? decide(of, decision, used) : requested);
             decisions.add(decision);
-            limits.decided(decision, rulebook.isShared(((Asked) asked).request));
+            limits.decided(decision, rulebook.isShared(((Requested) requested).request));
         } else if (topic.equals(SimulatedTaskSlot.TOPICS.admissions())) {
             Admission admission = read(() -> ADMISSION.decode(entry.value()));
-            Object asked = take(admission.request().source());
+            Object requested = take(admission.request().source());
             SimulatedTask.Used used = cluster.takeUsed(admission.request().source());
-            Object expected = asked instanceof Asked of ? decide(of, admission, used) : asked;
+            Object expected = requested instanceof Requested of ? decide(of, admission, used) : requested;
             byte[] bytes = expected instanceof Admission other ? ADMISSION.encode(keyed(other)) : new byte[0];
             if (!Arrays.equals(bytes, entry.value())) {
                 throw new Violation(DECIDED_ALIKE, admission + " should be " + expected);

@@ -114,14 +114,14 @@ enum InjectedFlaw {
     }
 
     /** Returns the request that a ledger receives. */
-    LeaseRequest asked(LeaseRequest r) {
+    LeaseRequest leaseRequest(LeaseRequest r) {
         return this != SETTLES_LOST
                 ? r
                 : new LeaseRequest(r.number(), r.holder(), r.wanted(), r.reports(), 0, r.roundTripMs(), r.isReset());
     }
 
     /** Returns the response of a ledger. */
-    LeaseResponse granted(LeaseResponse response) {
+    LeaseResponse leaseResponse(LeaseResponse response) {
         return this == LENT_TWICE && response instanceof LeaseResponse.Granted g
                 ? new LeaseResponse.Granted(
                         g.number(), g.leaseId(), 2 * g.amount(), g.appendedAtMs(), g.fromMs(), g.untilMs(), g.free())

@@ -84,15 +84,15 @@ final class LeaseCheck {
      * @param nowMs the time of the decision by the machine's clock
      * @param isExact whether all clocks are equal; otherwise the time of an admission's charges is unknown
      */
-    void answered(Request request, DecisionResult ruling, PolicyTable policies, long nowMs, boolean isExact) {
-        Decision decision = ruling instanceof Decision decided ? decided : null;
+    void answered(Request request, DecisionResult result, PolicyTable policies, long nowMs, boolean isExact) {
+        Decision decision = result instanceof Decision decided ? decided : null;
         for (Policy policy : policies.applicable(request)) {
             if (policy.isShared() && request.kind() != RequestKind.CANCEL) {
                 trace.count("SHARED_"
                         + (decision == null ? "SHAPED" : decision.outcome().name()));
                 if (decision != null && decision.outcome() == Outcome.ALLOWED && !decision.repeated()) {
                     count(policy.stateKey(request), request, decision.decidedAtMs());
-                } else if (ruling instanceof Admission admission && !admission.repeated() && isExact) {
+                } else if (result instanceof Admission admission && !admission.repeated() && isExact) {
                     if (!policy.id().equals(admission.policy().id()) || admission.exceeded() == null) {
                         count(policy.stateKey(request), request, nowMs);
                     }

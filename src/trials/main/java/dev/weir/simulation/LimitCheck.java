@@ -28,7 +28,7 @@ final class LimitCheck {
     }
 
     /** Records the cost of a request that charges limits. */
-    void asked(Request request) {
+    void requested(Request request) {
         costs.put(request.source(), request.cost());
     }
 

@@ -64,7 +64,7 @@ final class RestartCheck {
     private void checkAnswers(SimulatedTask task, String store) {
         int kept = task.state().store(store).size();
         long notes = task.state().store(store).keySet().stream()
-                .filter(key -> Bytes.wrap(KeyCodec.note(Long.MAX_VALUE)).compareTo(key) >= 0)
+                .filter(key -> Bytes.wrap(KeyCodec.encodeNumber(Long.MAX_VALUE)).compareTo(key) >= 0)
                 .count();
         Violation.unless(
                 notes <= config.state().maxIdempotencyKeys() && kept <= 2 * notes,

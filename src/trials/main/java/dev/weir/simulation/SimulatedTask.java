@@ -75,7 +75,7 @@ final class SimulatedTask {
             Stores.QUEUE_STATES,
             Stores.QUEUE_SLOTS,
             Stores.QUEUE_TICKETS,
-            Stores.QUEUE_ALARMS,
+            Stores.QUEUE_EXPIRY_TIMERS,
             Stores.QUEUE_TIMERS,
             Stores.QUEUE_IDEMPOTENCY);
     /** Requests of the simulation select no partition for replies. */
@@ -438,11 +438,12 @@ final class SimulatedTask {
             return QUEUE_MESSAGE.encode(message);
         }
         if (value instanceof LeaseRequestAvro.Addressed question) {
-            return ASK.encode(new LeaseRequestAvro.Addressed(flaw.asked(question.request()), question.partition()));
+            return ASK.encode(
+                    new LeaseRequestAvro.Addressed(flaw.leaseRequest(question.request()), question.partition()));
         }
         if (value instanceof LeaseResponseAvro.Addressed answer) {
             return GRANT.encode(new LeaseResponseAvro.Addressed(
-                    flaw.granted(answer.response()), answer.holder(), answer.partition()));
+                    flaw.leaseResponse(answer.response()), answer.holder(), answer.partition()));
         }
         return value instanceof Release release
                 ? RELEASE.encode(flaw.written(release, instance.nowMs() * NANOS_PER_MS))

@@ -36,7 +36,7 @@ record SimulatedTaskSlot(Role role, int partition) implements Comparable<Simulat
                         Stores.QUEUE_STATES,
                         Stores.QUEUE_SLOTS,
                         Stores.QUEUE_TICKETS,
-                        Stores.QUEUE_ALARMS,
+                        Stores.QUEUE_EXPIRY_TIMERS,
                         Stores.QUEUE_TIMERS,
                         Stores.QUEUE_IDEMPOTENCY)),
         LEND(SHAPING, List.of(TOPICS.leaseRequests()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),

@@ -86,7 +86,7 @@ final class SimulationChecks {
                 if (task.slot.role() == SimulatedTaskSlot.Role.SHAPE) {
                     requireEmpty(task, Stores.QUEUE_SLOTS);
                     requireEmpty(task, Stores.QUEUE_TICKETS);
-                    requireEmpty(task, Stores.QUEUE_ALARMS);
+                    requireEmpty(task, Stores.QUEUE_EXPIRY_TIMERS);
                     requireEmpty(task, Stores.QUEUE_TIMERS);
                 } else if (task.slot.role() == SimulatedTaskSlot.Role.DECIDE) {
                     requireEmpty(task, Stores.WAITING_REQUESTS);
@@ -114,16 +114,16 @@ final class SimulationChecks {
         reported.addAll(queues.decisions());
         reported.stream().filter(Decision::repeated).forEach(decision -> repeated.add(decision.source()));
         reported.removeIf(decision -> repeated.contains(decision.source()));
-        List<Request> asked = decisions.requests().stream()
+        List<Request> requests = decisions.requests().stream()
                 .filter(request -> !repeated.contains(request.source()))
                 .toList();
-        QueueAudit audit = new QueueAudit(asked, reported, queues.releases());
+        QueueAudit audit = new QueueAudit(requests, reported, queues.releases());
         List<String> faults = new ArrayList<>();
         faults.addAll(audit.answers());
         faults.addAll(audit.withdrawals());
         faults.addAll(audit.contents());
         faults.addAll(audit.sequences());
-        faults.addAll(new QueueAudit(asked, reported, inTheirOrder()).order());
+        faults.addAll(new QueueAudit(requests, reported, inTheirOrder()).order());
         for (QueueRules rules : rulebook.queues()) {
             List<String> tooFast = audit.total(rules);
             Violation.unless(tooFast.isEmpty(), IN_PACE, String.join("\n", tooFast));

@@ -64,11 +64,11 @@ class OverloadTest {
      */
     private static final String ON_A_SMALL_DISK = """
             mount -t tmpfs -o size=192m tmpfs "$0" || exit 99
-            log=$1; room=$2; shift 2
+            log=$1; free_space=$2; shift 2
             (until grep -q 'weir is ready' "$log"; do sleep 0.1; done
              cat /dev/zero > "$0/ballast" 2> /dev/null
              echo "the disk is full"
-             until test -e "$room"; do sleep 0.1; done
+             until test -e "$free_space"; do sleep 0.1; done
              rm "$0/ballast") &
             while true; do "$@"; echo "exit code $?"; done
             """;
@@ -178,7 +178,7 @@ class OverloadTest {
         assumeTrue(canMount(), "cannot mount a small disk on this machine");
         WeirConfig config = config("weir", 1);
         Path state = Files.createDirectory(directory.resolve("enforcer"));
-        Path room = directory.resolve("room");
+        Path freeSpace = directory.resolve("free-space");
         List<String> shell = List.of(
                 "unshare",
                 "-Urmpf",
@@ -188,7 +188,7 @@ class OverloadTest {
                 ON_A_SMALL_DISK,
                 state.toString(),
                 directory.resolve("enforcer.log").toString(),
-                room.toString());
+                freeSpace.toString());
         InstanceProcess.Setup setup = new InstanceProcess.Setup(
                 1,
                 shell,
@@ -205,7 +205,7 @@ class OverloadTest {
             awaitStandstill(config);
             await("the instance is not ready", PATIENCE, () -> !instance.isReady());
             assertThat(InstanceGauge.lag(admin, config)).isPositive();
-            Files.createFile(room);
+            Files.createFile(freeSpace);
             await("the backlog is processed", PATIENCE, () -> InstanceGauge.lag(admin, config) == 0);
             await("the instance is ready", PATIENCE, instance::isReady);
         }

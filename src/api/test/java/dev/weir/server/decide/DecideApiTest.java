@@ -357,7 +357,7 @@ class DecideApiTest {
 
     @Test
     void many_callers_get_exactly_the_limit() {
-        List<CompletableFuture<String>> asked = IntStream.range(0, 12)
+        List<CompletableFuture<String>> pending = IntStream.range(0, 12)
                 .mapToObj(i -> CompletableFuture.supplyAsync(() -> {
                     try {
                         return caller.post(DECIDE, request("joe", "/three"))
@@ -369,7 +369,7 @@ class DecideApiTest {
                     }
                 }))
                 .toList();
-        assertThat(asked.stream().map(CompletableFuture::join).filter("ALLOWED"::equals))
+        assertThat(pending.stream().map(CompletableFuture::join).filter("ALLOWED"::equals))
                 .hasSize(3);
     }
 

@@ -123,15 +123,15 @@ class AccessControlTest {
             String[] link = {"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"};
             assertThat(page.get("/live", link).status()).isEqualTo(200);
             assertThat(page.get("/v1/policies", link).status()).isEqualTo(403);
-            Reply asked = page.send(
+            Reply reply = page.send(
                     "OPTIONS",
                     "/v1/policies/a",
                     "",
                     "Origin: http://elsewhere.example",
                     "Access-Control-Request-Method: PUT",
                     "Access-Control-Request-Headers: authorization");
-            assertThat(asked.status()).isGreaterThanOrEqualTo(400);
-            assertThat(asked.header("Access-Control-Allow-Headers")).isNull();
+            assertThat(reply.status()).isGreaterThanOrEqualTo(400);
+            assertThat(reply.header("Access-Control-Allow-Headers")).isNull();
         }
     }
 

@@ -4,47 +4,47 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures for how long nothing was answered although something was asked. Enforcers that answer late are busy; only
+ * Measures for how long no answer arrived although requests were sent. Enforcers that answer late are busy; only
  * ones that do not answer at all are away. All times are of {@link System#nanoTime}. Thread-safe.
  */
-// A silence begins with the first question after an answer, since what was asked before it was perhaps answered by it:
+// A silence begins with the first request after an answer, because that answer may be to any request before it:
 //
-//   asked   asked   answered             asked                          now
+//   request request   answer              request                       now
 //     |-------|--------|                   |------------ silence ---------|
 //
-// Without questions, nothing can be known. So a silence in which nothing is asked for a while does not count.
+// Without requests, nothing is measured. So a silence in which no request is sent for a while does not count.
 public final class AnswerClock {
 
     /** A silence of at least this time indicates that those who should answer are away. */
     public static final Duration SILENCE = Duration.ofSeconds(1);
 
-    /** How long a silence counts after the last question. */
+    /** How long a silence counts after the last request. */
     private static final long FORGET_NANOS = TimeUnit.SECONDS.toNanos(30);
 
     private boolean isWaiting;
     private boolean hasAnswer;
     private long sinceNanos;
-    private long askedNanos;
+    private long requestedNanos;
     private long answeredNanos;
 
     /** Creates a clock that has measured no silence. */
     public AnswerClock() {}
 
     /**
-     * Records that something was asked, or that a request waits for an answer.
+     * Records that a request was sent, or that one waits for an answer.
      *
      * @param nowNanos the time
      */
-    public synchronized void asked(long nowNanos) {
-        if (!isWaiting || nowNanos - askedNanos > FORGET_NANOS) {
+    public synchronized void requested(long nowNanos) {
+        if (!isWaiting || nowNanos - requestedNanos > FORGET_NANOS) {
             isWaiting = true;
             sinceNanos = nowNanos;
         }
-        askedNanos = nowNanos;
+        requestedNanos = nowNanos;
     }
 
     /**
-     * Records that something was answered.
+     * Records that an answer arrived.
      *
      * @param nowNanos the time
      */
@@ -55,13 +55,13 @@ public final class AnswerClock {
     }
 
     /**
-     * Returns for how long nothing was answered.
+     * Returns for how long no answer has arrived.
      *
      * @param nowNanos the time
-     * @return the silence in ns; 0 if nothing was asked since the last answer
+     * @return the silence in ns; 0 if no request was sent since the last answer
      */
     public synchronized long silentNanos(long nowNanos) {
-        return isWaiting && nowNanos - askedNanos <= FORGET_NANOS ? Math.max(0, nowNanos - sinceNanos) : 0;
+        return isWaiting && nowNanos - requestedNanos <= FORGET_NANOS ? Math.max(0, nowNanos - sinceNanos) : 0;
     }
 
     /**

@@ -41,7 +41,7 @@ final class DecisionAttempt implements WritableLeases {
     private final Runnable wake;
     private final PolicyTable.Search search = new PolicyTable.Search();
     private ClientPolicyRegistry.Rule[] rules = {};
-    private ClientLease[] held = {};
+    private ClientLease[] locked = {};
     private ClientLease[] byNumber = {};
     private LeaseBook[] before = {};
     private PolicyTable table;
@@ -104,7 +104,7 @@ final class DecisionAttempt implements WritableLeases {
         try {
             atMs = Long.MIN_VALUE;
             for (int i = 0; i < size; i++) {
-                atMs = observes(i) ? atMs : Math.max(atMs, held[i].timeMs(nowMs));
+                atMs = observes(i) ? atMs : Math.max(atMs, locked[i].timeMs(nowMs));
             }
             return canTake(request)
                     ? new LeaseReply.Decided(take(request, ledgerMs))
@@ -133,8 +133,8 @@ final class DecisionAttempt implements WritableLeases {
         do {
             for (int i = 0; i < size; i++) {
                 ClientLease found = rules[i].keys().find(request);
-                held[i] = found == null ? leases.add(request, rules[i]) : found;
-                if (held[i] == null) {
+                locked[i] = found == null ? leases.add(request, rules[i]) : found;
+                if (locked[i] == null) {
                     return false;
                 }
             }
@@ -143,9 +143,9 @@ final class DecisionAttempt implements WritableLeases {
     }
 
     private void reserve() {
-        if (held.length < size) {
+        if (locked.length < size) {
             rules = new ClientPolicyRegistry.Rule[size];
-            held = new ClientLease[size];
+            locked = new ClientLease[size];
             byNumber = new ClientLease[size];
             before = new LeaseBook[size];
         }
@@ -155,10 +155,10 @@ final class DecisionAttempt implements WritableLeases {
     private boolean lock() {
         for (int i = 0; i < size; i++) {
             int at = i;
-            for (; at > 0 && byNumber[at - 1].number() > held[i].number(); at--) {
+            for (; at > 0 && byNumber[at - 1].number() > locked[i].number(); at--) {
                 byNumber[at] = byNumber[at - 1];
             }
-            byNumber[at] = held[i];
+            byNumber[at] = locked[i];
         }
         boolean isGone = false;
         for (int i = 0; i < size; i++) {
@@ -181,7 +181,7 @@ final class DecisionAttempt implements WritableLeases {
         boolean canTake = request.kind() == RequestKind.CONSUME && request.cost() > 0;
         for (int i = 0; i < size && canTake; i++) {
             LeasedPolicyDecider policy = rules[i].policy();
-            canTake = held[i].has(request.cost(), policy, nowMs, takenAtMs(i)) && policy.permitsSize(request);
+            canTake = locked[i].has(request.cost(), policy, nowMs, takenAtMs(i)) && policy.permitsSize(request);
         }
         return canTake;
     }
@@ -190,22 +190,22 @@ final class DecisionAttempt implements WritableLeases {
         int binding = -1;
         List<EnforcedLimit> limits = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
-            if (held[i].take(request.cost(), nowMs, takenAtMs(i))) {
-                leases.setDueWithBatch(held[i]);
+            if (locked[i].take(request.cost(), nowMs, takenAtMs(i))) {
+                leases.setDueWithBatch(locked[i]);
             }
             if (!observes(i)) {
-                rules[i].policy().addLimits(held[i].remaining(), atMs, limits);
+                rules[i].policy().addLimits(locked[i].remaining(), atMs, limits);
                 binding = binding < 0 || isBinding(i, binding) ? i : binding;
             }
         }
         return binding < 0
                 ? Decision.unmatched(at(request, ledgerMs))
-                : rules[binding].policy().allowedDecision(request, held[binding].remaining(), limits, atMs);
+                : rules[binding].policy().allowedDecision(request, locked[binding].remaining(), limits, atMs);
     }
 
     private boolean isBinding(int index, int before) {
         LeasedPolicyDecider best = rules[before].policy();
-        return rules[index].policy().isBinding(held[index].remaining(), best, held[before].remaining());
+        return rules[index].policy().isBinding(locked[index].remaining(), best, locked[before].remaining());
     }
 
     private boolean observes(int index) {
@@ -214,13 +214,13 @@ final class DecisionAttempt implements WritableLeases {
 
     /** Returns the time at which a lease is used. Leases of policies that observe do not determine that of others. */
     private long takenAtMs(int index) {
-        return observes(index) ? held[index].timeMs(nowMs) : atMs;
+        return observes(index) ? locked[index].timeMs(nowMs) : atMs;
     }
 
     /** Decides a request that is not simply permitted, in the same way as an enforcer. */
     private LeaseReply decideByBooks(Request request, LeaseContext context, OnWait onWait) {
         for (int i = 0; i < size; i++) {
-            before[i] = held[i].book();
+            before[i] = locked[i].book();
         }
         DecisionResult result = Decider.leased(context).decide(request, table);
         boolean isToWake = false;
@@ -233,8 +233,8 @@ final class DecisionAttempt implements WritableLeases {
             reply = onWait.park(wait, waitsOn);
         }
         for (int i = 0; i < size; i++) {
-            isToWake |= held[i].isToRequest(nowMs);
-            leases.setDue(held[i]);
+            isToWake |= locked[i].isToRequest(nowMs);
+            leases.setDue(locked[i]);
             before[i] = null;
         }
         if (isToWake) {
@@ -251,11 +251,11 @@ final class DecisionAttempt implements WritableLeases {
         for (int i = 0; i < size; i++) {
             boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
             if (decision.outcome() == Outcome.ALLOWED) {
-                held[i].allowed(before[i], observes(i) ? takenAtMs(i) : decision.decidedAtMs());
-            } else if (isByThis && decision.reason() == Reason.QUOTA_NOT_AT_HAND && isUnanswered(held[i])) {
+                locked[i].allowed(before[i], observes(i) ? takenAtMs(i) : decision.decidedAtMs());
+            } else if (isByThis && decision.reason() == Reason.QUOTA_NOT_AT_HAND && isUnanswered(locked[i])) {
                 return LeaseReply.Undecided.NO_LEASE;
             } else if (isByThis) {
-                held[i].denied(decision.decidedAtMs());
+                locked[i].denied(decision.decidedAtMs());
             }
         }
         return new LeaseReply.Decided(decision);
@@ -265,7 +265,7 @@ final class DecisionAttempt implements WritableLeases {
     private boolean isUnanswered(Decision decision) {
         for (int i = 0; i < size && decision.reason() == Reason.QUOTA_NOT_AT_HAND; i++) {
             boolean isByThis = rules[i].policy().policy().id().equals(decision.policyId());
-            if (isByThis && isUnanswered(held[i])) {
+            if (isByThis && isUnanswered(locked[i])) {
                 return true;
             }
         }
@@ -279,7 +279,7 @@ final class DecisionAttempt implements WritableLeases {
     /** Restores the books, since the request is decided again and its demand must not be counted twice. */
     private LeaseReply restoreBooks() {
         for (int i = 0; i < size; i++) {
-            held[i].put(before[i], rules[i].policy(), nowMs);
+            locked[i].put(before[i], rules[i].policy(), nowMs);
         }
         return LeaseReply.Undecided.WAITS;
     }
@@ -287,7 +287,7 @@ final class DecisionAttempt implements WritableLeases {
     private LeaseReply park(LeaseWaiter waiter, AwaitLease wait, ClientLease on) {
         long nowNanos = System.nanoTime();
         long waitNanos = Math.min(waiter.withinNanos(), TimeUnit.MILLISECONDS.toNanos(wait.maxWaitMs()));
-        on.ledger().asked(nowNanos);
+        on.ledger().requested(nowNanos);
         if (waits.hasCircuit && on.ledger().isSilentFor(waitNanos, nowNanos)) {
             return LeaseReply.Undecided.NO_LEDGER;
         }
@@ -308,8 +308,8 @@ final class DecisionAttempt implements WritableLeases {
 
     private ClientLease of(StateKey key) {
         for (int i = 0; i < size; i++) {
-            if (held[i].key().equals(key)) {
-                return held[i];
+            if (locked[i].key().equals(key)) {
+                return locked[i];
             }
         }
         throw new IllegalStateException("not held: " + key);
@@ -323,8 +323,8 @@ final class DecisionAttempt implements WritableLeases {
     @Override
     public void put(StateKey key, LeaseBook book) {
         for (int i = 0; i < size; i++) {
-            if (held[i].key().equals(key)) {
-                held[i].put(book, rules[i].policy(), nowMs);
+            if (locked[i].key().equals(key)) {
+                locked[i].put(book, rules[i].policy(), nowMs);
             }
         }
     }

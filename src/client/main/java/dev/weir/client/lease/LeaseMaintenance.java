@@ -35,7 +35,7 @@ final class LeaseMaintenance {
     private volatile RuntimeException failure;
     private volatile boolean stopped;
 
-    private record Timer(long atMs, ClientLease held) {}
+    private record Timer(long atMs, ClientLease lease) {}
 
     LeaseMaintenance(
             LeaseSession session,
@@ -114,9 +114,9 @@ final class LeaseMaintenance {
         boolean isTimerDue = !timers.isEmpty() && timers.peek().atMs <= leases.nowMs();
         if (isTimerDue) {
             Timer timer = timers.remove();
-            if (timer.atMs == timer.held.timerMs()) {
-                timer.held.setTimer(Long.MAX_VALUE);
-                maintain(timer.held);
+            if (timer.atMs == timer.lease.timerMs()) {
+                timer.lease.setTimer(Long.MAX_VALUE);
+                maintain(timer.lease);
             }
         }
         return due != null || isTimerDue;
@@ -136,90 +136,90 @@ final class LeaseMaintenance {
         }
     }
 
-    private void maintain(ClientLease held) {
-        held.lock();
-        held.setDone(); // later changes schedule maintenance again
-        held.unlock();
-        serve(held);
+    private void maintain(ClientLease lease) {
+        lease.lock();
+        lease.setDone(); // later changes schedule maintenance again
+        lease.unlock();
+        serve(lease);
         ClientLease.Messages messages = ClientLease.Messages.NONE;
-        held.lock();
+        lease.lock();
         try {
-            if (!held.isRemoved()) {
+            if (!lease.isRemoved()) {
                 long nowMs = leases.nowMs();
                 long ledgerMs = session.ledgerTimeMs(nowMs, System.currentTimeMillis());
-                LeasedPolicyDecider policy = policies.rules().now(held.key().policyId(), ledgerMs);
-                messages = held.next(policy, nowMs);
-                if (held.isIdle(nowMs)) {
-                    leases.retire(held);
+                LeasedPolicyDecider policy = policies.rules().now(lease.key().policyId(), ledgerMs);
+                messages = lease.next(policy, nowMs);
+                if (lease.isIdle(nowMs)) {
+                    leases.retire(lease);
                 } else {
-                    setTimer(held, Math.max(held.dueMs(nowMs), nowMs + 1));
+                    setTimer(lease, Math.max(lease.dueMs(nowMs), nowMs + 1));
                 }
             }
         } finally {
-            held.unlock();
+            lease.unlock();
         }
-        send(held, messages);
+        send(lease, messages);
     }
 
-    private void setTimer(ClientLease held, long atMs) {
-        if (atMs < held.timerMs()) {
-            held.setTimer(atMs);
-            timers.add(new Timer(atMs, held));
+    private void setTimer(ClientLease lease, long atMs) {
+        if (atMs < lease.timerMs()) {
+            lease.setTimer(atMs);
+            timers.add(new Timer(atMs, lease));
         }
     }
 
     /** Sends messages about a lease to its ledger and to the auditors. */
-    void send(ClientLease held, ClientLease.Messages messages) {
+    void send(ClientLease lease, ClientLease.Messages messages) {
         messages.message().ifPresent(message -> {
             if (message.number() != 0) {
-                held.ledger().asked(System.nanoTime());
+                lease.ledger().requested(System.nanoTime());
             }
-            topics.requestLease(held.key(), message);
+            topics.requestLease(lease.key(), message);
         });
-        messages.usage().forEach(usage -> topics.report(held.key(), usage));
+        messages.usage().forEach(usage -> topics.report(lease.key(), usage));
     }
 
     /** Decides the waiting requests of each line in order, up to the first that must wait longer. */
-    private void serve(ClientLease held) {
-        held.lock();
-        List<WaitingLine<LeaseWaiter>> lines = held.lines();
-        held.unlock();
-        lines.forEach(line -> serve(held, line));
+    private void serve(ClientLease lease) {
+        lease.lock();
+        List<WaitingLine<LeaseWaiter>> lines = lease.lines();
+        lease.unlock();
+        lines.forEach(line -> serve(lease, line));
     }
 
-    private void serve(ClientLease held, WaitingLine<LeaseWaiter> line) {
-        Waiting<LeaseWaiter> first = nextServed(held, line, leases.nowMs());
+    private void serve(ClientLease lease, WaitingLine<LeaseWaiter> line) {
+        Waiting<LeaseWaiter> first = nextServed(lease, line, leases.nowMs());
         while (first != null) {
-            Optional<LeaseReply> reply = attempt.decideAgain(first.request(), held, first.untilMs());
+            Optional<LeaseReply> reply = attempt.decideAgain(first.request(), lease, first.untilMs());
             if (reply.isEmpty()) {
                 return;
             }
-            held.lock();
+            lease.lock();
             try {
-                if (!held.isRemoved()) {
+                if (!lease.isRemoved()) {
                     line.removeFirst();
                 }
             } finally {
-                held.unlock();
+                lease.unlock();
             }
             if (reply.get() != LeaseReply.Undecided.WAITS) {
                 first.request().end(reply.get());
             }
-            first = nextServed(held, line, leases.nowMs());
+            first = nextServed(lease, line, leases.nowMs());
         }
     }
 
     /** Returns the next waiting request to decide, or null if none waits or the first must wait longer. */
-    private Waiting<LeaseWaiter> nextServed(ClientLease held, WaitingLine<LeaseWaiter> line, long nowMs) {
+    private Waiting<LeaseWaiter> nextServed(ClientLease lease, WaitingLine<LeaseWaiter> line, long nowMs) {
         List<LeaseWaiter> unanswered = new ArrayList<>(0);
         Waiting<LeaseWaiter> first;
-        held.lock();
+        lease.lock();
         try {
-            held.book(); // with all that was taken
+            lease.book(); // with all that was taken
             for (first = line.first(); first != null; first = line.first()) {
                 boolean isOver = first.request().isOver();
-                boolean isUnanswered = !isOver && held.holder().isFirstUnanswered(line, nowMs);
-                if (isUnanswered && maySoonBeAnswered(held, first.request())) {
+                boolean isUnanswered = !isOver && lease.holder().isFirstUnanswered(line, nowMs);
+                if (isUnanswered && maySoonBeAnswered(lease, first.request())) {
                     line.waitLonger(nowMs + session.roundTrip().waitMs());
                     isUnanswered = false;
                 }
@@ -227,13 +227,13 @@ final class LeaseMaintenance {
                     unanswered.add(first.request());
                 }
                 if (!isUnanswered && !isOver) {
-                    first = held.holder().isFirstReady(line, nowMs) ? first : null;
+                    first = lease.holder().isFirstReady(line, nowMs) ? first : null;
                     break;
                 }
                 line.removeFirst();
             }
         } finally {
-            held.unlock();
+            lease.unlock();
         }
         unanswered.forEach(waiter -> waiter.end(LeaseReply.Undecided.NO_LEASE));
         return first;
@@ -243,10 +243,10 @@ final class LeaseMaintenance {
      * Returns whether a request waits longer than the round trip determines, since its ledger is busy: it has responded
      * to others meanwhile, as after a burst of new keys.
      */
-    private boolean maySoonBeAnswered(ClientLease held, LeaseWaiter waiter) {
+    private boolean maySoonBeAnswered(ClientLease lease, LeaseWaiter waiter) {
         long waitedNanos = waiter.waitedNanos();
-        return held.policy().policy().sharing().maxWaitMs().isEmpty()
+        return lease.policy().policy().sharing().maxWaitMs().isEmpty()
                 && waitedNanos < MAX_WAIT_NANOS
-                && held.ledger().hasAnsweredSince(System.nanoTime() - waitedNanos);
+                && lease.ledger().hasAnsweredSince(System.nanoTime() - waitedNanos);
     }
 }

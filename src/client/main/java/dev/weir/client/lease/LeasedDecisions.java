@@ -177,8 +177,8 @@ public final class LeasedDecisions implements AutoCloseable {
             return;
         }
         ledgers.answered(key, System.nanoTime());
-        ClientLease held = leases.get(key);
-        boolean isTaken = held != null && answered(held, response);
+        ClientLease lease = leases.get(key);
+        boolean isTaken = lease != null && answered(lease, response);
         if (isTaken) {
             maintenance.wake();
         } else if (response instanceof LeaseResponse.Granted granted) {
@@ -190,16 +190,16 @@ public final class LeasedDecisions implements AutoCloseable {
         }
     }
 
-    private boolean answered(ClientLease held, LeaseResponse response) {
-        held.lock();
+    private boolean answered(ClientLease lease, LeaseResponse response) {
+        lease.lock();
         try {
-            if (!held.isRemoved()) {
-                held.respond(response, leases.nowMs());
-                leases.setDue(held);
+            if (!lease.isRemoved()) {
+                lease.respond(response, leases.nowMs());
+                leases.setDue(lease);
             }
-            return !held.isRemoved();
+            return !lease.isRemoved();
         } finally {
-            held.unlock();
+            lease.unlock();
         }
     }
 
@@ -219,17 +219,17 @@ public final class LeasedDecisions implements AutoCloseable {
         } catch (InterruptedException e) {
             isInterrupted = true;
         }
-        int asked = 0;
+        int requested = 0;
         long startNanos = System.nanoTime();
-        for (ClientLease held : leases.all()) {
+        for (ClientLease lease : leases.all()) {
             if (System.nanoTime() - startNanos > GIVE_BACK_NANOS) {
                 break; // the brokers are away; leases that are not returned end by themselves
             }
-            asked += giveBack(held) ? 1 : 0;
+            requested += giveBack(lease) ? 1 : 0;
         }
         leases.all().forEach(leases::retire);
         try {
-            var unused = lastAnswers.tryAcquire(asked, LAST_ANSWERS_MS, TimeUnit.MILLISECONDS);
+            var unused = lastAnswers.tryAcquire(requested, LAST_ANSWERS_MS, TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             isInterrupted = true;
         }
@@ -243,24 +243,24 @@ public final class LeasedDecisions implements AutoCloseable {
      * Returns a lease to its ledger. Returns whether a request for another lease is open, whose lease must be returned
      * as well.
      */
-    private boolean giveBack(ClientLease held) {
+    private boolean giveBack(ClientLease lease) {
         ClientLease.Messages messages;
         boolean isOpen;
-        held.lock();
+        lease.lock();
         try {
-            if (held.isRemoved()) {
+            if (lease.isRemoved()) {
                 return false;
             }
-            isOpen = held.book().request().isPending();
+            isOpen = lease.book().request().isPending();
             if (isOpen) {
-                open.add(held.key());
+                open.add(lease.key());
             }
-            messages = held.last();
-            leases.retire(held);
+            messages = lease.last();
+            leases.retire(lease);
         } finally {
-            held.unlock();
+            lease.unlock();
         }
-        maintenance.send(held, messages);
+        maintenance.send(lease, messages);
         return isOpen;
     }
 

@@ -15,10 +15,10 @@ final class LeasedKeys {
     /** The leases whose keys begin with the same values. */
     private static final class Node {
         private final ConcurrentMap<String, Node> next = new ConcurrentHashMap<>(0);
-        private volatile ClientLease held;
+        private volatile ClientLease lease;
 
         boolean isEmpty() {
-            return held == null && next.isEmpty();
+            return lease == null && next.isEmpty();
         }
     }
 
@@ -38,29 +38,29 @@ final class LeasedKeys {
             String value = request.field(fields[i]);
             node = node.next.get(value == null ? "" : value);
         }
-        return node == null ? null : node.held;
+        return node == null ? null : node.lease;
     }
 
-    synchronized void put(ClientLease held) {
+    synchronized void put(ClientLease lease) {
         Node node = root;
         for (int i = 0; i < fields.length; i++) {
-            node = node.next.computeIfAbsent(value(held.key(), i), value -> new Node());
+            node = node.next.computeIfAbsent(value(lease.key(), i), value -> new Node());
         }
-        node.held = held;
+        node.lease = lease;
     }
 
-    synchronized void remove(ClientLease held) {
-        remove(root, 0, held);
+    synchronized void remove(ClientLease lease) {
+        remove(root, 0, lease);
     }
 
-    private void remove(Node node, int depth, ClientLease held) {
+    private void remove(Node node, int depth, ClientLease lease) {
         if (depth == fields.length) {
-            node.held = null;
+            node.lease = null;
             return;
         }
-        String value = value(held.key(), depth);
+        String value = value(lease.key(), depth);
         Node next = node.next.get(value);
-        remove(next, depth + 1, held);
+        remove(next, depth + 1, lease);
         if (next.isEmpty()) {
             node.next.remove(value);
         }

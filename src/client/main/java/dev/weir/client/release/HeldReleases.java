@@ -49,14 +49,14 @@ final class HeldReleases {
     record Unreadable(UnreadableException fault, byte[] key, byte[] value) {}
 
     private static final class Progress {
-        private final TreeSet<Long> held = new TreeSet<>();
+        private final TreeSet<Long> offsets = new TreeSet<>();
         private long next;
         private long reported = -1;
     }
 
     void add(Held held) {
         queue.add(held);
-        progress(held.partition).held.add(held.offset);
+        progress(held.partition).offsets.add(held.offset);
     }
 
     /**
@@ -86,7 +86,7 @@ final class HeldReleases {
     void markDone(Held taken) {
         Progress progress = partitions.get(taken.partition);
         if (progress != null) {
-            progress.held.remove(taken.offset);
+            progress.offsets.remove(taken.offset);
         }
     }
 
@@ -94,7 +94,7 @@ final class HeldReleases {
     Map<TopicPartition, Long> takeChangedOffsets() {
         Map<TopicPartition, Long> changed = new HashMap<>();
         partitions.forEach((partition, progress) -> {
-            long undone = progress.held.isEmpty() ? progress.next : progress.held.first();
+            long undone = progress.offsets.isEmpty() ? progress.next : progress.offsets.first();
             if (undone > progress.reported) {
                 progress.reported = undone;
                 changed.put(partition, undone);
@@ -110,7 +110,7 @@ final class HeldReleases {
 
     /** Returns the number of records of a partition that are held or taken. */
     int count(TopicPartition partition) {
-        return partitions.get(partition).held.size();
+        return partitions.get(partition).offsets.size();
     }
 
     void drop(Collection<TopicPartition> gone) {

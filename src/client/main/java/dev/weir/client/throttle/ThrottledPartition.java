@@ -73,9 +73,9 @@ final class ThrottledPartition<K, V> {
     /** The state of a record. */
     private sealed interface RecordState {}
 
-    private record Unasked() implements RecordState {}
+    private record NotRequested() implements RecordState {}
 
-    private record Asked(CompletableFuture<Arrival> arrival) implements RecordState {}
+    private record Requested(CompletableFuture<Arrival> arrival) implements RecordState {}
 
     /** It is asked for again at that time. */
     private record Denied(long untilNanos) implements RecordState {}
@@ -93,7 +93,7 @@ final class ThrottledPartition<K, V> {
 
     private static final class HeldRecord<K, V> {
         private final ConsumerRecord<K, V> record;
-        private RecordState state = new Unasked();
+        private RecordState state = new NotRequested();
         private boolean isUnresolved; // the source has thrown instead of returning what happens to the record
         private int attempt = 1;
         private int backOffs;
@@ -132,35 +132,35 @@ final class ThrottledPartition<K, V> {
         }
         index = 0;
         for (HeldRecord<K, V> each : records) {
-            if (index++ == ahead || !ask(each)) {
+            if (index++ == ahead || !request(each)) {
                 break;
             }
         }
     }
 
     /** Sends the request for a record if it is time. Returns whether the next record can be asked for, too. */
-    private boolean ask(HeldRecord<K, V> held) {
+    private boolean request(HeldRecord<K, V> held) {
         if (held.state instanceof Allowed || held.state instanceof Skipped) {
             return true;
         }
-        if (held.state instanceof Unasked
+        if (held.state instanceof NotRequested
                 || held.state instanceof Denied denied && denied.untilNanos - nanoTime.getAsLong() <= 0) {
             try {
-                held.state = new Asked(source.decide(held.record, held.attempt)
+                held.state = new Requested(source.decide(held.record, held.attempt)
                         .handle((answer, failure) -> new Arrival(answer, failure, nanoTime.getAsLong())));
             } catch (RuntimeException e) {
                 held.state = new Failed(failure(held, e));
             }
             settle(held);
         }
-        return held.state instanceof Allowed || held.state instanceof Asked && !isCongested;
+        return held.state instanceof Allowed || held.state instanceof Requested && !isCongested;
     }
 
     private void settle(HeldRecord<K, V> held) {
-        if (!(held.state instanceof Asked asked) || !asked.arrival.isDone()) {
+        if (!(held.state instanceof Requested requested) || !requested.arrival.isDone()) {
             return;
         }
-        Arrival arrival = asked.arrival.join();
+        Arrival arrival = requested.arrival.join();
         Throwable failure = arrival.failure instanceof CompletionException && arrival.failure.getCause() != null
                 ? arrival.failure.getCause()
                 : arrival.failure;
@@ -193,7 +193,7 @@ final class ThrottledPartition<K, V> {
         if (decision.outcome() != Outcome.DENIED || decision.retryAfterMs() == null) {
             held.state = new Never(decision);
         } else if (decision.repeated()) {
-            held.state = new Unasked();
+            held.state = new NotRequested();
         } else {
             isCongested = true;
             held.backOffs = 0;
@@ -276,23 +276,23 @@ final class ThrottledPartition<K, V> {
                 resolve(first);
             } catch (RuntimeException | Error e) {
                 first.isUnresolved = false;
-                first.state = new Unasked(); // like other failures, so that other partitions are not stopped
+                first.state = new NotRequested(); // like other failures, so that other partitions are not stopped
                 throw e;
             }
         }
         if (first.state instanceof Failed failed) {
-            first.state = new Unasked();
+            first.state = new NotRequested();
             throw failed.failure;
         }
         if (first.state instanceof Never never) {
-            first.state = new Unasked();
+            first.state = new NotRequested();
             throw new RecordDeniedException(first.record, never.decision);
         }
     }
 
     /** Returns whether a decision is expected. */
     boolean isWaitingForDecision() {
-        return records.stream().anyMatch(each -> each.state instanceof Asked);
+        return records.stream().anyMatch(each -> each.state instanceof Requested);
     }
 
     /** Returns in how long a record can be delivered or asked for again; empty if that depends on decisions. */

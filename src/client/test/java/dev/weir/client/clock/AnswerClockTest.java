@@ -22,8 +22,8 @@ class AnswerClockTest {
     @Test
     void a_silence_begins_with_the_first_question_after_an_answer() {
         assertThat(silentMs(5_000)).isZero();
-        clock.asked(at(5_000));
-        clock.asked(at(5_400));
+        clock.requested(at(5_000));
+        clock.requested(at(5_400));
         assertThat(silentMs(5_900)).isEqualTo(900);
         assertThat(clock.isSilentFor(0, at(5_999))).isFalse();
         assertThat(clock.isSilentFor(0, at(6_000))).isTrue();
@@ -31,14 +31,14 @@ class AnswerClockTest {
         assertThat(clock.isSilentFor(TimeUnit.SECONDS.toNanos(2), at(7_000))).isTrue();
         clock.answered(at(7_000));
         assertThat(silentMs(60_000)).isZero();
-        clock.asked(at(60_000));
+        clock.requested(at(60_000));
         assertThat(silentMs(60_300)).isEqualTo(300);
     }
 
     @Test
     void answers_that_are_late_but_flow_are_no_silence() {
         for (int ms = 0; ms < 60_000; ms += 10) {
-            clock.asked(at(ms));
+            clock.requested(at(ms));
             assertThat(clock.isSilentFor(0, at(ms))).isFalse();
             if (ms % 900 == 0) {
                 clock.answered(at(ms));
@@ -48,10 +48,10 @@ class AnswerClockTest {
 
     @Test
     void a_silence_in_which_nothing_is_asked_does_not_count() {
-        clock.asked(at(0));
+        clock.requested(at(0));
         assertThat(silentMs(30_000)).isEqualTo(30_000);
         assertThat(silentMs(30_001)).isZero();
-        clock.asked(at(40_000));
+        clock.requested(at(40_000));
         assertThat(silentMs(40_500)).isEqualTo(500);
     }
 

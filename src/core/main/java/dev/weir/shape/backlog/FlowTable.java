@@ -38,16 +38,16 @@ final class FlowTable {
             occupancy = new QueueOccupancy(rules);
         }
 
-        void add(FlowQueue line) {
-            byExpiry.add(line);
-            byAge.add(line);
-            occupancy.add(line);
+        void add(FlowQueue queue) {
+            byExpiry.add(queue);
+            byAge.add(queue);
+            occupancy.add(queue);
         }
 
-        void remove(FlowQueue line) {
-            byExpiry.remove(line);
-            byAge.remove(line);
-            occupancy.remove(line);
+        void remove(FlowQueue queue) {
+            byExpiry.remove(queue);
+            byAge.remove(queue);
+            occupancy.remove(queue);
         }
     }
 
@@ -80,8 +80,8 @@ final class FlowTable {
             return index.occupancy.size();
         }
         long size = 0;
-        for (FlowQueue line : unindexed) {
-            size += line.size();
+        for (FlowQueue queue : unindexed) {
+            size += queue.size();
         }
         return size;
     }
@@ -91,43 +91,43 @@ final class FlowTable {
         if (index != null) {
             return index.byFlow.get(flow);
         }
-        for (FlowQueue line : unindexed) {
-            if (line.flow().equals(flow)) {
-                return line;
+        for (FlowQueue queue : unindexed) {
+            if (queue.flow().equals(flow)) {
+                return queue;
             }
         }
         return null;
     }
 
     /** Adds a flow that is not empty, or adds it again after it changed. */
-    void add(FlowQueue line) {
+    void add(FlowQueue queue) {
         if (index == null) {
-            unindexed.add(line);
+            unindexed.add(queue);
             occupancy = null;
             if (unindexed.size() > MAX_UNINDEXED) {
                 buildIndex();
             }
         } else {
-            index.byFlow.put(line.flow(), line);
-            index.add(line);
+            index.byFlow.put(queue.flow(), queue);
+            index.add(queue);
         }
     }
 
     /** Removes a flow before it changes. If it is not empty afterwards, {@link #add} must follow. */
-    void remove(FlowQueue line) {
+    void remove(FlowQueue queue) {
         if (index == null) {
-            unindexed.remove(line);
+            unindexed.remove(queue);
             occupancy = null;
         } else {
-            index.remove(line);
+            index.remove(queue);
         }
     }
 
     /** Removes all traces of a flow that was removed and is now empty. */
-    void removeEmpty(FlowQueue line) {
+    void removeEmpty(FlowQueue queue) {
         if (index != null) {
-            index.byFlow.remove(line.flow());
-            index.occupancy.removeIfEmpty(line.flow().tier());
+            index.byFlow.remove(queue.flow());
+            index.occupancy.removeIfEmpty(queue.flow().tier());
             if (index.byFlow.size() <= MAX_UNINDEXED / 2) {
                 unindexed = new ArrayList<>(index.byExpiry);
                 index = null;
@@ -141,9 +141,9 @@ final class FlowTable {
             return index.byExpiry.first();
         }
         FlowQueue soonest = null;
-        for (FlowQueue line : unindexed) {
-            if (soonest == null || SOONEST_EXPIRY_FIRST.compare(line, soonest) < 0) {
-                soonest = line;
+        for (FlowQueue queue : unindexed) {
+            if (soonest == null || SOONEST_EXPIRY_FIRST.compare(queue, soonest) < 0) {
+                soonest = queue;
             }
         }
         return soonest;
@@ -155,8 +155,8 @@ final class FlowTable {
             return index.byAge.first().headEnqueuedAtMs();
         }
         Long oldestMs = null;
-        for (FlowQueue line : unindexed) {
-            oldestMs = oldestMs == null ? line.headEnqueuedAtMs() : Math.min(oldestMs, line.headEnqueuedAtMs());
+        for (FlowQueue queue : unindexed) {
+            oldestMs = oldestMs == null ? queue.headEnqueuedAtMs() : Math.min(oldestMs, queue.headEnqueuedAtMs());
         }
         return oldestMs;
     }
@@ -181,9 +181,9 @@ final class FlowTable {
     private void buildIndex() {
         occupancy = null;
         index = new Index(rules);
-        for (FlowQueue line : unindexed) {
-            index.byFlow.put(line.flow(), line);
-            index.add(line);
+        for (FlowQueue queue : unindexed) {
+            index.byFlow.put(queue.flow(), queue);
+            index.add(queue);
         }
         unindexed = List.of();
     }

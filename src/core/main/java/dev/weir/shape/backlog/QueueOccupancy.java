@@ -117,22 +117,22 @@ public final class QueueOccupancy {
 
     /** Returns the tiers of a priority with waiting requests, in no particular order. */
     List<String> tiers(int priority) {
-        PriorityLevel rank = byPriority.get(priority);
-        return rank == null
+        PriorityLevel level = byPriority.get(priority);
+        return level == null
                 ? List.of()
-                : rank.tiers.stream().map(tier -> tier.name).toList();
+                : level.tiers.stream().map(tier -> tier.name).toList();
     }
 
     /** Returns how many other tiers of a tier's priority have waiting requests. */
     int tiersBeside(String tier) {
-        PriorityLevel rank = byPriority.get(rules.share(tier).priority());
-        return rank == null ? 0 : rank.tiers.size() - (tiers.containsKey(tier) ? 1 : 0);
+        PriorityLevel level = byPriority.get(rules.share(tier).priority());
+        return level == null ? 0 : level.tiers.size() - (tiers.containsKey(tier) ? 1 : 0);
     }
 
     /** Returns what waits in the other tiers of a tier's priority. */
     Ahead beside(String tier) {
-        PriorityLevel rank = byPriority.get(rules.share(tier).priority());
-        return rank == null ? AheadRange.NOTHING : new Ahead(rank.requests - size(tier), rank.tokens - tokens(tier));
+        PriorityLevel level = byPriority.get(rules.share(tier).priority());
+        return level == null ? AheadRange.NOTHING : new Ahead(level.requests - size(tier), level.tokens - tokens(tier));
     }
 
     /** Changes the shares of the tiers, also for waiting requests. */
@@ -142,47 +142,47 @@ public final class QueueOccupancy {
         byPriority.clear();
         tiers.forEach((name, tier) -> {
             tier.share = rules.share(name);
-            PriorityLevel rank = rank(tier);
-            rank.requests += tier.requests;
-            rank.tokens += tier.tokens;
+            PriorityLevel level = levelOf(tier);
+            level.requests += tier.requests;
+            level.tokens += tier.tokens;
         });
-        for (PriorityLevel rank : old) {
-            for (FlowQueue line : rank.newestLast) {
-                rank(tiers.get(line.flow().tier())).newestLast.add(line);
+        for (PriorityLevel level : old) {
+            for (FlowQueue queue : level.newestLast) {
+                levelOf(tiers.get(queue.flow().tier())).newestLast.add(queue);
             }
         }
     }
 
     /** Adds a flow, or adds it again after it has changed. */
-    void add(FlowQueue line) {
-        Tier tier = tiers.computeIfAbsent(line.flow().tier(), name -> {
+    void add(FlowQueue queue) {
+        Tier tier = tiers.computeIfAbsent(queue.flow().tier(), name -> {
             Tier fresh = new Tier(name);
             fresh.share = rules.share(name);
             return fresh;
         });
-        PriorityLevel rank = rank(tier);
-        rank.newestLast.add(line);
-        count(tier, rank, line.size(), line.tokens());
-        tier.requestsByClient.add(line.size());
-        tier.tokensByClient.add(line.tokens());
-        tier.leastCosts.add(line.leastCost());
-        tier.largestCosts.add(line.largestCost());
-        leastCosts.add(line.leastCost());
-        largestCosts.add(line.largestCost());
+        PriorityLevel level = levelOf(tier);
+        level.newestLast.add(queue);
+        count(tier, level, queue.size(), queue.tokens());
+        tier.requestsByClient.add(queue.size());
+        tier.tokensByClient.add(queue.tokens());
+        tier.leastCosts.add(queue.leastCost());
+        tier.largestCosts.add(queue.largestCost());
+        leastCosts.add(queue.leastCost());
+        largestCosts.add(queue.largestCost());
     }
 
     /** Removes a flow before it changes. If it became empty, {@link #removeIfEmpty} must follow. */
-    void remove(FlowQueue line) {
-        Tier tier = tiers.get(line.flow().tier());
-        PriorityLevel rank = rank(tier);
-        rank.newestLast.remove(line);
-        tier.requestsByClient.remove(line.size());
-        tier.tokensByClient.remove(line.tokens());
-        tier.leastCosts.remove(line.leastCost());
-        tier.largestCosts.remove(line.largestCost());
-        leastCosts.remove(line.leastCost());
-        largestCosts.remove(line.largestCost());
-        count(tier, rank, -line.size(), -line.tokens());
+    void remove(FlowQueue queue) {
+        Tier tier = tiers.get(queue.flow().tier());
+        PriorityLevel level = levelOf(tier);
+        level.newestLast.remove(queue);
+        tier.requestsByClient.remove(queue.size());
+        tier.tokensByClient.remove(queue.tokens());
+        tier.leastCosts.remove(queue.leastCost());
+        tier.largestCosts.remove(queue.largestCost());
+        leastCosts.remove(queue.leastCost());
+        largestCosts.remove(queue.largestCost());
+        count(tier, level, -queue.size(), -queue.tokens());
     }
 
     /** Removes a tier if it has no waiting requests. */
@@ -190,9 +190,9 @@ public final class QueueOccupancy {
         Tier tier = tiers.get(name);
         if (tier.requests == 0) {
             tiers.remove(name);
-            PriorityLevel rank = rank(tier);
-            rank.tiers.remove(tier);
-            if (rank.tiers.isEmpty()) {
+            PriorityLevel level = levelOf(tier);
+            level.tiers.remove(tier);
+            if (level.tiers.isEmpty()) {
                 byPriority.remove(tier.share.priority());
             }
         }
@@ -222,9 +222,9 @@ public final class QueueOccupancy {
 
     /** Returns what waits in a tier's priority and in all higher ones. */
     public Ahead from(String tier) {
-        PriorityLevel rank = byPriority.get(rules.share(tier).priority());
+        PriorityLevel level = byPriority.get(rules.share(tier).priority());
         Ahead above = above(tier);
-        return rank == null ? above : above.plus(new Ahead(rank.requests, rank.tokens));
+        return level == null ? above : above.plus(new Ahead(level.requests, level.tokens));
     }
 
     /** Returns an upper bound of what waits in a tier if each flow counts for at most this much. */
@@ -235,18 +235,18 @@ public final class QueueOccupancy {
                 : new Ahead(of.requestsByClient.sumCappedAt(requestsEach), of.tokensByClient.sumCappedAt(tokensEach));
     }
 
-    private void count(Tier tier, PriorityLevel rank, long requests, long moreTokens) {
+    private void count(Tier tier, PriorityLevel level, long requests, long moreTokens) {
         tier.requests += requests;
         tier.tokens += moreTokens;
-        rank.requests += requests;
-        rank.tokens += moreTokens;
+        level.requests += requests;
+        level.tokens += moreTokens;
         size += requests;
         tokens += moreTokens;
     }
 
-    private PriorityLevel rank(Tier tier) {
-        PriorityLevel rank = byPriority.computeIfAbsent(tier.share.priority(), priority -> new PriorityLevel());
-        rank.tiers.add(tier);
-        return rank;
+    private PriorityLevel levelOf(Tier tier) {
+        PriorityLevel level = byPriority.computeIfAbsent(tier.share.priority(), priority -> new PriorityLevel());
+        level.tiers.add(tier);
+        return level;
     }
 }

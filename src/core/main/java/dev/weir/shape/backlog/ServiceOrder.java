@@ -7,9 +7,10 @@ import dev.weir.shape.rules.QueueRules;
 import java.util.List;
 
 /**
- * Computes bounds of what leaves before a request of a bucket, from the tags of fair queueing and from what is known of
- * costs without reading requests: all higher priorities; of its flow, all; of each other flow of its tier, the requests
- * with a smaller start; and of each other tier of its priority in the same way, by weight.
+ * Computes bounds of the requests that leave before a given request of a bucket. It uses the tags of fair queueing and
+ * sums of costs, and reads no requests. These leave before: all requests of higher priorities; all earlier ones of the
+ * same flow; those with a smaller start of each other flow of the tier; and likewise, by weight, of each other tier of
+ * the priority.
  *
  * <p>The start of the request itself is known, since it follows the tag of its flow's head at the distance of the
  * flow's tokens. How many requests of another flow have a smaller start depends on their costs:

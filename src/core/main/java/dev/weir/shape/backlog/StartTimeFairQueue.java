@@ -22,10 +22,10 @@ import java.util.TreeSet;
  *                  after the virtual time
  * </pre>
  *
- * <p>For any two members that have requests waiting throughout an interval, the services W that they get differ by |W_f
- * / w_f − W_m / w_m| ≤ c_f / w_f + c_m / w_m, where c is a member's largest cost and w its weight. Proof: the start of
- * a waiting member is at or after the virtual time v, by at most c / w. So from v1 to v2 a member's start advances by
- * v2 − v1, more or less by at most c / w, and it advances by W / w.
+ * <p>Let two members f and m have waiting requests throughout an interval. Let W be the service that a member gets in it,
+ * w its weight and c its largest cost. Then |W_f / w_f − W_m / w_m| ≤ c_f / w_f + c_m / w_m. Proof: the start of a
+ * waiting member is at or after the virtual time v, by at most c / w. So from v1 to v2, the member's start advances by
+ * v2 − v1, with a difference of at most c / w. It also advances by exactly W / w.
  *
  * <p>Goyal lets a member that returns after its finish, or is new, start at the virtual time itself. But then the
  * virtual time stands still as long as new members keep arriving, and the members that wait get nothing: their share is

@@ -71,7 +71,7 @@ public final class WaitingRequests {
             return BucketContents.EMPTY;
         }
         List<BucketContents.FlowSummary> flows = new ArrayList<>(flowTable.flows());
-        flowTable.flowQueues().forEach(line -> flows.add(line.summary()));
+        flowTable.flowQueues().forEach(queue -> flows.add(queue.summary()));
         return new BucketContents(flows, scheduler.state(), expiryTimers.counts());
     }
 
@@ -103,11 +103,11 @@ public final class WaitingRequests {
         });
         List<FlowQueue> all = new ArrayList<>(restored.values());
         all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
-        for (FlowQueue line : all) {
-            flowTable.add(line);
-            scheduler.enter(line.flow(), line.headCost());
-            backlog.add(line.flow().tier(), line.size(), line.tokens());
-            backlog.addHead(line.headEnqueuedAtMs());
+        for (FlowQueue queue : all) {
+            flowTable.add(queue);
+            scheduler.enter(queue.flow(), queue.headCost());
+            backlog.add(queue.flow().tier(), queue.size(), queue.tokens());
+            backlog.addHead(queue.headEnqueuedAtMs());
         }
     }
 
@@ -176,26 +176,26 @@ public final class WaitingRequests {
     /** Appends a request to a flow. */
     public void enter(Flow flow, Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
         isChanged = true;
-        FlowQueue line = flowTable.get(flow);
-        if (line == null) {
+        FlowQueue queue = flowTable.get(flow);
+        if (queue == null) {
             backlog.addHead(enqueuedAtMs);
-            line = new FlowQueue(flow, store.slots());
+            queue = new FlowQueue(flow, store.slots());
             scheduler.enter(flow, admission.request().cost());
         } else {
-            flowTable.remove(line);
+            flowTable.remove(queue);
         }
-        ExpiryTimer timer = line.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, line.next());
-        takeTicket(ticket(admission), line.next());
-        line.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, timer), pacing);
-        flowTable.add(line);
+        ExpiryTimer timer = queue.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, queue.next());
+        takeTicket(ticket(admission), queue.next());
+        queue.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, timer), pacing);
+        flowTable.add(queue);
         backlog.add(
                 flow.tier(), 1, QueueOccupancy.cappedCost(admission.request().cost()));
     }
 
     /** Removes the head of a flow at its turn. */
-    public void serve(FlowQueue line, Waiting head) {
-        remove(line.head(), head);
-        scheduler.served(line.flow(), head.cost(), !line.isEmpty());
+    public void serve(FlowQueue queue, Waiting head) {
+        remove(queue.head(), head);
+        scheduler.served(queue.flow(), head.cost(), !queue.isEmpty());
     }
 
     /** Removes a request out of turn. */
@@ -230,8 +230,8 @@ public final class WaitingRequests {
 
     /** Returns what waits in a flow. */
     public Ahead of(Flow flow) {
-        FlowQueue line = flowTable.get(flow);
-        return line == null ? AheadRange.NOTHING : new Ahead(line.size(), line.tokens());
+        FlowQueue queue = flowTable.get(flow);
+        return queue == null ? AheadRange.NOTHING : new Ahead(queue.size(), queue.tokens());
     }
 
     /**
@@ -241,8 +241,8 @@ public final class WaitingRequests {
      * @param current the pace of the bucket
      */
     public boolean isInTime(Flow flow, long startNanos, Pacing current) {
-        FlowQueue line = flowTable.get(flow);
-        return line == null || isCounted(line, current) && line.isInTime(startNanos, current);
+        FlowQueue queue = flowTable.get(flow);
+        return queue == null || isCounted(queue, current) && queue.isInTime(startNanos, current);
     }
 
     /**
@@ -252,15 +252,15 @@ public final class WaitingRequests {
      * @param current the pace of the bucket
      */
     public long afterExpiryNanos(Flow flow, long cost, Pacing current) {
-        FlowQueue line = flowTable.get(flow);
-        if (line == null) {
+        FlowQueue queue = flowTable.get(flow);
+        if (queue == null) {
             return Long.MAX_VALUE;
         }
-        return isCounted(line, current) ? line.afterExpiryNanos(cost, current) : Long.MIN_VALUE;
+        return isCounted(queue, current) ? queue.afterExpiryNanos(cost, current) : Long.MIN_VALUE;
     }
 
-    private boolean isCounted(FlowQueue line, Pacing current) {
-        return line.size() == 1 || current.isSameAs(pacing);
+    private boolean isCounted(FlowQueue queue, Pacing current) {
+        return queue.size() == 1 || current.isSameAs(pacing);
     }
 
     public static Ticket ticket(Admission admission) {
@@ -269,17 +269,17 @@ public final class WaitingRequests {
 
     private void remove(Place place, Waiting waiting) {
         isChanged = true;
-        FlowQueue line = flowTable.get(place.flow());
-        flowTable.remove(line);
-        long headEnqueuedAtMs = line.headEnqueuedAtMs();
-        line.remove(place.position(), waiting);
+        FlowQueue queue = flowTable.get(place.flow());
+        flowTable.remove(queue);
+        long headEnqueuedAtMs = queue.headEnqueuedAtMs();
+        queue.remove(place.position(), waiting);
         backlog.add(place.flow().tier(), -1, -QueueOccupancy.cappedCost(waiting.cost()));
         backlog.removeHead(headEnqueuedAtMs);
-        if (line.isEmpty()) {
-            flowTable.removeEmpty(line);
+        if (queue.isEmpty()) {
+            flowTable.removeEmpty(queue);
         } else {
-            backlog.addHead(line.headEnqueuedAtMs());
-            flowTable.add(line);
+            backlog.addHead(queue.headEnqueuedAtMs());
+            flowTable.add(queue);
         }
         if (waiting.expiryTimer() != null) {
             expiryTimers.cancel(waiting.expiryTimer());

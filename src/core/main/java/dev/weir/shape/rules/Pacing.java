@@ -174,8 +174,9 @@ public final class Pacing {
     }
 
     /**
-     * Returns an upper bound of by how much requests one behind another, of which the first leaves at a whole
-     * nanosecond, leave later than one that costs as much as all of them, since the time of each is rounded up.
+     * Returns an upper bound of the delay by rounding, in nanoseconds: how much later several consecutive requests leave
+     * than a single request with their total cost. The first one leaves at a whole nanosecond, and the time of each is
+     * rounded up.
      */
     public long roundingNanos(long requests, long leastCost, long largestCost) {
         boolean areWhole =

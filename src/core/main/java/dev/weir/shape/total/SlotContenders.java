@@ -16,8 +16,9 @@ import java.util.TreeMap;
 
 /**
  * The buckets of a queue with a total whose own pace permits a release soon, in the order in which the total lets them
- * release: by the tier of their first request, higher priorities first and tiers of one priority by weight; within a
- * tier, clients evenly; and within a client, keys evenly. Shares are counted in tokens, not requests. While some
+ * release. A bucket belongs to the tier of its first request. Tiers of higher priority are first, and tiers of one
+ * priority share by weight. Within a tier, clients share evenly; within a client, its keys. Shares are counted in
+ * tokens, not requests. While some
  * buckets of a tier contend that are not on the heap, those of the tier release in the order in which their own pace
  * permits it. An update or a release takes O(log n).
  */

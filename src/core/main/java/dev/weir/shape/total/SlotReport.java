@@ -51,7 +51,8 @@ public record SlotReport(
     public record LeasedTime(long fromNanos, long untilNanos) {}
 
     /**
-     * What the keys whose first request is of one tier could release soon by their own pace.
+     * The demand of one tier: the tokens that keys could release soon at their own pace. A key belongs to the tier of its
+     * first request.
      *
      * @param tier the tier
      * @param clients the number of clients whose requests are first in these keys, without those that are named

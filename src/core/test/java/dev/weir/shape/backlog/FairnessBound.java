@@ -10,10 +10,10 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Checks the fairness bound of start-time fair queueing, in integers (P. Goyal, H. Vin, H. Cheng, 1996, theorem 1): over
- * every interval in which requests of both members f and m wait, |W_f / w_f − W_m / w_m| ≤ c_f / w_f + c_m / w_m, where
- * W is the cost of the requests that left in the interval, w the weight, and c the largest cost of the member's requests.
- * Members are the flows of a tier, and the tiers of a priority.
+ * Checks the fairness bound of start-time fair queueing, in integers (P. Goyal, H. Vin, H. Cheng, 1996, theorem 1).
+ * Members are the flows of a tier, and the tiers of a priority. Let W be the cost of a member's requests that left in an
+ * interval, w its weight, and c the largest cost of its requests. Then |W_f / w_f − W_m / w_m| ≤ c_f / w_f + c_m / w_m
+ * holds for every interval in which requests of both members f and m wait.
  */
 public final class FairnessBound {
 

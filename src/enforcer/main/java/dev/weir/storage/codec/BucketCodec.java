@@ -87,11 +87,11 @@ public final class BucketCodec {
             out.write(contents.flows().size());
             contents.flows().forEach(flow -> write(flow, out));
             out.write(contents.expiryTimers().size());
-            for (ExpiryTimerCount alarm : contents.expiryTimers()) {
-                out.write(alarm.bucket());
-                out.write(alarm.next());
-                out.write(alarm.live());
-                out.write(alarm.cursor());
+            for (ExpiryTimerCount timer : contents.expiryTimers()) {
+                out.write(timer.bucket());
+                out.write(timer.next());
+                out.write(timer.live());
+                out.write(timer.cursor());
             }
         }
         if (order instanceof TaggedFlows tagged) {
@@ -125,11 +125,11 @@ public final class BucketCodec {
         for (long left = in.read(); left > 0; left--) {
             flows.add(readFlow(in));
         }
-        List<ExpiryTimerCount> alarms = new ArrayList<>(0);
+        List<ExpiryTimerCount> expiryTimers = new ArrayList<>(0);
         for (long left = in.read(); left > 0; left--) {
-            alarms.add(new ExpiryTimerCount(in.read(), in.read(), in.read(), in.read()));
+            expiryTimers.add(new ExpiryTimerCount(in.read(), in.read(), in.read(), in.read()));
         }
-        return new BucketContents(flows, readOrder(in, bucketFlags), alarms);
+        return new BucketContents(flows, readOrder(in, bucketFlags), expiryTimers);
     }
 
     private static void write(FlowSummary flow, StateBytes out) {

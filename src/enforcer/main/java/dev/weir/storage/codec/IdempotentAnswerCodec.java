@@ -15,14 +15,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Encodes the entries of an idempotency cache: answers, and notes by which they are evicted. Numbers are encoded as in
+ * Encodes the entries of an idempotency cache: answers, and eviction entries. Numbers are encoded as in
  * {@link StateBytes}; signed ones are marked ±.
  *
  * <pre>
- *   answer   version  number  until±  content, 32 bytes  0  decision
- *            version  number  until±  content, 32 bytes  1  queue  policy  version  flags
- *            limited by (with flag 1)  limit± (with flag 2)  n, observing policy × n (with flag 4)
- *   note     version  at±  until±  client  kind  request id
+ *   answer    version  number  until±  content, 32 bytes  0  decision
+ *             version  number  until±  content, 32 bytes  1  queue  policy  version  flags
+ *             limited by (with flag 1)  limit± (with flag 2)  n, observing policy × n (with flag 4)
+ *   eviction  version  at±  until±  client  kind  request id
  * </pre>
  */
 public final class IdempotentAnswerCodec {
@@ -83,17 +83,17 @@ public final class IdempotentAnswerCodec {
         out.writeFixed(content.fourth());
     }
 
-    public static byte[] encode(EvictionEntry note) {
+    public static byte[] encode(EvictionEntry entry) {
         StateBytes out = StateBytes.toWrite(VERSION);
-        out.writeSigned(note.atMs());
-        out.writeSigned(note.untilMs());
-        out.write(note.key().client());
-        out.write(note.key().kind().name());
-        out.write(note.key().requestId());
+        out.writeSigned(entry.atMs());
+        out.writeSigned(entry.untilMs());
+        out.write(entry.key().client());
+        out.write(entry.key().kind().name());
+        out.write(entry.key().requestId());
         return out.written();
     }
 
-    public static EvictionEntry decodeNote(byte[] bytes) {
+    public static EvictionEntry decodeEvictionEntry(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "an eviction entry");
         long atMs = in.readSigned();
         long untilMs = in.readSigned();

@@ -36,7 +36,7 @@ public final class QueueCodec {
     private static final int WAITING = 0;
     private static final int GAP = 1;
 
-    private static final int ALARM = 1;
+    private static final int EXPIRY_TIMER = 1;
     private static final int TICKET = 2;
 
     private final AdmissionAvro admissions = new AdmissionAvro();
@@ -48,7 +48,7 @@ public final class QueueCodec {
             out.write(waiting.number());
             out.writeSigned(waiting.enqueuedAtMs());
             out.writeSigned(waiting.expiresAtMs());
-            out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.expiryTimer() == null ? 0 : ALARM));
+            out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.expiryTimer() == null ? 0 : EXPIRY_TIMER));
             if (waiting.expiryTimer() != null) {
                 out.write(waiting.expiryTimer().bucket());
                 out.write(waiting.expiryTimer().index());
@@ -70,10 +70,15 @@ public final class QueueCodec {
         long enqueuedAtMs = in.readSigned();
         long expiresAtMs = in.readSigned();
         int flags = in.readByte();
-        ExpiryTimer alarm = (flags & ALARM) == 0 ? null : new ExpiryTimer(in.read(), in.read());
+        ExpiryTimer expiryTimer = (flags & EXPIRY_TIMER) == 0 ? null : new ExpiryTimer(in.read(), in.read());
         try {
             return new Slot.Waiting(
-                    admissions.decode(in.readBytes()), number, enqueuedAtMs, expiresAtMs, (flags & TICKET) != 0, alarm);
+                    admissions.decode(in.readBytes()),
+                    number,
+                    enqueuedAtMs,
+                    expiresAtMs,
+                    (flags & TICKET) != 0,
+                    expiryTimer);
         } catch (UnreadableException e) {
             throw new IllegalStateException("the admission of a waiting request cannot be decoded", e);
         }

@@ -60,7 +60,7 @@ class BucketCodecTest {
         List<FlowSummary> flows = List.of(
                 single("never", Waiting.NEVER, Waiting.NEVER),
                 single("soon", MS + 500, MS + 500),
-                single("by alarm only", MS - 500, Long.MIN_VALUE),
+                single("by expiry timer only", MS - 500, Long.MIN_VALUE),
                 single("large", 0, Waiting.NEVER),
                 several(new GenerationSummary(1, 9, MS * 1_000_000, MS * 1_000_000 - 7), GenerationSummary.EMPTY),
                 several(
@@ -76,15 +76,16 @@ class BucketCodecTest {
         FlowOrder order =
                 new TaggedFlows(List.of(new TierOrder("", tags)), List.of(new PriorityOrder(Integer.MIN_VALUE, tags)));
         FlowOrder single = new SingleFlow(1L << 60, 1 << 21);
-        List<ExpiryTimerCount> alarms = List.of(new ExpiryTimerCount(MS / 100, 9, 2, 5));
+        List<ExpiryTimerCount> expiryTimers = List.of(new ExpiryTimerCount(MS / 100, 9, 2, 5));
         List<TimerKey> timers = List.of(
                 new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
         for (BucketState state : List.of(
                 new BucketState(ID, 1, 1_000, 1, OUTFLOW, null, List.of()),
                 new BucketState(ID, Long.MAX_VALUE, 1, 1L << 40, OUTFLOW, BucketContents.EMPTY, timers),
                 new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
-                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, alarms), timers),
-                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, alarms), List.of()))) {
+                new BucketState(
+                        ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, expiryTimers), timers),
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, expiryTimers), List.of()))) {
             assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
         }
     }

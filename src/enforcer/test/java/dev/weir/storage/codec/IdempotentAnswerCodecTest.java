@@ -50,9 +50,9 @@ class IdempotentAnswerCodecTest {
     @Test
     void notes_survive_a_round_trip() {
         for (RequestKind kind : RequestKind.values()) {
-            EvictionEntry note = new EvictionEntry(new RequestKey("żółw\0", kind, "r"), -5, 253_402_300_799_999L);
-            assertThat(IdempotentAnswerCodec.decodeNote(IdempotentAnswerCodec.encode(note)))
-                    .isEqualTo(note);
+            EvictionEntry entry = new EvictionEntry(new RequestKey("żółw\0", kind, "r"), -5, 253_402_300_799_999L);
+            assertThat(IdempotentAnswerCodec.decodeEvictionEntry(IdempotentAnswerCodec.encode(entry)))
+                    .isEqualTo(entry);
         }
     }
 
@@ -61,7 +61,7 @@ class IdempotentAnswerCodecTest {
         byte[] bytes =
                 IdempotentAnswerCodec.encode(new EvictionEntry(new RequestKey("c", RequestKind.CONSUME, "r"), 0, 1));
         bytes[0] = 2;
-        assertThatThrownBy(() -> IdempotentAnswerCodec.decodeNote(bytes))
+        assertThatThrownBy(() -> IdempotentAnswerCodec.decodeEvictionEntry(bytes))
                 .hasMessage("an eviction entry has format version 2, expected 1");
         IdempotentAnswer sent = new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null);
         byte[] ofAnswer = codec.encode(new Entry(0, 1, new ContentHash(0, 0, 0, 0), sent));
@@ -85,9 +85,9 @@ class IdempotentAnswerCodecTest {
     void the_order_of_numbers_is_the_order_of_their_bytes() {
         List<Long> numbers = List.of(0L, 1L, 127L, 128L, 255L, 256L, 1L << 40, Long.MAX_VALUE);
         for (int i = 1; i < numbers.size(); i++) {
-            byte[] key = KeyCodec.note(numbers.get(i));
-            assertThat(KeyCodec.readNote(key)).isEqualTo(numbers.get(i));
-            assertThat(Arrays.compareUnsigned(KeyCodec.note(numbers.get(i - 1)), key))
+            byte[] key = KeyCodec.encodeNumber(numbers.get(i));
+            assertThat(KeyCodec.decodeNumber(key)).isEqualTo(numbers.get(i));
+            assertThat(Arrays.compareUnsigned(KeyCodec.encodeNumber(numbers.get(i - 1)), key))
                     .isNegative();
         }
     }

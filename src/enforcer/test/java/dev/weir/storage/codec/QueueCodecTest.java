@@ -146,18 +146,19 @@ class QueueCodecTest {
     }
 
     @Test
-    void no_two_tickets_or_alarms_have_one_key() {
+    void no_two_tickets_or_expiry_timers_have_one_key() {
         assertThat(List.of(
                         QueueKeys.ticket(Q, new Ticket("a", "bc")),
                         QueueKeys.ticket(Q, new Ticket("ab", "c")),
                         QueueKeys.ticket(new BucketId("qa", List.of()), new Ticket("b", "c"))))
                 .doesNotHaveDuplicates();
-        assertThat(QueueKeys.alarm(Q, new ExpiryTimer(1, 2))).isNotEqualTo(QueueKeys.alarm(Q, new ExpiryTimer(2, 1)));
-        List<byte[]> alarms = new ArrayList<>(List.of(
-                QueueKeys.alarm(Q, new ExpiryTimer(2, 0)),
-                QueueKeys.alarm(Q, new ExpiryTimer(1, 300)),
-                QueueKeys.alarm(Q, new ExpiryTimer(1, 2))));
-        alarms.sort(Comparator.comparing(bytes -> bytes, Arrays::compareUnsigned));
-        assertThat(alarms.get(2)).isEqualTo(QueueKeys.alarm(Q, new ExpiryTimer(2, 0)));
+        assertThat(QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 2)))
+                .isNotEqualTo(QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 1)));
+        List<byte[]> timers = new ArrayList<>(List.of(
+                QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 0)),
+                QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 300)),
+                QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 2))));
+        timers.sort(Comparator.comparing(bytes -> bytes, Arrays::compareUnsigned));
+        assertThat(timers.get(2)).isEqualTo(QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 0)));
     }
 }

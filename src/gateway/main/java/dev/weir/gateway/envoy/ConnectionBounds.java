@@ -6,9 +6,9 @@ package dev.weir.gateway.envoy;
  * @param maxConnections the most connections
  * @param maxPerAddress the most connections of an address
  * @param maxCalls the most calls of a connection at the same time
- * @param maxResets how many streams of a connection may end in a second without a response, because the caller resets
- *     them, lets their deadline pass or exceeds {@code maxCalls}; beyond it and the {@linkplain ResetBudget#answered
- *     calls that were answered}, the connection is closed
+ * @param maxResets how many streams of a connection may end in a second without a response: the caller resets them, lets
+ *     their deadline pass or exceeds {@code maxCalls}. {@linkplain ResetBudget#answered Answered calls} permit as many
+ *     more. Beyond that, the connection is closed
  */
 public record ConnectionBounds(int maxConnections, int maxPerAddress, int maxCalls, int maxResets) {
 

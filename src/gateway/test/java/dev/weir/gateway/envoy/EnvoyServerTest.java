@@ -137,10 +137,10 @@ class EnvoyServerTest {
         RateLimitResponse response = start(EnvoyConfig.DEFAULTS).shouldRateLimit(request(descriptor("user_id", "u")));
         assertThat(response.getOverallCode()).isEqualTo(Code.OK);
         assertThat(response.getStatuses(0).getLimitRemaining()).isEqualTo(7);
-        assertThat(decider.asked()).hasSize(1);
-        assertThat(decider.asked().get(0).request().client()).isEqualTo("u");
-        assertThat(decider.asked().get(0).fallback()).isEqualTo(Fallback.FAIL_OPEN);
-        assertThat(decider.asked().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(475));
+        assertThat(decider.calls()).hasSize(1);
+        assertThat(decider.calls().get(0).request().client()).isEqualTo("u");
+        assertThat(decider.calls().get(0).fallback()).isEqualTo(Fallback.FAIL_OPEN);
+        assertThat(decider.calls().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(475));
         await("the call has ended", PATIENCE, () -> server.stats().inProgress() == 0);
         assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 0, 0));
         assertThat(durations).hasSize(1).allMatch(nanos -> nanos > 0);
@@ -163,11 +163,11 @@ class EnvoyServerTest {
         if (!ofDescriptor.equals("-")) {
             one.setHitsAddend(UInt64Value.of(Long.parseLong(ofDescriptor)));
         }
-        RateLimitRequest asked =
+        RateLimitRequest call =
                 request(one.build()).toBuilder().setHitsAddend(ofCall).build();
-        assertThat(start(EnvoyConfig.DEFAULTS).shouldRateLimit(asked).getOverallCode())
+        assertThat(start(EnvoyConfig.DEFAULTS).shouldRateLimit(call).getOverallCode())
                 .isEqualTo(Code.OK);
-        Request request = decider.asked().get(0).request();
+        Request request = decider.calls().get(0).request();
         assertThat(request.kind()).hasToString(kind);
         assertThat(request.cost()).isEqualTo(cost);
     }
@@ -180,7 +180,7 @@ class EnvoyServerTest {
                         .setUnit(RateLimitUnit.HOUR))
                 .build();
         start(EnvoyConfig.DEFAULTS).shouldRateLimit(request(limited));
-        assertThat(decider.asked().get(0).request().limitOverride())
+        assertThat(decider.calls().get(0).request().limitOverride())
                 .isEqualTo(new LimitOverride(4_294_967_295L, 3_600_000));
     }
 
@@ -209,7 +209,7 @@ class EnvoyServerTest {
                             .build());
             assertThat(server.stats().fallbacks()).isEqualTo(1);
         }
-        assertThat(decider.asked().get(0).answer()).isCancelled();
+        assertThat(decider.calls().get(0).answer()).isCancelled();
     }
 
     @Test
@@ -220,7 +220,7 @@ class EnvoyServerTest {
                 .shouldRateLimit(request(descriptor("a", "1")));
         assertThat(response.getOverallCode()).isEqualTo(Code.OK);
         assertThat(response.getResponseHeadersToAdd(0).getKey()).isEqualTo("x-weir-fallback");
-        assertThat(decider.asked().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(855));
+        assertThat(decider.calls().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(855));
     }
 
     @Test
@@ -250,7 +250,7 @@ class EnvoyServerTest {
         assertThat(response.get(20, TimeUnit.SECONDS).getOverallCode())
                 .as("it has a decision, which was not waited for")
                 .isEqualTo(Code.OK);
-        assertThat(decider.asked()).singleElement().satisfies(asked -> assertThat(asked.timeout())
+        assertThat(decider.calls()).singleElement().satisfies(decided -> assertThat(decided.timeout())
                 .isEqualTo(Duration.ofMillis(1)));
     }
 
@@ -279,10 +279,10 @@ class EnvoyServerTest {
         start(config("{timeout: 10s, max-calls: 1}"));
         ListenableFuture<RateLimitResponse> call =
                 RateLimitServiceGrpc.newFutureStub(channel).shouldRateLimit(request(descriptor("a", "1")));
-        await("the call is in progress", PATIENCE, () -> decider.asked().size() == 1);
+        await("the call is in progress", PATIENCE, () -> decider.calls().size() == 1);
         call.cancel(true);
         await("the call is cancelled", PATIENCE, () -> server.stats().cancelled() == 1);
-        assertThat(decider.asked().get(0).answer()).isCancelled();
+        assertThat(decider.calls().get(0).answer()).isCancelled();
         await("its place is free", PATIENCE, () -> server.stats().inProgress() == 0);
     }
 
@@ -295,14 +295,14 @@ class EnvoyServerTest {
         for (int i = 0; i < 2; i++) {
             calls.add(RateLimitServiceGrpc.newFutureStub(channel).shouldRateLimit(request(descriptor("a", "1"))));
         }
-        await("two calls are in progress", PATIENCE, () -> decider.asked().size() == 2);
+        await("two calls are in progress", PATIENCE, () -> decider.calls().size() == 2);
         ManagedChannel other = connect(); // each connection has its own bound too
         Status status = failure(
                 () -> RateLimitServiceGrpc.newBlockingStub(other).shouldRateLimit(request(descriptor("a", "1"))));
         assertThat(status.getCode()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
         assertThat(status.getDescription())
                 .isEqualTo("the gateway has 2 calls in progress, which is the maximum (gateway.envoy.max-calls)");
-        decider.asked().forEach(asked -> waiting.add(asked.answer()));
+        decider.calls().forEach(call -> waiting.add(call.answer()));
         waiting.forEach(answer -> answer.complete(ALLOWED));
         for (ListenableFuture<RateLimitResponse> call : calls) {
             assertThat(call.get(20, TimeUnit.SECONDS).getOverallCode()).isEqualTo(Code.OK);
@@ -335,7 +335,7 @@ class EnvoyServerTest {
         var stub = start(EnvoyConfig.DEFAULTS, address -> false).withDeadlineAfter(5, TimeUnit.SECONDS);
         Status status = failure(() -> stub.shouldRateLimit(request(descriptor("a", "1"))));
         assertThat(status.getCode()).isNotEqualTo(Status.Code.DEADLINE_EXCEEDED);
-        assertThat(decider.asked()).isEmpty();
+        assertThat(decider.calls()).isEmpty();
         await("the connection is closed", PATIENCE, () -> server.connections().open() == 0);
         assertThat(server.connections().untrusted()).isPositive();
         assertThat(server.connections().tooMany()).isZero();
@@ -436,7 +436,7 @@ class EnvoyServerTest {
         Status status = failure(() -> stub.shouldRateLimit(hostile(what)));
         assertThat(status.getCode()).isEqualTo(Status.Code.INVALID_ARGUMENT);
         assertThat(status.getDescription()).isEqualTo(description);
-        assertThat(decider.asked()).isEmpty();
+        assertThat(decider.calls()).isEmpty();
         assertThat(server.stats().invalid()).isEqualTo(1);
     }
 
@@ -482,7 +482,7 @@ class EnvoyServerTest {
         byte[] cut = request(descriptor("user_id", "u")).toByteArray();
         Status status = failure(() -> send(Arrays.copyOf(cut, cut.length - 1)));
         assertThat(status.getDescription()).startsWith("the message is not a RateLimitRequest: ");
-        assertThat(decider.asked()).isEmpty();
+        assertThat(decider.calls()).isEmpty();
         assertThat(stub.shouldRateLimit(request(descriptor("a", "1"))).getOverallCode())
                 .isEqualTo(Code.OK);
     }
@@ -504,7 +504,7 @@ class EnvoyServerTest {
                 .addField(3, UnknownFieldSet.Field.newBuilder().addVarint(5).build())
                 .build();
         assertThat(send(message.toByteArray()).getOverallCode()).isEqualTo(Code.OK);
-        Request request = decider.asked().get(0).request();
+        Request request = decider.calls().get(0).request();
         assertThat(request.client()).isEqualTo("k\uFFFD\uFFFD1");
         assertThat(request.attributes()).containsEntry("domain", "e\uFFFD");
         assertThat(request.cost()).isEqualTo(-5);
@@ -537,7 +537,7 @@ class EnvoyServerTest {
         start(config("timeout: 10s"));
         ListenableFuture<RateLimitResponse> call =
                 RateLimitServiceGrpc.newFutureStub(channel).shouldRateLimit(request(descriptor("a", "1")));
-        await("the call is in progress", PATIENCE, () -> decider.asked().size() == 1);
+        await("the call is in progress", PATIENCE, () -> decider.calls().size() == 1);
         CompletableFuture<Void> closed = CompletableFuture.runAsync(server::close);
         await("new calls are refused", PATIENCE, () -> {
             ManagedChannel late = connect();
@@ -552,7 +552,7 @@ class EnvoyServerTest {
                 late.shutdownNow();
             }
         });
-        decider.asked().get(0).answer().complete(ALLOWED);
+        decider.calls().get(0).answer().complete(ALLOWED);
         assertThat(call.get(20, TimeUnit.SECONDS).getOverallCode()).isEqualTo(Code.OK);
         closed.get(20, TimeUnit.SECONDS);
     }
@@ -571,7 +571,7 @@ class EnvoyServerTest {
                 config.tls()));
         ListenableFuture<RateLimitResponse> call =
                 RateLimitServiceGrpc.newFutureStub(channel).shouldRateLimit(request(descriptor("a", "1")));
-        await("the call is in progress", PATIENCE, () -> decider.asked().size() == 1);
+        await("the call is in progress", PATIENCE, () -> decider.calls().size() == 1);
         server.close();
         assertThatThrownBy(() -> call.get(20, TimeUnit.SECONDS)).hasCauseInstanceOf(StatusRuntimeException.class);
     }
@@ -589,7 +589,7 @@ class EnvoyServerTest {
         Status plain = failure(
                 () -> RateLimitServiceGrpc.newBlockingStub(channel).shouldRateLimit(request(descriptor("a", "1"))));
         assertThat(plain.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
-        assertThat(decider.asked()).hasSize(1);
+        assertThat(decider.calls()).hasSize(1);
     }
 
     private Status.Code askOverTls(TestCertificate server, Optional<TestCertificate> caller) throws Exception {

@@ -10,13 +10,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 
-/** A decider that records what it is asked. */
+/** A decider that records its calls. */
 final class FakeDecider implements RequestDecider {
 
     /** A request as the decider received it. */
-    record Asked(Request request, Duration timeout, Fallback fallback, CompletableFuture<ClientDecision> answer) {}
+    record Call(Request request, Duration timeout, Fallback fallback, CompletableFuture<ClientDecision> answer) {}
 
-    private final List<Asked> asked = new CopyOnWriteArrayList<>();
+    private final List<Call> calls = new CopyOnWriteArrayList<>();
     private volatile Function<Request, CompletableFuture<ClientDecision>> behaviour;
 
     FakeDecider(Function<Request, CompletableFuture<ClientDecision>> behaviour) {
@@ -25,17 +25,17 @@ final class FakeDecider implements RequestDecider {
 
     void become(Function<Request, CompletableFuture<ClientDecision>> other) {
         behaviour = other;
-        asked.clear();
+        calls.clear();
     }
 
-    List<Asked> asked() {
-        return asked;
+    List<Call> calls() {
+        return calls;
     }
 
     @Override
     public CompletableFuture<ClientDecision> decide(Request request, Duration timeout, Fallback fallback) {
         CompletableFuture<ClientDecision> answer = behaviour.apply(request);
-        asked.add(new Asked(request, timeout, fallback, answer));
+        calls.add(new Call(request, timeout, fallback, answer));
         return answer;
     }
 }

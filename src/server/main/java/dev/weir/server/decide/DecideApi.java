@@ -258,13 +258,13 @@ public final class DecideApi {
     }
 
     private CompletableFuture<Answer> answer(Request request, long receivedNanos, Options options) {
-        CompletableFuture<ClientDecision> asked;
+        CompletableFuture<ClientDecision> pending;
         try {
-            asked = client.decide(request, receivedNanos, options.timeout, options.fallback);
+            pending = client.decide(request, receivedNanos, options.timeout, options.fallback);
         } catch (RuntimeException e) {
-            asked = CompletableFuture.failedFuture(e); // each request gets an answer, and its memory is released
+            pending = CompletableFuture.failedFuture(e); // each request gets an answer, and its memory is released
         }
-        return asked.handle((decision, failure) -> {
+        return pending.handle((decision, failure) -> {
             Answer answer = new Answer(
                     request, decision, failure instanceof CompletionException ? failure.getCause() : failure);
             answer.count(metrics);

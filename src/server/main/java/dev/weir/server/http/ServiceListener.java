@@ -37,7 +37,7 @@ public final class ServiceListener implements AutoCloseable {
     private ServerSocketChannel listening; // null before it listens
 
     /** A port as configured, 0 for any free one, with the names of its setting and option. */
-    private record Port(int asked, String setting, String option) {}
+    private record Port(int requested, String setting, String option) {}
 
     private ServiceListener(Service service, Port port, SocketChannel reservation) throws IOException {
         this.service = service;
@@ -76,26 +76,26 @@ public final class ServiceListener implements AutoCloseable {
     /**
      * Binds another port of the service's host.
      *
-     * @param asked the port, 0 for any free one
+     * @param requested the port, 0 for any free one
      * @param setting the full key of the setting with the port, for messages
      * @param option the option with the port, for messages
      * @throws BadSettingException if the host is invalid
      * @throws UnreachableException if the port cannot be bound
      */
-    public static ServiceListener open(Service service, int asked, String setting, String option) {
+    public static ServiceListener open(Service service, int requested, String setting, String option) {
         InetAddress host = resolve(service.host());
         try {
             SocketChannel reservation = SocketChannel.open();
             try {
                 reservation.setOption(StandardSocketOptions.SO_REUSEADDR, true); // as sockets that listen have
-                reservation.bind(new InetSocketAddress(host, asked));
-                return new ServiceListener(service, new Port(asked, setting, option), reservation);
+                reservation.bind(new InetSocketAddress(host, requested));
+                return new ServiceListener(service, new Port(requested, setting, option), reservation);
             } catch (IOException e) {
                 reservation.close();
                 throw e;
             }
         } catch (IOException e) {
-            throw cannotListen(service, asked, setting, option, e);
+            throw cannotListen(service, requested, setting, option, e);
         }
     }
 
@@ -114,7 +114,7 @@ public final class ServiceListener implements AutoCloseable {
             bind(socket);
         } catch (IOException e) {
             socket.close();
-            throw cannotListen(service, port.asked, port.setting, port.option, e);
+            throw cannotListen(service, port.requested, port.setting, port.option, e);
         } finally {
             reservation.close();
         }
@@ -179,14 +179,14 @@ public final class ServiceListener implements AutoCloseable {
      * @param option the option with the port
      */
     public static UnreachableException cannotListen(
-            Service service, int asked, String setting, String option, IOException failure) {
+            Service service, int requested, String setting, String option, IOException failure) {
         Throwable cause = failure;
         while (cause.getCause() != null) {
             cause = cause.getCause();
         }
         String why = String.valueOf(cause.getMessage()).replaceFirst(NETTY_BIND, "");
         return new UnreachableException(
-                setting + ": cannot listen at " + bracketed(service.host()) + ":" + asked + ": " + why
+                setting + ": cannot listen at " + bracketed(service.host()) + ":" + requested + ": " + why
                         + " (another instance may be running; set another port with " + option + ")",
                 failure);
     }

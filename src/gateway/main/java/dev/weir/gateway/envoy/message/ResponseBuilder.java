@@ -21,8 +21,8 @@ import java.util.Set;
 /**
  * Builds responses.
  *
- * <p>The call is over the limit if one of its requests is. Requests with a quota count together: only if all of them are
- * over the limit, they are one that is.
+ * <p>The call is over the limit if a request without a quota is over its limit, or if all requests with a quota are over
+ * theirs.
  */
 public final class ResponseBuilder {
 

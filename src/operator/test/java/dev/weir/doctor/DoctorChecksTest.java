@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Checks whose findings cannot be produced with a single broker on this machine. */
-class SimulationChecksTest {
+class DoctorChecksTest {
 
     private static final List<Node> NODES =
             List.of(new Node(1, "a", 9092), new Node(2, "b", 9092), new Node(3, "c", 9092));

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @Tag("slow")
-class RecoveryTimerTest {
+class WatchCommandTest {
 
     private static final String TOPIC = Topics.of(WeirConfig.DEFAULTS).releases();
 
