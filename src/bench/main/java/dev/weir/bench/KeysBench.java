@@ -4,7 +4,6 @@ import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.QueueRules;
@@ -254,19 +253,7 @@ public final class KeysBench {
 
         private void admit(String key) {
             long nowMs = nowNanos / NANOS_PER_MS;
-            Request request = new Request(
-                    "request-" + admitted,
-                    "client-" + admitted % CLIENTS,
-                    RequestKind.CONSUME,
-                    null,
-                    1,
-                    null,
-                    Map.of(KEY, key),
-                    null,
-                    null,
-                    null,
-                    nowMs,
-                    new Request.Source(0, admitted));
+            Request request = Request.builder("request-" + admitted, "client-" + admitted % CLIENTS).attributes(Map.of(KEY, key)).timestampMs(nowMs).source(0, admitted).build();
             Admission admission = Admission.of(request, rules.id(), new PolicyVersion("p", 1), null);
             carryOut(shaper.admit(QueueRules.withKey(admission, rules), admitted++, nowMs, nowNanos));
         }

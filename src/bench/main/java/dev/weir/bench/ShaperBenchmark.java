@@ -3,7 +3,6 @@ package dev.weir.bench;
 import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.QueueRules;
@@ -78,19 +77,7 @@ public class ShaperBenchmark {
 
     private void admit(long nowNanos) {
         long nowMs = nowNanos / NANOS_PER_MS;
-        Request request = new Request(
-                "request-" + admitted,
-                "client-" + admitted % clients,
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                nowMs,
-                new Request.Source(0, admitted));
+        Request request = Request.builder("request-" + admitted, "client-" + admitted % clients).timestampMs(nowMs).source(0, admitted).build();
         Admission admission = Admission.of(request, QUEUE, new PolicyVersion("p", 1), null);
         carryOut(shaper.admit(admission, admitted++, nowMs, nowNanos));
     }

@@ -8,7 +8,6 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.QueueRules;
 import dev.weir.shape.backlog.QueueTotal;
 import java.util.List;
@@ -31,19 +30,7 @@ class DrainedQueueTest {
     }
 
     private static void offer(QueueHarness queues, String queue, String id, String destination, long nowMs) {
-        Request request = new Request(
-                id,
-                "c",
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(FIELD, destination),
-                null,
-                null,
-                null,
-                0,
-                new Request.Source(0, 0));
+        Request request = Request.builder(id, "c").attributes(Map.of(FIELD, destination)).source(0, 0).build();
         Admission admission = Admission.of(request, queue, new PolicyVersion("p", 1), null);
         queues.send(QueueRules.withKey(admission, queues.rules.get(queue)), nowMs);
     }

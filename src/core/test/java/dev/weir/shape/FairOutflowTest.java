@@ -62,19 +62,7 @@ class FairOutflowTest {
                 String value,
                 long nowMs) {
             settle(nowMs - 1);
-            Request request = new Request(
-                    id,
-                    client,
-                    RequestKind.CONSUME,
-                    tier,
-                    cost,
-                    null,
-                    attributes,
-                    null,
-                    null,
-                    null,
-                    0,
-                    new Request.Source(0, 0));
+            Request request = Request.builder(id, client).tier(tier).cost(cost).attributes(attributes).source(0, 0).build();
             Admission admission = withKey(Admission.of(request, "q", new PolicyVersion("p", 1), null));
             Decision decision = queue.send(admission, nowMs);
             endOthers();

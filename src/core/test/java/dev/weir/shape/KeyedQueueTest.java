@@ -47,7 +47,7 @@ class KeyedQueueTest {
             RequestKind kind, String id, String client, String tier, long cost, Long deadlineMs, String destination) {
         Map<String, String> attributes = destination == null ? Map.of() : Map.of(FIELD, destination);
         Request.Source source = new Request.Source(0, 0);
-        return new Request(id, client, kind, tier, cost, null, attributes, deadlineMs, null, null, 0, source);
+        return Request.builder(id, client).kind(kind).tier(tier).cost(cost).attributes(attributes).deadlineMs(deadlineMs).source(source).build();
     }
 
     private static Admission admission(QueueRules rules, Request request) {

@@ -97,7 +97,7 @@ class LongestKeysTest {
 
     private static void send(QueueHarness queue, RequestKind kind, String id, int key, long nowMs) {
         Request request =
-                new Request(id, "c", kind, null, 1, null, key(key), null, null, null, 0, new Request.Source(0, 0));
+                Request.builder(id, "c").kind(kind).attributes(key(key)).source(0, 0).build();
         queue.send(Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(key(key)), nowMs);
     }
 

@@ -158,8 +158,7 @@ public final class QueueHarness {
             long cost,
             Long deadlineMs,
             Map<String, String> attributes) {
-        Request request = new Request(
-                id, client, kind, tier, cost, null, attributes, deadlineMs, null, null, 0, new Request.Source(0, 0));
+        Request request = Request.builder(id, client).kind(kind).tier(tier).cost(cost).attributes(attributes).deadlineMs(deadlineMs).source(0, 0).build();
         return Admission.of(request, "q", new PolicyVersion("p", 1), null);
     }
 

@@ -129,7 +129,7 @@ class ShapeTest {
 
     private void admit(RequestKind kind, String id, String client) {
         Request request =
-                new Request(id, client, kind, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, 0));
+                Request.builder(id, client).kind(kind).source(0, 0).build();
         byte[] trace = "t".getBytes(StandardCharsets.UTF_8);
         Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null)
                 .withHeadersAndContext(List.of(new Admission.Header("trace", trace)), DecisionContext.UNKNOWN);

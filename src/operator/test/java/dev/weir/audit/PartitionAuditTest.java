@@ -101,19 +101,7 @@ class PartitionAuditTest {
     private Request send(String client, int partition, Map<String, String> attributes) throws Exception {
         List<ConsumerRecord<byte[], byte[]>> records = requests.get(partition);
         Request.Source source = new Request.Source(partition, records.size());
-        Request request = new Request(
-                "r" + source,
-                client,
-                dev.weir.event.RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                attributes,
-                null,
-                null,
-                null,
-                1_000,
-                source);
+        Request request = Request.builder("r" + source, client).attributes(attributes).timestampMs(1_000).source(source).build();
         records.add(record(partition, source.offset(), client, requestCodec.encode(request)));
         return request;
     }

@@ -263,7 +263,7 @@ class QueueAuditTest {
     private void request(String id, RequestKind kind, String tier, long cost, Long deadlineMs) {
         Request.Source source = new Request.Source(0, requests.size());
         String queue = kind == RequestKind.CANCEL ? "q" : null;
-        requests.add(new Request(id, "alice", kind, tier, cost, null, Map.of(), deadlineMs, null, queue, 0, source));
+        requests.add(Request.builder(id, "alice").kind(kind).tier(tier).cost(cost).deadlineMs(deadlineMs).queue(queue).source(source).build());
     }
 
     private void decision(int offset, Outcome outcome, Reason reason, long atMs) {

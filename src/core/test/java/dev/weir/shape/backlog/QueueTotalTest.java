@@ -192,19 +192,7 @@ class QueueTotalTest {
         }
 
         private void send(String key, RequestKind kind, String id, String tier, String client, long cost) {
-            Request request = new Request(
-                    id,
-                    client,
-                    kind,
-                    tier,
-                    cost,
-                    null,
-                    Map.of("k", key),
-                    null,
-                    null,
-                    null,
-                    0,
-                    new Request.Source(0, 0));
+            Request request = Request.builder(id, client).kind(kind).tier(tier).cost(cost).attributes(Map.of("k", key)).source(0, 0).build();
             Admission admission =
                     Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(rules.keyOf(request));
             int partition = Math.floorMod(key.hashCode(), shapers.size());
@@ -905,7 +893,7 @@ class QueueTotalTest {
     private static Admission toPaced(String id, String key) {
         Request.Source source = new Request.Source(0, 0);
         Request request =
-                new Request(id, "c", RequestKind.CONSUME, null, 1, null, Map.of("k", key), null, null, null, 0, source);
+                Request.builder(id, "c").attributes(Map.of("k", key)).source(source).build();
         return Admission.of(request, "paced", new PolicyVersion("p", 1), null).withKey(Map.of("k", key));
     }
 

@@ -8,7 +8,6 @@ import dev.weir.event.DecisionContext;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.backlog.BucketId;
 import dev.weir.shape.backlog.Flow;
@@ -39,19 +38,7 @@ class QueueCodecTest {
 
     @Test
     void slots_survive_a_round_trip() {
-        Request request = new Request(
-                "r1",
-                "żółw",
-                RequestKind.CONSUME,
-                null,
-                7,
-                1L,
-                Map.of("a", "b"),
-                -5L,
-                new byte[] {1, 0},
-                null,
-                99,
-                new Request.Source(3, 14));
+        Request request = Request.builder("r1", "żółw").cost(7).sizeBytes(1L).attributes(Map.of("a", "b")).deadlineMs(-5L).payload(new byte[] {1, 0}).timestampMs(99).source(3, 14).build();
         Admission admission = Admission.of(request, "q", new PolicyVersion("p", 2), LimitStatus.of("gcra 1/1s", 1L))
                 .withHeadersAndContext(List.of(new Admission.Header("trace", new byte[] {9})), DecisionContext.UNKNOWN);
         for (Slot slot : List.of(
