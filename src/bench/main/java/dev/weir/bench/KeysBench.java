@@ -154,18 +154,7 @@ public final class KeysBench {
             this.stores = stores;
             lastNanos = new long[size.keys];
             long perMs = Math.max(1, size.keys / RATE_PER_MS);
-            rules = new QueueRules(
-                    "q",
-                    1,
-                    1,
-                    perMs,
-                    1,
-                    QueueRules.MAX_CAPACITY,
-                    QueueRules.NO_MAX_WAIT,
-                    LOOK_AHEAD_MS,
-                    Map.of(),
-                    List.of(KEY),
-                    null);
+            rules = QueueRules.builder("q", 1, perMs).capacity(QueueRules.MAX_CAPACITY).lookAheadMs(LOOK_AHEAD_MS).key(List.of(KEY)).build();
         }
 
         /** Measures the size. Returns the releases per second. */

@@ -9,7 +9,6 @@ import dev.weir.shape.backlog.QueueRules;
 import dev.weir.storage.StoredQueues;
 import java.io.IOException;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -32,7 +31,7 @@ public class ShaperBenchmark {
 
     /** One release per millisecond of the queue's clock. */
     private static final QueueRules RULES =
-            new QueueRules(QUEUE, 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
+            QueueRules.builder(QUEUE, 1, 1).capacity(QueueRules.MAX_CAPACITY).lookAheadMs(0).build();
 
     /** The number of waiting requests. */
     @Param("100000")

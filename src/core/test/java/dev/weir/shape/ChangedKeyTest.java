@@ -44,8 +44,7 @@ class ChangedKeyTest {
     }
 
     private static QueueRules rules(long version, List<String> key, long limit, long burst, QueueTotal total) {
-        return new QueueRules(
-                "q", version, limit, 1_000, burst, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of(), key, total);
+        return QueueRules.builder("q", limit, 1_000).version(version).burst(burst).capacity(1_000).lookAheadMs(0).key(key).total(total).build();
     }
 
     private static QueueRules slow(List<String> key) {

@@ -22,11 +22,11 @@ class DrainedQueueTest {
     private static final String FIELD = "destination";
 
     private static QueueRules keyed(QueueTotal total) {
-        return new QueueRules("q", 1, 10, 1_000, 1, 100, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(FIELD), total);
+        return QueueRules.builder("q", 10, 1_000).capacity(100).lookAheadMs(0).key(List.of(FIELD)).total(total).build();
     }
 
     private static QueueRules unkeyed(String id) {
-        return new QueueRules(id, 1, 10, 1_000, 5, 100, QueueRules.NO_MAX_WAIT, 0, Map.of());
+        return QueueRules.builder(id, 10, 1_000).burst(5).capacity(100).lookAheadMs(0).build();
     }
 
     private static void offer(QueueHarness queues, String queue, String id, String destination, long nowMs) {
@@ -157,8 +157,7 @@ class DrainedQueueTest {
         QueueHarness queues = new QueueHarness(unkeyed("q"));
         queues.rules.put(
                 "keyed",
-                new QueueRules(
-                        "keyed", 1, 10, 1_000, 1, 100, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(FIELD), null));
+                QueueRules.builder("keyed", 10, 1_000).capacity(100).lookAheadMs(0).key(List.of(FIELD)).build());
         offer(queues, "q", "r", "a", 0);
         offer(queues, "keyed", "r", "a", 0);
         queues.runDry();

@@ -166,7 +166,7 @@ class FairOutflowTest {
         long capacity = random.nextBoolean() ? 40 : 10_000;
         List<String> key = storesTags ? List.of("destination") : List.of();
         Checked queue = new Checked(
-                new QueueRules("q", 1, 1_000, 1_000, 1, capacity, QueueRules.NO_MAX_WAIT, 0, shares, key, null));
+                QueueRules.builder("q", 1_000, 1_000).capacity(capacity).lookAheadMs(0).tiers(shares).key(key).build());
         long largest = (long) Math.pow(10, random.nextInt(4));
         Map<Flow, Long> usual = new HashMap<>();
         long nowMs = 0;
@@ -208,7 +208,7 @@ class FairOutflowTest {
             for (String fairBy : List.of("tenant", "client")) {
                 Random random = new Random(seed);
                 QueueRules rules =
-                        rules(100, 1_000, 1, 100_000, QueueRules.NO_MAX_WAIT).withFairBy(fairBy);
+                        rules(100, 1_000, 1, 100_000, QueueRules.NO_MAX_WAIT).toBuilder().fairBy(fairBy).build();
                 Checked queue = new Checked(rules);
                 boolean byTenant = fairBy.equals("tenant");
                 int largest = 1 + random.nextInt(20);
@@ -239,7 +239,7 @@ class FairOutflowTest {
 
     @Test
     void requests_without_the_field_share_as_one() {
-        QueueRules rules = rules(1, 1_000, 1, 100, QueueRules.NO_MAX_WAIT).withFairBy("tenant");
+        QueueRules rules = rules(1, 1_000, 1, 100, QueueRules.NO_MAX_WAIT).toBuilder().fairBy("tenant").build();
         Checked queue = new Checked(rules);
         for (int n = 0; n < 3; n++) {
             queue.offer("a" + n, "a" + n, null, 1, Map.of(), "", 0);
@@ -256,7 +256,7 @@ class FairOutflowTest {
     void a_change_of_the_field_applies_to_requests_that_arrive_later() {
         for (List<String> key : List.of(List.<String>of(), List.of("destination"))) {
             QueueRules byClient =
-                    new QueueRules("q", 1, 1, 1_000, 1, 100, QueueRules.NO_MAX_WAIT, 0, Map.of(), key, null);
+                    QueueRules.builder("q", 1, 1_000).capacity(100).lookAheadMs(0).key(key).build();
             Checked queue = new Checked(byClient);
             Map<String, String> acme = Map.of("tenant", "acme", "destination", "d");
             Map<String, String> other = Map.of("tenant", "other", "destination", "d");
@@ -264,7 +264,7 @@ class FairOutflowTest {
                 queue.offer("a" + n, "a", null, 1, acme, "a", 0);
             }
             queue.offer("b0", "b", null, 1, acme, "b", 0);
-            queue.queue.rules.put("q", byClient.withFairBy("tenant"));
+            queue.queue.rules.put("q", byClient.toBuilder().fairBy("tenant").build());
             queue.queue.shaper.refresh(0);
             queue.offer("a3", "a", null, 1, acme, "acme", 0);
             queue.offer("b1", "b", null, 1, acme, "acme", 0);

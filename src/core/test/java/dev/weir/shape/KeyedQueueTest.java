@@ -35,7 +35,7 @@ class KeyedQueueTest {
 
     private static QueueRules rules(long version, long limit, long capacity, long maxWaitMs, String... key) {
         Map<String, TierShare> tiers = Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3));
-        return new QueueRules("q", version, limit, 1_000, 2, capacity, maxWaitMs, 0, tiers, List.of(key), null);
+        return QueueRules.builder("q", limit, 1_000).version(version).burst(2).capacity(capacity).maxWaitMs(maxWaitMs).lookAheadMs(0).tiers(tiers).key(List.of(key)).build();
     }
 
     private static Request request(
@@ -179,16 +179,7 @@ class KeyedQueueTest {
     }
 
     private static QueueRules withoutKey(QueueRules rules) {
-        return new QueueRules(
-                "q",
-                rules.version(),
-                rules.limit(),
-                rules.perMs(),
-                rules.burst(),
-                rules.capacity(),
-                rules.maxWaitMs(),
-                0,
-                rules.tiers());
+        return rules.toBuilder().key(List.of()).build();
     }
 
     private static void send(QueueHarness queue, Admission admission, long nowMs) {

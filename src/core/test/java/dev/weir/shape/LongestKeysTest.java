@@ -26,7 +26,7 @@ class LongestKeysTest {
 
     private static final String FIELD = "destination";
     private static final QueueRules RULES =
-            new QueueRules("q", 1, 2, 1_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(FIELD), null);
+            QueueRules.builder("q", 2, 1_000).capacity(1_000).lookAheadMs(0).key(List.of(FIELD)).build();
     private static final Comparator<KeyView> BY_KEY =
             Comparator.comparing(of -> of.key().get(FIELD));
     private static final Comparator<KeyView> MOST_WAITING =

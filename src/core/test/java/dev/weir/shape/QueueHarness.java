@@ -62,7 +62,7 @@ public final class QueueHarness {
         for (int i = 0; i < tiers.length; i += 2) {
             shares.put((String) tiers[i], (TierShare) tiers[i + 1]);
         }
-        return new QueueRules("q", 1, limit, perMs, burst, capacity, maxWaitMs, 0, shares);
+        return QueueRules.builder("q", limit, perMs).burst(burst).capacity(capacity).maxWaitMs(maxWaitMs).lookAheadMs(0).tiers(shares).build();
     }
 
     private Shaper newShaper() {

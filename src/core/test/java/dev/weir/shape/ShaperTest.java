@@ -79,7 +79,7 @@ class ShaperTest {
     }
 
     private void define(String queue, long limit, long perMs, long burst) {
-        rules.put(queue, new QueueRules(queue, 1, limit, perMs, burst, 1_000_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
+        rules.put(queue, QueueRules.builder(queue, limit, perMs).burst(burst).capacity(1_000_000).lookAheadMs(0).build());
     }
 
     private void admit(String queue, int id) {

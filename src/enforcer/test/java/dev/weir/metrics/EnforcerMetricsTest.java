@@ -16,7 +16,7 @@ class EnforcerMetricsTest {
 
     private final EnforcerMetrics counts = new EnforcerMetrics();
     private QueueRules rules =
-            new QueueRules("q", 1, 1, 1, 1, 1, QueueRules.NO_MAX_WAIT, 0, Map.of("gold", new TierShare(1, 1)));
+            QueueRules.builder("q", 1, 1).capacity(1).lookAheadMs(0).tiers(Map.of("gold", new TierShare(1, 1))).build();
 
     private void release(String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
         release("q", tier, enqueuedAtMs, releaseAtMs, nowMs);

@@ -108,7 +108,7 @@ class ShapeTest {
     }
 
     private static QueueRules rules(long version, long limit) {
-        return new QueueRules("q", version, limit, 1_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of());
+        return QueueRules.builder("q", limit, 1_000).version(version).capacity(1_000).lookAheadMs(0).build();
     }
 
     private MockProcessorContext<byte[], Object> context() {
@@ -254,7 +254,7 @@ class ShapeTest {
             admit(RequestKind.CONSUME, "r" + i, "c");
         }
         policies.put(
-                new QueueRules("q", 2, 1_000_000, 1_000, 1_000, 1_000, 1_000, 0, Map.of(), List.of("client"), null));
+                QueueRules.builder("q", 1_000_000, 1_000).version(2).burst(1_000).capacity(1_000).maxWaitMs(1_000).lookAheadMs(0).key(List.of("client")).build());
         List<Release> all = new ArrayList<>(releasesWithin(100));
         assertThat(all).hasSizeBetween(5, 15);
         start();
@@ -347,7 +347,7 @@ class ShapeTest {
     /** The broker's clock was an hour ahead for a second. */
     @Test
     void a_queue_ahead_of_the_brokers_time_continues_at_its_rate() {
-        policies.put(new QueueRules("q", 1, 100, 1_000, 1, 1_000, 1_000, 0, Map.of()));
+        policies.put(QueueRules.builder("q", 100, 1_000).capacity(1_000).maxWaitMs(1_000).lookAheadMs(0).build());
         nowMs += 3_600_000;
         tellTime();
         for (int i = 0; i < 5; i++) {
@@ -425,7 +425,7 @@ class ShapeTest {
 
     @Test
     void changed_rules_are_applied_while_requests_wait_and_none_arrive() {
-        policies.put(new QueueRules("q", 2, 1, 3_600_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
+        policies.put(QueueRules.builder("q", 1, 3_600_000).version(2).capacity(1_000).lookAheadMs(0).build());
         admit(RequestKind.CONSUME, "a", "c");
         admit(RequestKind.CONSUME, "b", "c");
         pass(1_000);

@@ -231,7 +231,7 @@ class PartitionAuditTest {
     private Decision queue(Request request, Map<String, String> key) {
         PolicyTable table = tables.get(2);
         Admission admission = ((Admission) Decider.local(states).decide(request, table)).withKey(key);
-        QueueRules any = new QueueRules("hooks", 1, 1, 1_000, 1, 10, QueueRules.NO_MAX_WAIT, 100, Map.of());
+        QueueRules any = QueueRules.builder("hooks", 1, 1_000).capacity(10).build();
         Decision queued = QueueDecisions.provisional(admission, any, 1_000)
                 .withContext(new DecisionContext(null, table.checksum()));
         decisions.get(0).add(queued);

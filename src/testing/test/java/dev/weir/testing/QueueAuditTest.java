@@ -25,7 +25,7 @@ class QueueAuditTest {
 
     /** 3 requests a second: slots of a third of a second. */
     private static final QueueRules RULES =
-            new QueueRules("q", 1, 3, 1_000, 2, 100, 5_000, 0, Map.of("gold", new TierShare(1, 1)));
+            QueueRules.builder("q", 3, 1_000).burst(2).capacity(100).maxWaitMs(5_000).lookAheadMs(0).tiers(Map.of("gold", new TierShare(1, 1))).build();
 
     private final List<Request> requests = new ArrayList<>();
     private final List<Decision> decisions = new ArrayList<>();

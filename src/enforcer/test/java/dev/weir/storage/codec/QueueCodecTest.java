@@ -55,19 +55,7 @@ class QueueCodecTest {
     void places_queues_and_outflows_survive_a_round_trip() {
         Place place = new Place(new Flow("", "c"), 1L << 40);
         assertThat(QueueCodec.decodePlace(QueueCodec.encode(place))).isEqualTo(place);
-        QueueRules rules = new QueueRules(
-                "sms",
-                9,
-                100,
-                1_000,
-                3,
-                10_000,
-                QueueRules.NO_MAX_WAIT,
-                0,
-                Map.of("gold", new TierShare(-3, 10_000), "żółw", new TierShare(Integer.MAX_VALUE, 1)),
-                "account",
-                List.of("tenant", "model"),
-                new QueueTotal(7, 60_000, 8));
+        QueueRules rules = QueueRules.builder("sms", 100, 1_000).version(9).burst(3).lookAheadMs(0).tiers(Map.of("gold", new TierShare(-3, 10_000), "żółw", new TierShare(Integer.MAX_VALUE, 1))).fairBy("account").key(List.of("tenant", "model")).total(new QueueTotal(7, 60_000, 8)).build();
         QueueState queue = new QueueState(rules, 3);
         assertThat(QueueCodec.decodeQueue(QueueCodec.encode(queue))).isEqualTo(queue);
         OutflowState outflow = new OutflowState(
