@@ -225,7 +225,14 @@ final class QueueAggregator {
             }
         }
         JsonNode rate = state.get("rate");
-        QueueRules rules = QueueRules.builder(part.get("id").textValue(), rate.get("limit").longValue(), rate.get("perMs").longValue()).version(part.get("version").longValue()).burst(rate.get("burst").longValue()).tiers(shares).build();
+        QueueRules rules = QueueRules.builder(
+                        part.get("id").textValue(),
+                        rate.get("limit").longValue(),
+                        rate.get("perMs").longValue())
+                .version(part.get("version").longValue())
+                .burst(rate.get("burst").longValue())
+                .tiers(shares)
+                .build();
         List<QueueView.KeyView> longest = new ArrayList<>();
         for (JsonNode key : state.get("longest")) {
             longest.add(key(key));

@@ -405,7 +405,9 @@ class WeirServiceTest {
     void a_queue_with_a_key_is_returned_in_total_and_by_key() throws IOException {
         String definition = "{\"key\":[\"tenant\",\"model\"],\"limit\":5,\"per\":\"1s\"}";
         assertThat(trusted.put("/v1/queues/hooks", definition).status()).isEqualTo(201);
-        QueueRules rules = QueueRules.builder("hooks", 5, 1_000).key(List.of("tenant", "model")).build();
+        QueueRules rules = QueueRules.builder("hooks", 5, 1_000)
+                .key(List.of("tenant", "model"))
+                .build();
         List<QueueView.KeyView> longest =
                 List.of(new QueueView.KeyView(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
         HERE.queue = new Result.Partial<>(

@@ -310,13 +310,17 @@ public final class BenchCluster implements AutoCloseable {
 
         /** Returns a typical request of a gateway, of some 125 bytes. */
         private static Request request(long number, String client) {
-            return Request.builder(REQUEST + number, client).tier("free").attributes(Map.of(
+            return Request.builder(REQUEST + number, client)
+                    .tier("free")
+                    .attributes(Map.of(
                             "endpoint",
                             "/articles/" + number % 1000,
                             "ip",
                             "10.0.0.1",
                             "agent",
-                            "Mozilla/5.0 (X11; Linux x86_64)")).source(0, number).build();
+                            "Mozilla/5.0 (X11; Linux x86_64)"))
+                    .source(0, number)
+                    .build();
         }
 
         /** Returns a consumer of new releases. It joins its group on the first call of {@code next}. */

@@ -154,7 +154,12 @@ public class DeciderBenchmark {
     public DecisionResult decide() {
         next = next + 1 == clients.length ? 0 : next + 1;
         nowMs++;
-        Request request = Request.builder("r", clients[next]).tier("free").attributes(attributes.get(next % ENDPOINTS)).timestampMs(nowMs).source(SOURCE).build();
+        Request request = Request.builder("r", clients[next])
+                .tier("free")
+                .attributes(attributes.get(next % ENDPOINTS))
+                .timestampMs(nowMs)
+                .source(SOURCE)
+                .build();
         return decider.decide(request, table);
     }
 }

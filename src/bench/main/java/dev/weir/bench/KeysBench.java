@@ -154,7 +154,11 @@ public final class KeysBench {
             this.stores = stores;
             lastNanos = new long[size.keys];
             long perMs = Math.max(1, size.keys / RATE_PER_MS);
-            rules = QueueRules.builder("q", 1, perMs).capacity(QueueRules.MAX_CAPACITY).lookAheadMs(LOOK_AHEAD_MS).key(List.of(KEY)).build();
+            rules = QueueRules.builder("q", 1, perMs)
+                    .capacity(QueueRules.MAX_CAPACITY)
+                    .lookAheadMs(LOOK_AHEAD_MS)
+                    .key(List.of(KEY))
+                    .build();
         }
 
         /** Measures the size. Returns the releases per second. */
@@ -242,7 +246,11 @@ public final class KeysBench {
 
         private void admit(String key) {
             long nowMs = nowNanos / NANOS_PER_MS;
-            Request request = Request.builder("request-" + admitted, "client-" + admitted % CLIENTS).attributes(Map.of(KEY, key)).timestampMs(nowMs).source(0, admitted).build();
+            Request request = Request.builder("request-" + admitted, "client-" + admitted % CLIENTS)
+                    .attributes(Map.of(KEY, key))
+                    .timestampMs(nowMs)
+                    .source(0, admitted)
+                    .build();
             Admission admission = Admission.of(request, rules.id(), new PolicyVersion("p", 1), null);
             carryOut(shaper.admit(QueueRules.withKey(admission, rules), admitted++, nowMs, nowNanos));
         }

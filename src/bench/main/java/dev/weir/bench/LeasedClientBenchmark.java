@@ -107,7 +107,11 @@ public class LeasedClientBenchmark {
         }
         Map<String, String> attributes = Map.of("endpoint", "/articles/7", "method", "GET");
         for (int i = 0; i < CLIENTS; i++) {
-            requests[i] = Request.builder("r", "client-" + i).tier("free").attributes(attributes).source(SOURCE).build();
+            requests[i] = Request.builder("r", "client-" + i)
+                    .tier("free")
+                    .attributes(attributes)
+                    .source(SOURCE)
+                    .build();
         }
     }
 

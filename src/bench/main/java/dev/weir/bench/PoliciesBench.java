@@ -111,7 +111,12 @@ public final class PoliciesBench {
     private static void load(WeirConfig config, AtomicBoolean stop) {
         try (RequestSender sender = new RequestSender(config)) {
             for (int i = 0; !stop.get(); i++) {
-                Request request = Request.builder("r" + i, "c" + i % 1_000).tier("free").attributes(Map.of("endpoint", "/api/0/x")).timestampMs(System.currentTimeMillis()).source(0, 0).build();
+                Request request = Request.builder("r" + i, "c" + i % 1_000)
+                        .tier("free")
+                        .attributes(Map.of("endpoint", "/api/0/x"))
+                        .timestampMs(System.currentTimeMillis())
+                        .source(0, 0)
+                        .build();
                 sender.send(request);
                 if (i % 20 == 0) {
                     Thread.sleep(10);

@@ -30,8 +30,10 @@ public class ShaperBenchmark {
     private static final String QUEUE = "q";
 
     /** One release per millisecond of the queue's clock. */
-    private static final QueueRules RULES =
-            QueueRules.builder(QUEUE, 1, 1).capacity(QueueRules.MAX_CAPACITY).lookAheadMs(0).build();
+    private static final QueueRules RULES = QueueRules.builder(QUEUE, 1, 1)
+            .capacity(QueueRules.MAX_CAPACITY)
+            .lookAheadMs(0)
+            .build();
 
     /** The number of waiting requests. */
     @Param("100000")
@@ -76,7 +78,10 @@ public class ShaperBenchmark {
 
     private void admit(long nowNanos) {
         long nowMs = nowNanos / NANOS_PER_MS;
-        Request request = Request.builder("request-" + admitted, "client-" + admitted % clients).timestampMs(nowMs).source(0, admitted).build();
+        Request request = Request.builder("request-" + admitted, "client-" + admitted % clients)
+                .timestampMs(nowMs)
+                .source(0, admitted)
+                .build();
         Admission admission = Admission.of(request, QUEUE, new PolicyVersion("p", 1), null);
         carryOut(shaper.admit(admission, admitted++, nowMs, nowNanos));
     }

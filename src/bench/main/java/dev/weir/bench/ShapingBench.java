@@ -200,7 +200,11 @@ public final class ShapingBench {
             try (KafkaProducer<byte[], byte[]> producer =
                     new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
                 for (int i = 0; i < count; i++) {
-                    Request request = Request.builder("r" + i, "c" + i % clients).attributes(Map.of("endpoint", "/sms")).payload(payload).source(0, i).build();
+                    Request request = Request.builder("r" + i, "c" + i % clients)
+                            .attributes(Map.of("endpoint", "/sms"))
+                            .payload(payload)
+                            .source(0, i)
+                            .build();
                     Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null);
                     var unused = producer.send(new ProducerRecord<>(
                             topics.admissions(), "q".getBytes(StandardCharsets.UTF_8), avro.encode(admission)));
@@ -219,7 +223,10 @@ public final class ShapingBench {
                     for (long sent = 0; !isClosing; ) {
                         long due = (System.nanoTime() - start) * perSecond / 1_000_000_000L;
                         for (; sent < due; sent++) {
-                            sender.send(Request.builder("l" + sent, "l" + sent % 1_000).timestampMs(System.currentTimeMillis()).source(0, 0).build());
+                            sender.send(Request.builder("l" + sent, "l" + sent % 1_000)
+                                    .timestampMs(System.currentTimeMillis())
+                                    .source(0, 0)
+                                    .build());
                         }
                         LockSupport.parkNanos(1_000_000);
                     }

@@ -292,7 +292,10 @@ class RunTest {
     }
 
     private static Request request(int i) {
-        return Request.builder("r" + i, "client " + i % 100).timestampMs(System.currentTimeMillis()).source(0, 0).build();
+        return Request.builder("r" + i, "client " + i % 100)
+                .timestampMs(System.currentTimeMillis())
+                .source(0, 0)
+                .build();
     }
 
     private Map<TopicPartition, Long> ends(IsolationLevel level) throws Exception {

@@ -18,7 +18,19 @@ import org.junit.jupiter.api.Test;
 class RequestCodecTest {
 
     private static final Request.Source SOURCE = new Request.Source(3, 14);
-    private static final Request FULL = Request.builder("r1", "żółw").kind(RequestKind.SETTLE).tier("gold").cost(-42).sizeBytes(1_024L).attributes(Map.of("endpoint", "/a", "method", "GET")).deadlineMs(2_000L).payload(new byte[] {1, 2, 3}).limitOverride(new LimitOverride(Long.MAX_VALUE, 60_000)).policyId("per-minute").timestampMs(1_000).source(SOURCE).build();
+    private static final Request FULL = Request.builder("r1", "żółw")
+            .kind(RequestKind.SETTLE)
+            .tier("gold")
+            .cost(-42)
+            .sizeBytes(1_024L)
+            .attributes(Map.of("endpoint", "/a", "method", "GET"))
+            .deadlineMs(2_000L)
+            .payload(new byte[] {1, 2, 3})
+            .limitOverride(new LimitOverride(Long.MAX_VALUE, 60_000))
+            .policyId("per-minute")
+            .timestampMs(1_000)
+            .source(SOURCE)
+            .build();
 
     private final RequestCodec avro = new RequestCodec();
 

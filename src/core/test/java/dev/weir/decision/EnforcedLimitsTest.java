@@ -33,7 +33,8 @@ class EnforcedLimitsTest {
     private final MapStates states = new MapStates();
 
     private Decision decide(long cost, Policy... policies) {
-        Request request = Request.builder("r", "c").cost(cost).timestampMs(1_000).build();
+        Request request =
+                Request.builder("r", "c").cost(cost).timestampMs(1_000).build();
         return (Decision) Decider.local(states).decide(request, PolicyTable.of(List.of(policies)));
     }
 

@@ -176,7 +176,12 @@ class ExtremeDecisionsTest {
     private static Request request(SplittableRandom random, long atMs) {
         boolean settles = random.nextInt(4) == 0;
         long cost = number(random) - 1;
-        return Request.builder("r", "c").kind(settles ? RequestKind.SETTLE : RequestKind.CONSUME).cost(settles && random.nextInt(3) == 0 ? -cost : cost).timestampMs(atMs).source(0, 0).build();
+        return Request.builder("r", "c")
+                .kind(settles ? RequestKind.SETTLE : RequestKind.CONSUME)
+                .cost(settles && random.nextInt(3) == 0 ? -cost : cost)
+                .timestampMs(atMs)
+                .source(0, 0)
+                .build();
     }
 
     @ParameterizedTest

@@ -167,6 +167,11 @@ class LeasedPolicyDeciderTest {
     }
 
     private Request request(long timestampMs) {
-        return Request.builder("r", "c").cost(1 + timestampMs % 3).sizeBytes(timestampMs % 5 == 0 ? 20L : 5L).attributes(Map.of("endpoint", "/abc")).timestampMs(timestampMs).build();
+        return Request.builder("r", "c")
+                .cost(1 + timestampMs % 3)
+                .sizeBytes(timestampMs % 5 == 0 ? 20L : 5L)
+                .attributes(Map.of("endpoint", "/abc"))
+                .timestampMs(timestampMs)
+                .build();
     }
 }

@@ -216,7 +216,9 @@ class ObservingTest {
                 nowMs += random.nextInt(3) == 0 ? random.nextInt(20) : 0;
                 long atMs = nowMs - (random.nextInt(5) == 0 ? random.nextInt(60) : 0);
                 Request request = random.nextInt(5) == 0 && j > 0
-                        ? sent.get(random.nextInt(j)).toBuilder().timestampMs(atMs).build()
+                        ? sent.get(random.nextInt(j)).toBuilder()
+                                .timestampMs(atMs)
+                                .build()
                         : randomRequest(random, atMs);
                 sent.add(request);
                 int granted = random.nextInt(6);
@@ -333,7 +335,17 @@ class ObservingTest {
                     default -> RequestKind.CONSUME;
                 };
         long cost = random.nextInt(random.nextInt(5) == 0 ? 9 : 3);
-        return Request.builder("r" + random.nextInt(random.nextBoolean() ? 4 : 4_000), "c").kind(kind).tier(random.nextBoolean() ? null : "t" + random.nextInt(2)).cost(kind == RequestKind.SETTLE && random.nextBoolean() ? -cost : cost).sizeBytes(random.nextInt(4) == 0 ? (Long) random.nextLong(120) : null).attributes(random.nextBoolean() ? Map.of() : Map.of("x", "x" + random.nextInt(2))).limitOverride(random.nextInt(4) > 0 ? null : new LimitOverride(random.nextLong(8), 40)).policyId(kind == RequestKind.RESET && random.nextBoolean() ? "p" + (1 + random.nextInt(3)) : null).timestampMs(atMs).source(0, 0).build();
+        return Request.builder("r" + random.nextInt(random.nextBoolean() ? 4 : 4_000), "c")
+                .kind(kind)
+                .tier(random.nextBoolean() ? null : "t" + random.nextInt(2))
+                .cost(kind == RequestKind.SETTLE && random.nextBoolean() ? -cost : cost)
+                .sizeBytes(random.nextInt(4) == 0 ? (Long) random.nextLong(120) : null)
+                .attributes(random.nextBoolean() ? Map.of() : Map.of("x", "x" + random.nextInt(2)))
+                .limitOverride(random.nextInt(4) > 0 ? null : new LimitOverride(random.nextLong(8), 40))
+                .policyId(kind == RequestKind.RESET && random.nextBoolean() ? "p" + (1 + random.nextInt(3)) : null)
+                .timestampMs(atMs)
+                .source(0, 0)
+                .build();
     }
 
     /** Returns one or two versions of a policy, of which the second takes effect or ends during the requests. */

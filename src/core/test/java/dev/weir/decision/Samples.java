@@ -185,7 +185,11 @@ public final class Samples {
     }
 
     public static Request request(String client, String tier, Map<String, String> attributes) {
-        return Request.builder("r", client).tier(tier).attributes(attributes).source(0, 0).build();
+        return Request.builder("r", client)
+                .tier(tier)
+                .attributes(attributes)
+                .source(0, 0)
+                .build();
     }
 
     static Request consume(long cost, long timestampMs) {
@@ -201,7 +205,12 @@ public final class Samples {
     }
 
     static Request of(RequestKind kind, long cost, long timestampMs) {
-        return Request.builder("r", "c").kind(kind).cost(cost).timestampMs(timestampMs).source(3, 14).build();
+        return Request.builder("r", "c")
+                .kind(kind)
+                .cost(cost)
+                .timestampMs(timestampMs)
+                .source(3, 14)
+                .build();
     }
 
     public static Request sized(long sizeBytes, Request request) {

@@ -248,7 +248,11 @@ class SharedDeciderTest {
     }
 
     private static Request request(String client, long cost, long timestampMs) {
-        return Request.builder("r", client).cost(cost).timestampMs(timestampMs).source(0, 0).build();
+        return Request.builder("r", client)
+                .cost(cost)
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     @Test
@@ -373,7 +377,12 @@ class SharedDeciderTest {
     }
 
     private static Request settlement(String id, long cost) {
-        return Request.builder(id, "alice").kind(RequestKind.SETTLE).cost(cost).timestampMs(NOW).source(0, 0).build();
+        return Request.builder(id, "alice")
+                .kind(RequestKind.SETTLE)
+                .cost(cost)
+                .timestampMs(NOW)
+                .source(0, 0)
+                .build();
     }
 
     private static void assertRefundDenied(DecisionResult ruling) {

@@ -162,7 +162,12 @@ class ThrottledLayersTest {
     }
 
     private static Request request(RequestKind kind, String tier, long cost, long atMs) {
-        return Request.builder("r", "c").kind(kind).tier(tier).cost(cost).timestampMs(atMs).build();
+        return Request.builder("r", "c")
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .timestampMs(atMs)
+                .build();
     }
 
     /** The rules for policies that deny and throttle, by trying every time and counting all requests from the first. */

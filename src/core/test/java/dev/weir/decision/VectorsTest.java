@@ -107,7 +107,13 @@ class VectorsTest {
     }
 
     private static Request request(JsonNode node) {
-        return Request.builder(node.get("requestId").asText(), node.get("client").asText()).kind(RequestKind.valueOf(node.get("kind").asText())).cost(node.get("cost").asLong()).timestampMs(node.get("timestamp").asLong()).source(0, 0).build();
+        return Request.builder(
+                        node.get("requestId").asText(), node.get("client").asText())
+                .kind(RequestKind.valueOf(node.get("kind").asText()))
+                .cost(node.get("cost").asLong())
+                .timestampMs(node.get("timestamp").asLong())
+                .source(0, 0)
+                .build();
     }
 
     private static Policy policy(JsonNode limits) {

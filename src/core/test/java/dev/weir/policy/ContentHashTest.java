@@ -21,7 +21,16 @@ class ContentHashTest {
             Long deadlineMs,
             String payload,
             long atMs) {
-        return Request.builder("r", "c").tier(tier).cost(cost).sizeBytes(size).attributes(attributes).deadlineMs(deadlineMs).payload(payload == null ? null : payload.getBytes(java.nio.charset.StandardCharsets.UTF_8)).timestampMs(atMs).source(0, atMs).build();
+        return Request.builder("r", "c")
+                .tier(tier)
+                .cost(cost)
+                .sizeBytes(size)
+                .attributes(attributes)
+                .deadlineMs(deadlineMs)
+                .payload(payload == null ? null : payload.getBytes(java.nio.charset.StandardCharsets.UTF_8))
+                .timestampMs(atMs)
+                .source(0, atMs)
+                .build();
     }
 
     @Test
@@ -53,7 +62,8 @@ class ContentHashTest {
         byte[] asPayload =
                 ByteBuffer.allocate(2 * Long.BYTES).putLong(1).putLong(2).array();
         for (byte[] payload : new byte[][] {null, {}, asPayload}) {
-            Request request = Request.builder("r", "c").payload(payload).source(0, 0).build();
+            Request request =
+                    Request.builder("r", "c").payload(payload).source(0, 0).build();
             for (LimitOverride override :
                     List.of(new LimitOverride(1, 2), new LimitOverride(2, 1), new LimitOverride(0, 1))) {
                 requests.add(request.withLimitOverride(override));

@@ -97,7 +97,11 @@ class PolicyTableTest {
     }
 
     private static List<Long> versionsAt(PolicyTable table, long timestampMs) {
-        Request request = Request.builder("r", "c").tier("free").timestampMs(timestampMs).source(0, 0).build();
+        Request request = Request.builder("r", "c")
+                .tier("free")
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
         return table.applicable(request).stream().map(Policy::version).toList();
     }
 

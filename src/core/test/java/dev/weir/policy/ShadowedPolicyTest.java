@@ -164,7 +164,10 @@ class ShadowedPolicyTest {
                 reported++;
                 for (String client : values) {
                     for (String e : values) {
-                        Request request = Request.builder("r", client).attributes(Map.of("e", e)).timestampMs(NOW).build();
+                        Request request = Request.builder("r", client)
+                                .attributes(Map.of("e", e))
+                                .timestampMs(NOW)
+                                .build();
                         assertThat(table.applicable(request)).doesNotContain(one.policy());
                     }
                 }

@@ -40,11 +40,22 @@ class ChangedKeyTest {
     private static Request request(RequestKind kind, String id, int number) {
         Map<String, String> attributes = Map.of("a", "a" + number % 3, "b", "b" + number % 4);
         Request.Source source = new Request.Source(0, 0);
-        return Request.builder(id, "c").kind(kind).attributes(attributes).source(source).build();
+        return Request.builder(id, "c")
+                .kind(kind)
+                .attributes(attributes)
+                .source(source)
+                .build();
     }
 
     private static QueueRules rules(long version, List<String> key, long limit, long burst, QueueTotal total) {
-        return QueueRules.builder("q", limit, 1_000).version(version).burst(burst).capacity(1_000).lookAheadMs(0).key(key).total(total).build();
+        return QueueRules.builder("q", limit, 1_000)
+                .version(version)
+                .burst(burst)
+                .capacity(1_000)
+                .lookAheadMs(0)
+                .key(key)
+                .total(total)
+                .build();
     }
 
     private static QueueRules slow(List<String> key) {

@@ -22,15 +22,27 @@ class DrainedQueueTest {
     private static final String FIELD = "destination";
 
     private static QueueRules keyed(QueueTotal total) {
-        return QueueRules.builder("q", 10, 1_000).capacity(100).lookAheadMs(0).key(List.of(FIELD)).total(total).build();
+        return QueueRules.builder("q", 10, 1_000)
+                .capacity(100)
+                .lookAheadMs(0)
+                .key(List.of(FIELD))
+                .total(total)
+                .build();
     }
 
     private static QueueRules unkeyed(String id) {
-        return QueueRules.builder(id, 10, 1_000).burst(5).capacity(100).lookAheadMs(0).build();
+        return QueueRules.builder(id, 10, 1_000)
+                .burst(5)
+                .capacity(100)
+                .lookAheadMs(0)
+                .build();
     }
 
     private static void offer(QueueHarness queues, String queue, String id, String destination, long nowMs) {
-        Request request = Request.builder(id, "c").attributes(Map.of(FIELD, destination)).source(0, 0).build();
+        Request request = Request.builder(id, "c")
+                .attributes(Map.of(FIELD, destination))
+                .source(0, 0)
+                .build();
         Admission admission = Admission.of(request, queue, new PolicyVersion("p", 1), null);
         queues.send(QueueRules.withKey(admission, queues.rules.get(queue)), nowMs);
     }
@@ -157,7 +169,11 @@ class DrainedQueueTest {
         QueueHarness queues = new QueueHarness(unkeyed("q"));
         queues.rules.put(
                 "keyed",
-                QueueRules.builder("keyed", 10, 1_000).capacity(100).lookAheadMs(0).key(List.of(FIELD)).build());
+                QueueRules.builder("keyed", 10, 1_000)
+                        .capacity(100)
+                        .lookAheadMs(0)
+                        .key(List.of(FIELD))
+                        .build());
         offer(queues, "q", "r", "a", 0);
         offer(queues, "keyed", "r", "a", 0);
         queues.runDry();

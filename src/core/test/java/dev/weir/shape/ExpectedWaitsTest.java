@@ -41,10 +41,16 @@ class ExpectedWaitsTest {
         }
 
         QueueRules rules(Random random) {
-            return QueueRules.builder("q", 1 + random.nextInt(20), 1_000).burst(1 + random.nextInt(4)).capacity(isBounded ? 4 + random.nextInt(12) : 1_000).maxWaitMs(maxWaitMs).lookAheadMs(random.nextBoolean() ? 0 : random.nextInt(300)).tiers(Map.of(
+            return QueueRules.builder("q", 1 + random.nextInt(20), 1_000)
+                    .burst(1 + random.nextInt(4))
+                    .capacity(isBounded ? 4 + random.nextInt(12) : 1_000)
+                    .maxWaitMs(maxWaitMs)
+                    .lookAheadMs(random.nextBoolean() ? 0 : random.nextInt(300))
+                    .tiers(Map.of(
                             "gold", new TierShare(random.nextInt(2), 1 + random.nextInt(5)),
                             "silver", new TierShare(0, 1 + random.nextInt(5)),
-                            "bronze", new TierShare(random.nextInt(2) - 1, 1))).build();
+                            "bronze", new TierShare(random.nextInt(2) - 1, 1)))
+                    .build();
         }
 
         Sample sample(Random random, long nowMs) {
@@ -259,7 +265,12 @@ class ExpectedWaitsTest {
     }
 
     private static QueueRules withoutBounds(QueueRules rules) {
-        return QueueRules.builder("q", rules.limit(), rules.perMs()).version(2).burst(rules.burst()).lookAheadMs(rules.lookAheadMs()).tiers(rules.tiers()).build();
+        return QueueRules.builder("q", rules.limit(), rules.perMs())
+                .version(2)
+                .burst(rules.burst())
+                .lookAheadMs(rules.lookAheadMs())
+                .tiers(rules.tiers())
+                .build();
     }
 
     @Test
@@ -386,7 +397,12 @@ class ExpectedWaitsTest {
 
     @Test
     void a_key_that_waits_for_a_slot_of_the_total_does_not_ask_every_millisecond() {
-        QueueRules rules = QueueRules.builder("q", 100, 1_000).capacity(1).lookAheadMs(0).key(List.of("client")).total(new QueueTotal(1, 1_000, 2)).build();
+        QueueRules rules = QueueRules.builder("q", 100, 1_000)
+                .capacity(1)
+                .lookAheadMs(0)
+                .key(List.of("client"))
+                .total(new QueueTotal(1, 1_000, 2))
+                .build();
         QueueHarness queue = new QueueHarness(rules);
         assertThat(send(queue, rules, "r0", "a", 0).queueing().expectedWaitMs()).isNull();
         runBefore(queue, 50);

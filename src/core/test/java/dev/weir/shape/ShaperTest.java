@@ -79,7 +79,13 @@ class ShaperTest {
     }
 
     private void define(String queue, long limit, long perMs, long burst) {
-        rules.put(queue, QueueRules.builder(queue, limit, perMs).burst(burst).capacity(1_000_000).lookAheadMs(0).build());
+        rules.put(
+                queue,
+                QueueRules.builder(queue, limit, perMs)
+                        .burst(burst)
+                        .capacity(1_000_000)
+                        .lookAheadMs(0)
+                        .build());
     }
 
     private void admit(String queue, int id) {

@@ -91,6 +91,13 @@ public final class RecentClientRequests {
     }
 
     private static Request peek(Request request, long nowMs) {
-        return Request.builder(request.requestId(), request.client()).kind(RequestKind.PEEK).tier(request.tier()).cost(0).sizeBytes(request.sizeBytes()).attributes(request.attributes()).timestampMs(nowMs).build();
+        return Request.builder(request.requestId(), request.client())
+                .kind(RequestKind.PEEK)
+                .tier(request.tier())
+                .cost(0)
+                .sizeBytes(request.sizeBytes())
+                .attributes(request.attributes())
+                .timestampMs(nowMs)
+                .build();
     }
 }

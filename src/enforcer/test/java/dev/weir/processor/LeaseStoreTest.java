@@ -60,7 +60,8 @@ class LeaseStoreTest {
     }
 
     private void park(String id, long nowMs) {
-        Request request = Request.builder(id, "alice").timestampMs(nowMs).source(0, 0).build();
+        Request request =
+                Request.builder(id, "alice").timestampMs(nowMs).source(0, 0).build();
         leases.park(new Waiter(KEY, 50, request, List.of()), nowMs);
         leases.endStep(nowMs);
     }

@@ -120,7 +120,12 @@ class SnapshotStatesTest {
     }
 
     private static Request request(RequestKind kind, long cost, long timestampMs) {
-        return Request.builder("r", "c").kind(kind).cost(cost).timestampMs(timestampMs).source(0, 0).build();
+        return Request.builder("r", "c")
+                .kind(kind)
+                .cost(cost)
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     private Optional<DecisionResult> foretell(Request request, PolicyTable policies) {

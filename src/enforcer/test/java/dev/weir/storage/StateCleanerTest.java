@@ -67,7 +67,10 @@ class StateCleanerTest {
     private Decision use(StoredStates task, String client, long atMs) {
         return (Decision) Decider.local(task)
                 .decide(
-                        Request.builder("r", client).timestampMs(atMs).source(0, 0).build(),
+                        Request.builder("r", client)
+                                .timestampMs(atMs)
+                                .source(0, 0)
+                                .build(),
                         policies);
     }
 

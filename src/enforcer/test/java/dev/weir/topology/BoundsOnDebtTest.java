@@ -84,7 +84,12 @@ class BoundsOnDebtTest {
     @ValueSource(strings = {"", ", max-debt: 5"})
     void a_settlement_leaves_at_most_the_maximum_debt(String maxDebt) throws Exception {
         weir.apply("policies:\n  - {id: p, limits: [{algorithm: gcra, limit: 10, per: 1h}]" + maxDebt + "}\n", 1);
-        Request settlement = Request.builder("s", "c").kind(RequestKind.SETTLE).cost(1_000_000_000_000L).timestampMs(START_MS).source(0, 0).build();
+        Request settlement = Request.builder("s", "c")
+                .kind(RequestKind.SETTLE)
+                .cost(1_000_000_000_000L)
+                .timestampMs(START_MS)
+                .source(0, 0)
+                .build();
         assertThat(weir.ask(settlement).reason()).isEqualTo(Reason.SETTLED);
         long tokens = 1L + (maxDebt.isEmpty() ? 10 : 5);
         assertThat(weir.ask("c", 1, START_MS).retryAfterMs()).isEqualTo(tokens * HOUR_MS / 10);

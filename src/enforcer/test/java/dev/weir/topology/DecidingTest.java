@@ -396,7 +396,12 @@ class DecidingTest {
     }
 
     private static Request cancel(String queue) {
-        return Request.builder("r", "alice").kind(RequestKind.CANCEL).queue(queue).timestampMs(1).source(TopologyHarness.NOWHERE).build();
+        return Request.builder("r", "alice")
+                .kind(RequestKind.CANCEL)
+                .queue(queue)
+                .timestampMs(1)
+                .source(TopologyHarness.NOWHERE)
+                .build();
     }
 
     @ParameterizedTest
@@ -447,11 +452,22 @@ class DecidingTest {
     }
 
     private static Request request(String requestId, String client, long cost) {
-        return Request.builder(requestId, client).cost(cost).timestampMs(1).source(TopologyHarness.NOWHERE).build();
+        return Request.builder(requestId, client)
+                .cost(cost)
+                .timestampMs(1)
+                .source(TopologyHarness.NOWHERE)
+                .build();
     }
 
     private static Request request(String tier, Long size, Map<String, String> attributes, byte[] payload, long at) {
-        return Request.builder("r", "alice").tier(tier).sizeBytes(size).attributes(attributes).payload(payload).timestampMs(at).source(TopologyHarness.NOWHERE).build();
+        return Request.builder("r", "alice")
+                .tier(tier)
+                .sizeBytes(size)
+                .attributes(attributes)
+                .payload(payload)
+                .timestampMs(at)
+                .source(TopologyHarness.NOWHERE)
+                .build();
     }
 
     private static String header(Headers headers, String name) {

@@ -43,7 +43,10 @@ class LiveQueuesTest {
         weir.apply(SMS, 3);
 
         assertThat(weir.live.queue("sms"))
-                .isEqualTo(QueueRules.builder("sms", 100, 1000).version(3).tiers(Map.of("gold", new TierShare(0, 4))).build());
+                .isEqualTo(QueueRules.builder("sms", 100, 1000)
+                        .version(3)
+                        .tiers(Map.of("gold", new TierShare(0, 4)))
+                        .build());
         assertThat(weir.live.changes()).isGreaterThan(before);
         assertThat(weir.stored(Stores.POLICIES)).isEqualTo(1);
     }

@@ -386,7 +386,12 @@ class RoutingTest {
     }
 
     private static Request request(String id, String client, String tier, RequestKind kind, long cost) {
-        return Request.builder(id, client).kind(kind).tier(tier).cost(cost).source(TopologyHarness.NOWHERE).build();
+        return Request.builder(id, client)
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .source(TopologyHarness.NOWHERE)
+                .build();
     }
 
     private static Decision decision(TestRecord<byte[], byte[]> record) {

@@ -125,7 +125,14 @@ class SharingTest {
     }
 
     private void request(String client, RequestKind kind, long cost) {
-        send(Request.builder("r" + sent++, client).kind(kind).cost(cost).attributes(Map.of("endpoint", "/sms")).payload(new byte[] {1}).timestampMs(nowMs).source(0, 0).build());
+        send(Request.builder("r" + sent++, client)
+                .kind(kind)
+                .cost(cost)
+                .attributes(Map.of("endpoint", "/sms"))
+                .payload(new byte[] {1})
+                .timestampMs(nowMs)
+                .source(0, 0)
+                .build());
     }
 
     private void send(Request request) {
@@ -565,7 +572,13 @@ class SharingTest {
     }
 
     private Decision reset(String policyId) throws Exception {
-        send(Request.builder("r" + sent++, "alice").kind(RequestKind.RESET).cost(0).attributes(Map.of("endpoint", "/sms")).timestampMs(nowMs).source(0, 0).build()
+        send(Request.builder("r" + sent++, "alice")
+                .kind(RequestKind.RESET)
+                .cost(0)
+                .attributes(Map.of("endpoint", "/sms"))
+                .timestampMs(nowMs)
+                .source(0, 0)
+                .build()
                 .withPolicyId(policyId));
         exchange();
         List<Decision> all = decided();

@@ -93,7 +93,10 @@ class SkewedClocksTest {
 
         void request() {
             String client = name + sent % 7;
-            Request request = Request.builder(name + sent++, client).timestampMs(brokerMs).source(0, 0).build();
+            Request request = Request.builder(name + sent++, client)
+                    .timestampMs(brokerMs)
+                    .source(0, 0)
+                    .build();
             requests.pipeInput(new TestRecord<>(
                     client.getBytes(StandardCharsets.UTF_8),
                     new RequestCodec().encode(request),

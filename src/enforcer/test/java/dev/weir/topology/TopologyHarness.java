@@ -86,7 +86,11 @@ final class TopologyHarness implements AutoCloseable {
     }
 
     Decision ask(String client, long cost, long timestampMs) {
-        return ask(Request.builder("r" + sent++, client).cost(cost).timestampMs(timestampMs).source(NOWHERE).build());
+        return ask(Request.builder("r" + sent++, client)
+                .cost(cost)
+                .timestampMs(timestampMs)
+                .source(NOWHERE)
+                .build());
     }
 
     Decision ask(Request request) {

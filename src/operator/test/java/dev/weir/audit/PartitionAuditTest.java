@@ -101,7 +101,11 @@ class PartitionAuditTest {
     private Request send(String client, int partition, Map<String, String> attributes) throws Exception {
         List<ConsumerRecord<byte[], byte[]>> records = requests.get(partition);
         Request.Source source = new Request.Source(partition, records.size());
-        Request request = Request.builder("r" + source, client).attributes(attributes).timestampMs(1_000).source(source).build();
+        Request request = Request.builder("r" + source, client)
+                .attributes(attributes)
+                .timestampMs(1_000)
+                .source(source)
+                .build();
         records.add(record(partition, source.offset(), client, requestCodec.encode(request)));
         return request;
     }

@@ -44,7 +44,10 @@ class UnknownStateTest {
     }
 
     private static Request request(long timestampMs) {
-        return Request.builder("r", "alice").timestampMs(timestampMs).source(0, 0).build();
+        return Request.builder("r", "alice")
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     private void allow(Policy policy, Request request) {

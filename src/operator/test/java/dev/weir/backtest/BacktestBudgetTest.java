@@ -29,7 +29,10 @@ class BacktestBudgetTest {
 
     private Request next() {
         int n = number.incrementAndGet();
-        return Request.builder("r" + n, "client-" + n).timestampMs(1_000).source(0, n).build();
+        return Request.builder("r" + n, "client-" + n)
+                .timestampMs(1_000)
+                .source(0, n)
+                .build();
     }
 
     @Test

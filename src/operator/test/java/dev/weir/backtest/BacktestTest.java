@@ -299,7 +299,8 @@ class BacktestTest {
         HeapStates states = new HeapStates(config);
         int most = 0;
         for (int i = 0; i < 1_000_000; i++) { // one per millisecond, so about 2,000 are live at a time
-            Request request = Request.builder("r", "c" + i).timestampMs(i).source(0, i).build();
+            Request request =
+                    Request.builder("r", "c" + i).timestampMs(i).source(0, i).build();
             states.observe(i);
             Decider.local(states).decide(request, table);
             most = Math.max(most, states.size());

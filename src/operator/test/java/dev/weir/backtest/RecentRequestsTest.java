@@ -47,7 +47,11 @@ class RecentRequestsTest {
     }
 
     private static Request request(int number, String client, long timestampMs) {
-        return Request.builder("r" + number, client).attributes(Map.of("text", "x".repeat(number % 50))).timestampMs(timestampMs).source(0, 0).build();
+        return Request.builder("r" + number, client)
+                .attributes(Map.of("text", "x".repeat(number % 50)))
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     private static RecentRequests read(long heapBytes, int firstPart) {

@@ -331,11 +331,21 @@ class InstanceQueriesTest {
     }
 
     private Request request(String client, String endpoint, long cost, long timestampMs) {
-        return Request.builder("r" + requests++, client).cost(cost).attributes(Map.of("endpoint", endpoint)).timestampMs(timestampMs).source(0, 0).build();
+        return Request.builder("r" + requests++, client)
+                .cost(cost)
+                .attributes(Map.of("endpoint", endpoint))
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     private static Request cancel(Request of) {
-        return Request.builder(of.requestId(), of.client()).kind(RequestKind.CANCEL).queue("mail").timestampMs(of.timestampMs()).source(of.source()).build();
+        return Request.builder(of.requestId(), of.client())
+                .kind(RequestKind.CANCEL)
+                .queue("mail")
+                .timestampMs(of.timestampMs())
+                .source(of.source())
+                .build();
     }
 
     /** Sends requests and reads their decisions. */

@@ -216,7 +216,11 @@ class AnyProducerTest {
         write((right + 1) % PARTITIONS, null, request); // the first request of the queue is released at once
         write((right + 1) % PARTITIONS, null, request("q2", client, "slow"));
         decisionsOf(List.of(request, request("q2", client, "slow")));
-        Request cancel = Request.builder("q2", client).kind(RequestKind.CANCEL).tier("slow").queue("q").build();
+        Request cancel = Request.builder("q2", client)
+                .kind(RequestKind.CANCEL)
+                .tier("slow")
+                .queue("q")
+                .build();
         write((right + 2) % PARTITIONS, null, cancel);
         awaitDecided(
                 "the cancellation and its answer",

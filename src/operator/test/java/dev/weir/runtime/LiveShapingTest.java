@@ -271,7 +271,10 @@ class LiveShapingTest {
     }
 
     private static Request request(String id, String endpoint) {
-        return Request.builder(id, "c" + Math.floorMod(id.hashCode(), 5)).attributes(Map.of("endpoint", endpoint)).source(0, 0).build();
+        return Request.builder(id, "c" + Math.floorMod(id.hashCode(), 5))
+                .attributes(Map.of("endpoint", endpoint))
+                .source(0, 0)
+                .build();
     }
 
     private static void send(RequestSender sender, List<Request> requests) {

@@ -232,12 +232,30 @@ class ByHandTest {
     }
 
     private Request request() {
-        return Request.builder(text(), text()).kind(any(RequestKind.values())).tier(orNull(this::text)).cost(number()).sizeBytes(orNull(this::number)).attributes(attributes()).deadlineMs(orNull(this::number)).payload(payload()).queue(orNull(this::text)).limitOverride(orNull(() -> new LimitOverride(number(), number()))).policyId(orNull(this::text)).timestampMs(number()).source(random.nextInt(), number()).build();
+        return Request.builder(text(), text())
+                .kind(any(RequestKind.values()))
+                .tier(orNull(this::text))
+                .cost(number())
+                .sizeBytes(orNull(this::number))
+                .attributes(attributes())
+                .deadlineMs(orNull(this::number))
+                .payload(payload())
+                .queue(orNull(this::text))
+                .limitOverride(orNull(() -> new LimitOverride(number(), number())))
+                .policyId(orNull(this::text))
+                .timestampMs(number())
+                .source(random.nextInt(), number())
+                .build();
     }
 
     private static Request request(String tier, Map<String, String> attributes) {
         String id = new UUID(7, 7).toString();
-        return Request.builder(id, "c").tier(tier).attributes(attributes).timestampMs(5).source(0, 7).build();
+        return Request.builder(id, "c")
+                .tier(tier)
+                .attributes(attributes)
+                .timestampMs(5)
+                .source(0, 7)
+                .build();
     }
 
     private Map<String, String> attributes() {

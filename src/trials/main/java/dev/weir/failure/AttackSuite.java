@@ -217,7 +217,11 @@ public final class AttackSuite implements Callable<Integer> {
     }
 
     private static Request request(String id, String client, Map<String, String> attributes) {
-        return Request.builder(id, client).attributes(attributes).timestampMs(System.currentTimeMillis()).source(0, 0).build();
+        return Request.builder(id, client)
+                .attributes(attributes)
+                .timestampMs(System.currentTimeMillis())
+                .source(0, 0)
+                .build();
     }
 
     /**

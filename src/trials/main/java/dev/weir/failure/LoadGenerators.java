@@ -42,7 +42,12 @@ final class LoadGenerators implements AutoCloseable {
     static Request request(long number, String client, String endpoint, byte[] payload, Map<String, String> more) {
         Map<String, String> attributes = new HashMap<>(more);
         attributes.put("endpoint", endpoint);
-        return Request.builder("n" + number, client).attributes(attributes).payload(payload).timestampMs(System.currentTimeMillis()).source(UNSENT).build();
+        return Request.builder("n" + number, client)
+                .attributes(attributes)
+                .payload(payload)
+                .timestampMs(System.currentTimeMillis())
+                .source(UNSENT)
+                .build();
     }
 
     long sent() {

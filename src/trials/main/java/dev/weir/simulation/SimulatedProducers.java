@@ -123,7 +123,15 @@ final class SimulatedProducers {
                 : (random.nextInt(8) == 0 ? random.nextInt(4) : 1)
                         * (tier.equals(SchedulePolicies.HOUR) ? HOUR_COST : 1);
         Long deadlineMs = isShaped(tier) && random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(1_000)) : null;
-        return Request.builder(id, client).kind(kind).tier(tier).cost(cost).attributes(Map.of("endpoint", "/" + random.nextInt(2))).deadlineMs(deadlineMs).payload(random.nextInt(4) == 0 ? bytes(id) : null).source(NOWHERE).build();
+        return Request.builder(id, client)
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .attributes(Map.of("endpoint", "/" + random.nextInt(2)))
+                .deadlineMs(deadlineMs)
+                .payload(random.nextInt(4) == 0 ? bytes(id) : null)
+                .source(NOWHERE)
+                .build();
     }
 
     /**
@@ -135,7 +143,12 @@ final class SimulatedProducers {
 
     private Request cancel(Request of) {
         String queue = of.tier().equals("queue") || random.nextBoolean() ? "drip" : "gush";
-        return Request.builder(of.requestId(), of.client()).kind(RequestKind.CANCEL).tier(of.tier()).queue(queue).source(NOWHERE).build();
+        return Request.builder(of.requestId(), of.client())
+                .kind(RequestKind.CANCEL)
+                .tier(of.tier())
+                .queue(queue)
+                .source(NOWHERE)
+                .build();
     }
 
     private static byte[] bytes(String text) {

@@ -366,6 +366,11 @@ final class DecisionAttempt implements WritableLeases {
 
     /** Returns the request with the time of the decision as its timestamp, and without a source. */
     private static Request at(Request request, long nowMs) {
-        return request.toBuilder().payload(null).queue(null).timestampMs(nowMs).source(Request.Source.NONE).build();
+        return request.toBuilder()
+                .payload(null)
+                .queue(null)
+                .timestampMs(nowMs)
+                .source(Request.Source.NONE)
+                .build();
     }
 }

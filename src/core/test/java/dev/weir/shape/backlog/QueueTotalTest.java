@@ -192,7 +192,13 @@ class QueueTotalTest {
         }
 
         private void send(String key, RequestKind kind, String id, String tier, String client, long cost) {
-            Request request = Request.builder(id, client).kind(kind).tier(tier).cost(cost).attributes(Map.of("k", key)).source(0, 0).build();
+            Request request = Request.builder(id, client)
+                    .kind(kind)
+                    .tier(tier)
+                    .cost(cost)
+                    .attributes(Map.of("k", key))
+                    .source(0, 0)
+                    .build();
             Admission admission =
                     Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(rules.keyOf(request));
             int partition = Math.floorMod(key.hashCode(), shapers.size());
@@ -285,7 +291,12 @@ class QueueTotalTest {
     }
 
     private static QueueRules rules(long limit, QueueTotal total, Map<String, TierShare> tiers) {
-        return QueueRules.builder("q", limit, 1_000).capacity(100_000).tiers(tiers).key(List.of("k")).total(total).build();
+        return QueueRules.builder("q", limit, 1_000)
+                .capacity(100_000)
+                .tiers(tiers)
+                .key(List.of("k"))
+                .total(total)
+                .build();
     }
 
     private static QueueTotal total(long limit) {
@@ -382,7 +393,15 @@ class QueueTotalTest {
             Random random = new Random(seed);
             int partitions = 1 + random.nextInt(6);
             Map<String, TierShare> tiers = Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3));
-            QueueRules rules = QueueRules.builder("q", 5, 1_000).burst(2).capacity(50).maxWaitMs(4_000).lookAheadMs(random.nextInt(2) * 100).tiers(tiers).key(List.of("k")).total(total(100)).build();
+            QueueRules rules = QueueRules.builder("q", 5, 1_000)
+                    .burst(2)
+                    .capacity(50)
+                    .maxWaitMs(4_000)
+                    .lookAheadMs(random.nextInt(2) * 100)
+                    .tiers(tiers)
+                    .key(List.of("k"))
+                    .total(total(100))
+                    .build();
             World world = new World(seed, partitions, 1 + random.nextInt(400), rules, 1 + random.nextInt(20));
             world.losesMessages = random.nextBoolean();
             long before = world.requests;
@@ -560,7 +579,12 @@ class QueueTotalTest {
 
     @Test
     void a_request_expires_in_time_in_a_key_that_waits_for_a_slot_off_the_heap() {
-        QueueRules rules = QueueRules.builder("q", 20, 1_000).capacity(100).maxWaitMs(2_000).key(List.of("k")).total(total(10)).build();
+        QueueRules rules = QueueRules.builder("q", 20, 1_000)
+                .capacity(100)
+                .maxWaitMs(2_000)
+                .key(List.of("k"))
+                .total(total(10))
+                .build();
         World world = new World(1, 1, 1, rules, 5);
         for (int i = 0; i < 300; i++) {
             world.offer("k" + i, i % 2 == 0 ? "free" : "paid", 1);
@@ -868,8 +892,10 @@ class QueueTotalTest {
 
     private static Admission toPaced(String id, String key) {
         Request.Source source = new Request.Source(0, 0);
-        Request request =
-                Request.builder(id, "c").attributes(Map.of("k", key)).source(source).build();
+        Request request = Request.builder(id, "c")
+                .attributes(Map.of("k", key))
+                .source(source)
+                .build();
         return Admission.of(request, "paced", new PolicyVersion("p", 1), null).withKey(Map.of("k", key));
     }
 

@@ -36,7 +36,12 @@ class TotalConservationTest {
 
         Load(long seed, int partitions, long limit, long perMs, long burst, long totalLimit, long totalPerMs) {
             QueueTotal total = new QueueTotal(totalLimit, totalPerMs, QueueRules.MAX_CAPACITY);
-            rules = QueueRules.builder("q", limit, perMs).burst(burst).capacity(1_000_000).key(List.of("k")).total(total).build();
+            rules = QueueRules.builder("q", limit, perMs)
+                    .burst(burst)
+                    .capacity(1_000_000)
+                    .key(List.of("k"))
+                    .total(total)
+                    .build();
             world = new World(seed, partitions, partitions == 1 ? 1 : 20, rules);
         }
 

@@ -25,7 +25,13 @@ class TotalFairnessTest {
 
     private static QueueRules rules(long totalLimit, long totalPerMs, long capacity, Map<String, TierShare> tiers) {
         QueueTotal total = new QueueTotal(totalLimit, totalPerMs, capacity);
-        return QueueRules.builder("q", 1_000_000, 1_000).burst(1_000_000).capacity(1_000_000).tiers(tiers).key(List.of("k")).total(total).build();
+        return QueueRules.builder("q", 1_000_000, 1_000)
+                .burst(1_000_000)
+                .capacity(1_000_000)
+                .tiers(tiers)
+                .key(List.of("k"))
+                .total(total)
+                .build();
     }
 
     /** Returns by how many tokens the services of two differ at most, in any interval. */

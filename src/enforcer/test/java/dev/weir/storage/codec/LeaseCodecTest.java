@@ -163,7 +163,15 @@ class LeaseCodecTest {
 
     @Test
     void a_waiting_request_survives_a_round_trip() {
-        Request request = Request.builder("r", "alice").tier("free").cost(3).attributes(Map.of("endpoint", "/sms")).deadlineMs(NOW + 9).payload(new byte[] {1, 2}).timestampMs(NOW).source(3, 14).build();
+        Request request = Request.builder("r", "alice")
+                .tier("free")
+                .cost(3)
+                .attributes(Map.of("endpoint", "/sms"))
+                .deadlineMs(NOW + 9)
+                .payload(new byte[] {1, 2})
+                .timestampMs(NOW)
+                .source(3, 14)
+                .build();
         List<Admission.Header> headers = List.of(new Admission.Header("trace", new byte[] {7}));
         StateKey on = new StateKey(StateKey.NO_CLIENT, "all", List.of("endpoint", "/sms"));
         WaiterCodec codec = new WaiterCodec();
